@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What the scripts share; read with ".", never run. POSIX sh.
+#
+# A build goes to $KNC_PMU_CACHE/<what>/<key>, where the key is a hash of
+# everything the build is made of. It is made under a lock in <key>.tmp and
+# renamed when it is complete, so an interrupted build is never taken for a
+# finished one and two runs never build the same thing twice.
+#
+# shellcheck shell=sh disable=SC2034
+
+# The directory of the checkout; every script sets "here" before it reads this.
+# shellcheck disable=SC2154
+top=$(cd "$here/.." && pwd)
+cache=${KNC_PMU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/knc-pmu}
+me=${0##*/}
+jobs=${KNC_PMU_JOBS:-$(nproc)}
+
+# say TEXT... - progress goes to stderr; stdout carries only the result
+say()
+{
+	echo "$me: $*" >&2
+}
+
+die()
+{
+	say "error: $*"
+	exit 1
+}
+
+now()
+{
+	date +%s
+}
+
+# since START - seconds as "3m07s"
+since()
+{
+	_s=$(($(now) - $1))
+	if [ "$_s" -ge 60 ]; then
+		printf '%dm%02ds' $((_s / 60)) $((_s % 60))
+	else
+		printf '%ds' "$_s"
+	fi
+}
+
+# need COMMAND... - stop early, and say what installs it
+need()
+{
+	for _c in "$@"; do
+		command -v "$_c" >/dev/null 2>&1 ||
+			die "$_c is not installed; scripts/setup installs what is missing"
+	done
+}
+
+# key_of FILE|=TEXT... - hash of the files' contents and of the texts
+key_of()
+{
+	for _f in "$@"; do
+		case $_f in
+		=*) printf '%s\n' "$_f" ;;
+		*) [ -r "$_f" ] || die "$_f: cannot be read"
+		   printf '%s ' "${_f##*/}"
+		   sha256sum <"$_f" ;;
+		esac
+	done | sha256sum | cut -c1-16
+}
+
+# Print how a background build gets on, so that nobody takes it for hung.
+# watch_log WHAT LOG START PATTERN TOTAL
+watch_log()
+{
+	_every=10
+	# The sleep outlives us by a little: it must hold nobody's pipe open.
+	while sleep "$_every" >/dev/null 2>&1; do
+		_n=
+		if [ -n "$4" ]; then
+			_n=$(grep -c -- "$4" "$2" 2>/dev/null)
+			_n=", ${_n:-0} of about $5 steps"
+		fi
+		say "$1: $(since "$3")$_n"
+		_every=20
+	done
+}
+
+# logged WHAT LOG PATTERN TOTAL COMMAND... - run COMMAND, all its output to LOG;
+# tell the progress (lines that match PATTERN, of about TOTAL) while it runs,
+# and the log's end if it fails.
+logged()
+{
+	_what=$1 _log=$2 _pattern=$3 _total=$4
+	shift 4
+	_start=$(now)
+	say "$_what ..."
+	watch_log "$_what" "$_log" "$_start" "$_pattern" "$_total" 9>&- &
+	_watch=$!
+	if "$@" >"$_log" 2>&1 9>&- </dev/null; then _rc=0; else _rc=$?; fi
+	kill "$_watch" 2>/dev/null || :
+	wait "$_watch" 2>/dev/null || :
+	if [ "$_rc" -ne 0 ]; then
+		tail -n 25 "$_log" | sed 's/^/    /' >&2
+		die "$_what: failed after $(since "$_start") (whole log: $_log)"
+	fi
+	say "$_what: done in $(since "$_start")"
+}
+
+# once WHAT KEY FUNCTION - leave the path of the build in $built; FUNCTION makes
+# it in the directory that it is given, in a subshell, unless it is there.
+once()
+{
+	built=$cache/$1/$2
+	[ -e "$built" ] && { touch "$built"; return 0; }
+	mkdir -p "$cache/$1" || die "$cache/$1: cannot be made"
+	(
+		if ! flock -n 9; then
+			say "$1: another run is building it, waiting ..."
+			flock 9
+		fi
+		[ -e "$built" ] && exit 0
+		rm -rf "$built.tmp"
+		mkdir "$built.tmp" || exit 1
+		set -e
+		"$3" "$built.tmp"
+		mv "$built.tmp" "$built"
+	) 9>"$cache/$1/$2.lock"
+	# Not "( ... ) || exit": that would switch "set -e" off in there.
+	_rc=$?
+	[ "$_rc" -eq 0 ] || exit 1
+	[ -e "$built" ] || die "$1: nothing was built"
+}
+
+# pkg_version PACKAGE - the version installed here
+pkg_version()
+{
+	_v=$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$1" 2>/dev/null) || _v=
+	case $_v in
+	"installed "*) echo "${_v#installed }" ;;
+	*) die "package $1 is not installed; scripts/setup installs what is missing" ;;
+	esac
+}
