@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Host of the Knights Corner PMU backend: a loadable module with a struct pmu
+ * of its own, as struct x86_pmu can be neither reached nor replaced by one.
+ *
+ * Where nothing else counts on this CPU, the PMU is registered as "cpu", of
+ * PERF_TYPE_RAW, and takes perf's generic events, too. Where the kernel's own
+ * driver has that place, it is registered as "knc", and shares the counters
+ * with the other through the kernel's reservations.
+ */
+#define pr_fmt(fmt) "knc_pmu: " fmt
+
+#include <linux/capability.h>
+#include <linux/cpuhotplug.h>
+#include <linux/err.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/static_call.h>
+
+#include <asm/cpu_device_id.h>
+#include <asm/nmi.h>
+#include <asm/processor.h>
+
+#include "knc_pmu.h"
+
+static struct pmu *knc_pmu;
+static bool knc_is_cpu_pmu;
+
+/*
+ * Delivery of a sample. perf_event_overflow() is not exported; the call is
+ * patched in as a direct one once its address is known.
+ */
+
+static int knc_overflow_unknown(struct perf_event *event,
+				struct perf_sample_data *data,
+				struct pt_regs *regs)
+{
+	/* Not reached: without delivery no sampling event is accepted. */
+	WARN_ON_ONCE(1);
+	return 1;
+}
+
+DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
+
+/* A kprobe finds symbols that the module loader does not give out. */
+static bool knc_find_overflow(void)
+{
+	struct kprobe probe = { .symbol_name = "perf_event_overflow" };
+	typeof(&perf_event_overflow) overflow;
+	int ret;
+
+	ret = register_kprobe(&probe);
+	if (ret) {
+		pr_warn("perf_event_overflow not found (%pe): counting only, no sampling\n",
+			ERR_PTR(ret));
+		return false;
+	}
+
+	overflow = (void *)probe.addr;
+	unregister_kprobe(&probe);
+	static_call_update(knc_perf_event_overflow, overflow);
+
+	return true;
+}
+
+static void knc_stop(struct perf_event *event, int flags);
+
+void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
+		       struct pt_regs *regs)
+{
+	if (static_call(knc_perf_event_overflow)(event, data, regs))
+		knc_stop(event, 0);
+}
+
+/* perf core lets only the privileged open a CPU-wide event. */
+bool knc_host_may_count_any(const struct perf_event *event)
+{
+	return !(event->attach_state & PERF_ATTACH_TASK) || perfmon_capable();
+}
+
+/*
+ * Ownership of the registers. The "cpu" PMU has them for as long as it is
+ * registered, the "knc" PMU for as long as it has events.
+ */
+
+static DEFINE_MUTEX(knc_owners_mutex);
+static int knc_owners;
+
+static void knc_release_counters(unsigned int counters)
+{
+	while (counters--) {
+		release_evntsel_nmi(knc_evntsel_msr(counters));
+		release_perfctr_nmi(knc_perfctr_msr(counters));
+	}
+}
+
+static int knc_reserve_counters(void)
+{
+	unsigned int idx;
+
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++) {
+		if (!reserve_perfctr_nmi(knc_perfctr_msr(idx)))
+			goto fail;
+		if (!reserve_evntsel_nmi(knc_evntsel_msr(idx))) {
+			release_perfctr_nmi(knc_perfctr_msr(idx));
+			goto fail;
+		}
+	}
+
+	return 0;
+
+fail:
+	knc_release_counters(idx);
+	pr_warn_ratelimited("counters are held by the kernel's built-in PMU driver (events of its \"cpu\" PMU, or the NMI watchdog)\n");
+	return -EBUSY;
+}
+
+static int knc_get_registers(void)
+{
+	int ret = 0;
+
+	mutex_lock(&knc_owners_mutex);
+	if (!knc_owners)
+		ret = knc_reserve_counters();
+	if (!ret)
+		knc_owners++;
+	mutex_unlock(&knc_owners_mutex);
+
+	return ret;
+}
+
+static void knc_quiesce_this_cpu(void *unused)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	if (kc->ready)
+		knc_pmu_quiesce(kc);
+}
+
+static void knc_put_registers(void)
+{
+	mutex_lock(&knc_owners_mutex);
+	if (!--knc_owners) {
+		on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
+		knc_release_counters(KNC_NUM_COUNTERS);
+	}
+	mutex_unlock(&knc_owners_mutex);
+}
+
+static void knc_event_destroy(struct perf_event *event)
+{
+	knc_put_registers();
+}
+
+/* Which event is on which counter */
+
+static unsigned long knc_free_counters(struct knc_cpu *kc)
+{
+	unsigned long free = 0;
+	unsigned int idx;
+
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
+		if (!kc->event[idx])
+			free |= BIT(idx);
+
+	return free;
+}
+
+/* A counter that is programmed for the event already saves a write. */
+static int knc_pick_counter(struct knc_cpu *kc, struct perf_event *event,
+			    unsigned long counters)
+{
+	unsigned long idx;
+
+	for_each_set_bit(idx, &counters, KNC_NUM_COUNTERS)
+		if (kc->evtsel[idx] == event->hw.config)
+			return idx;
+
+	/* Counter 0 last: some events have no other. */
+	return __fls(counters);
+}
+
+static void knc_place(struct knc_cpu *kc, struct perf_event *event, int idx)
+{
+	kc->event[idx] = event;
+	event->hw.idx = idx;
+}
+
+static void knc_start(struct perf_event *event, int flags);
+
+/* The counters are stopped, so nothing is lost on the way. */
+static void knc_move(struct knc_cpu *kc, struct perf_event *event, int idx)
+{
+	bool stopped = event->hw.state & PERF_HES_STOPPED;
+
+	knc_stop(event, PERF_EF_UPDATE);
+	kc->event[event->hw.idx] = NULL;
+	knc_place(kc, event, idx);
+	if (!stopped)
+		knc_start(event, PERF_EF_RELOAD);
+}
+
+/* With two counters, moving one event aside is all that there is to solve. */
+static int knc_find_counter(struct knc_cpu *kc, struct perf_event *event)
+{
+	unsigned long counters = knc_event_counters(event);
+	unsigned long free = knc_free_counters(kc);
+	struct perf_event *other;
+	int idx;
+
+	if (counters & free)
+		return knc_pick_counter(kc, event, counters & free);
+	if (!free)
+		return -EAGAIN;
+
+	idx = __ffs(counters);
+	other = kc->event[idx];
+	if (!(knc_event_counters(other) & free))
+		return -EAGAIN;
+
+	knc_move(kc, other, __ffs(free));
+	return idx;
+}
+
+/* A group is all or nothing: refuse at once what could never be scheduled. */
+static int knc_check_group(struct perf_event *event)
+{
+	struct perf_event *leader = event->group_leader;
+	unsigned int total = 1, constrained = 0;
+	struct perf_event *sibling;
+
+	if (leader == event)
+		return 0;
+	if (!is_software_event(leader) && leader->pmu != event->pmu)
+		return -EINVAL;
+
+	constrained += knc_event_counters(event) != KNC_COUNTER_MASK;
+	if (leader->pmu == event->pmu) {
+		total++;
+		constrained += knc_event_counters(leader) != KNC_COUNTER_MASK;
+	}
+	for_each_sibling_event(sibling, leader) {
+		if (sibling->pmu != event->pmu)
+			continue;
+		total++;
+		constrained += knc_event_counters(sibling) != KNC_COUNTER_MASK;
+	}
+
+	if (total > KNC_NUM_COUNTERS || constrained > 1) {
+		pr_debug("event refused: its group does not fit the counters\n");
+		return -EINVAL;
+	}
+
+	return 0;
+}
+
+/* The callbacks of struct pmu, with interrupts off but for event_init */
+
+static bool knc_is_ours(const struct perf_event *event)
+{
+	switch (event->attr.type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+		return knc_is_cpu_pmu;
+	default:
+		return event->attr.type == event->pmu->type;
+	}
+}
+
+static int knc_event_init(struct perf_event *event)
+{
+	int ret;
+
+	if (!knc_is_ours(event))
+		return -ENOENT;
+
+	ret = knc_event_config(event);
+	if (ret)
+		return ret;
+
+	ret = knc_check_group(event);
+	if (ret)
+		return ret;
+
+	ret = knc_get_registers();
+	if (ret)
+		return ret;
+
+	event->hw.idx = -1;
+	event->destroy = knc_event_destroy;
+
+	return 0;
+}
+
+static void knc_pmu_disable(struct pmu *pmu)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	kc->enabled = false;
+	knc_stop_counters(kc);
+}
+
+static void knc_pmu_enable(struct pmu *pmu)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	kc->enabled = true;
+	knc_start_counters(kc);
+}
+
+static void knc_start(struct perf_event *event, int flags)
+{
+	struct hw_perf_event *hwc = &event->hw;
+
+	if (!(hwc->state & PERF_HES_STOPPED))
+		return;
+
+	if (flags & PERF_EF_RELOAD)
+		knc_event_set_period(event);
+
+	hwc->state = 0;
+	knc_event_enable(event);
+	perf_event_update_userpage(event);
+}
+
+static void knc_stop(struct perf_event *event, int flags)
+{
+	struct hw_perf_event *hwc = &event->hw;
+
+	if (!(hwc->state & PERF_HES_STOPPED)) {
+		knc_event_disable(event);
+		hwc->state |= PERF_HES_STOPPED;
+	}
+
+	if (flags & PERF_EF_UPDATE && !(hwc->state & PERF_HES_UPTODATE)) {
+		knc_event_update(event);
+		hwc->state |= PERF_HES_UPTODATE;
+	}
+}
+
+static int knc_add(struct perf_event *event, int flags)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct hw_perf_event *hwc = &event->hw;
+	int idx;
+
+	/* A CPU on its way up may run tasks before knc_cpu_online(). */
+	if (!kc->ready)
+		knc_pmu_reset(kc);
+
+	idx = knc_find_counter(kc, event);
+	if (idx < 0)
+		return idx;
+
+	knc_place(kc, event, idx);
+	hwc->state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	if (flags & PERF_EF_START)
+		knc_start(event, PERF_EF_RELOAD);
+
+	return 0;
+}
+
+static void knc_del(struct perf_event *event, int flags)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	knc_stop(event, PERF_EF_UPDATE);
+	kc->event[event->hw.idx] = NULL;
+	event->hw.idx = -1;
+	perf_event_update_userpage(event);
+}
+
+static void knc_read(struct perf_event *event)
+{
+	knc_event_update(event);
+}
+
+static const struct attribute_group *knc_pmu_groups[] = {
+	&knc_pmu_format_group,
+	&knc_pmu_events_group,
+	NULL
+};
+
+static const struct pmu knc_pmu_template = {
+	.module		= THIS_MODULE,
+	.attr_groups	= knc_pmu_groups,
+	.task_ctx_nr	= perf_hw_context,
+	.event_init	= knc_event_init,
+	.pmu_enable	= knc_pmu_enable,
+	.pmu_disable	= knc_pmu_disable,
+	.add		= knc_add,
+	.del		= knc_del,
+	.start		= knc_start,
+	.stop		= knc_stop,
+	.read		= knc_read,
+};
+
+static int knc_nmi(unsigned int type, struct pt_regs *regs)
+{
+	return knc_pmi(regs) ? NMI_HANDLED : NMI_DONE;
+}
+
+/*
+ * CPU hotplug. By the time a CPU dies, perf core has taken the last event off
+ * it and GLOBAL_CTRL is 0; but what the registers hold when it comes back is
+ * anybody's guess.
+ */
+
+static enum cpuhp_state knc_prepare_state;
+static enum cpuhp_state knc_online_state;
+
+static int knc_cpu_prepare(unsigned int cpu)
+{
+	per_cpu(knc_cpu, cpu).ready = false;
+	return 0;
+}
+
+static int knc_cpu_online(unsigned int cpu)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (READ_ONCE(knc_owners) && !kc->ready)
+		knc_pmu_reset(kc);
+	local_irq_restore(flags);
+
+	return 0;
+}
+
+static int knc_setup_hotplug(void)
+{
+	int ret;
+
+	ret = cpuhp_setup_state(CPUHP_BP_PREPARE_DYN, "perf/x86/knc:prepare",
+				knc_cpu_prepare, NULL);
+	if (ret < 0)
+		return ret;
+	knc_prepare_state = ret;
+
+	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "perf/x86/knc:online",
+				knc_cpu_online, NULL);
+	if (ret < 0) {
+		cpuhp_remove_state(knc_prepare_state);
+		return ret;
+	}
+	knc_online_state = ret;
+
+	return 0;
+}
+
+static void knc_remove_hotplug(void)
+{
+	cpuhp_remove_state(knc_online_state);
+	cpuhp_remove_state(knc_prepare_state);
+}
+
+/* Ask perf core itself: if it knows raw events, somebody has them. */
+static bool knc_cpu_pmu_is_free(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_RAW,
+		.size = sizeof(attr),
+		.disabled = 1,
+	};
+	struct perf_event *event;
+
+	event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
+	if (!IS_ERR(event)) {
+		perf_event_release_kernel(event);
+		return false;
+	}
+
+	return PTR_ERR(event) == -ENOENT;
+}
+
+static int knc_register_pmu(bool sampling)
+{
+	struct pmu template = knc_pmu_template;
+	struct pmu *pmu;
+
+	if (!sampling)
+		template.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
+
+	pmu = compat_pmu_register(&template, knc_is_cpu_pmu ? "cpu" : "knc",
+				  knc_is_cpu_pmu ? PERF_TYPE_RAW : -1);
+	if (IS_ERR(pmu))
+		return PTR_ERR(pmu);
+
+	knc_pmu = pmu;
+	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
+		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
+
+	return 0;
+}
+
+static const struct x86_cpu_id knc_cpu_ids[] = {
+	/* Model 0 is Knights Ferry, another PMU. */
+	compat_x86_match_intel(0x0b, 0x01),
+	{}
+};
+MODULE_DEVICE_TABLE(x86cpu, knc_cpu_ids);
+
+static int __init knc_module_init(void)
+{
+	int ret;
+
+	if (!x86_match_cpu(knc_cpu_ids)) {
+		pr_info("not a Knights Corner: found %s family %u model %u\n",
+			boot_cpu_data.x86_vendor_id, boot_cpu_data.x86,
+			boot_cpu_data.x86_model);
+		return -ENODEV;
+	}
+
+	ret = knc_pmu_probe();
+	if (ret) {
+		pr_err("the PMU's registers cannot be read\n");
+		return ret;
+	}
+
+	knc_is_cpu_pmu = knc_cpu_pmu_is_free();
+	if (knc_is_cpu_pmu) {
+		ret = knc_get_registers();
+		if (ret)
+			return ret;
+	}
+
+	ret = register_nmi_handler(NMI_LOCAL, knc_nmi, 0, "knc_pmu");
+	if (ret)
+		goto put_registers;
+
+	ret = knc_setup_hotplug();
+	if (ret)
+		goto unregister_nmi;
+
+	ret = knc_register_pmu(knc_find_overflow());
+	if (ret)
+		goto remove_hotplug;
+
+	return 0;
+
+remove_hotplug:
+	knc_remove_hotplug();
+unregister_nmi:
+	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
+put_registers:
+	if (knc_is_cpu_pmu)
+		knc_put_registers();
+	return ret;
+}
+module_init(knc_module_init);
+
+static void __exit knc_module_exit(void)
+{
+	compat_pmu_unregister(knc_pmu);
+	knc_remove_hotplug();
+	/* Quiesce first: an interrupt on its way still needs its handler. */
+	if (knc_is_cpu_pmu)
+		knc_put_registers();
+	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
+}
+module_exit(knc_module_exit);
+
+MODULE_DESCRIPTION("Intel Xeon Phi (Knights Corner) core PMU");
+MODULE_LICENSE("GPL");

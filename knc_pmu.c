@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Intel Knights Corner core PMU: the backend.
+ *
+ * Two 40-bit counters for each hardware thread, programmed in the manner of
+ * the P6. This file says what can be counted and how a counter is programmed;
+ * the interrupt is in knc_pmi.c, user-controlled counting in spflt.c. The host
+ * (knc_module.c, knc_builtin.c) decides which event is on which counter.
+ *
+ * Section numbers are those of Intel document 327357-001.
+ */
+#define pr_fmt(fmt) "knc_pmu: " fmt
+
+#include <linux/bitfield.h>
+#include <linux/errno.h>
+#include <linux/perf_event.h>
+#include <linux/sysfs.h>
+
+#include "knc_pmu.h"
+#include "knc_pmu_events.h"
+
+DEFINE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
+
+/* sysfs: format/ and events/ */
+
+PMU_FORMAT_ATTR(event,	"config:0-7");
+PMU_FORMAT_ATTR(umask,	"config:8-15");
+PMU_FORMAT_ATTR(edge,	"config:18");
+PMU_FORMAT_ATTR(any,	"config:21");
+PMU_FORMAT_ATTR(inv,	"config:23");
+PMU_FORMAT_ATTR(cmask,	"config:24-31");
+
+static struct attribute *knc_format_attrs[] = {
+	&format_attr_event.attr,
+	&format_attr_umask.attr,
+	&format_attr_edge.attr,
+	&format_attr_any.attr,
+	&format_attr_inv.attr,
+	&format_attr_cmask.attr,
+	NULL
+};
+
+const struct attribute_group knc_pmu_format_group = {
+	.name = "format",
+	.attrs = knc_format_attrs,
+};
+
+static ssize_t knc_event_show(struct device *dev, struct device_attribute *attr,
+			      char *page)
+{
+	struct perf_pmu_events_attr *event;
+
+	event = container_of(attr, struct perf_pmu_events_attr, attr);
+
+	return sysfs_emit(page, "event=0x%02llx,umask=0x%02llx\n",
+			  FIELD_GET(KNC_EVNTSEL_EVENT, event->id),
+			  FIELD_GET(KNC_EVNTSEL_UMASK, event->id));
+}
+
+#define KNC_NAMED_ATTR(unit, code, NAME, name, description)		\
+	PMU_EVENT_ATTR(name, knc_event_##name, KNC_EVENT_##NAME, knc_event_show)
+#define KNC_GENERIC_ATTR(id, name, ident, NAME)				\
+	PMU_EVENT_ATTR(name, knc_generic_##ident, KNC_EVENT_##NAME, knc_event_show)
+
+KNC_EVENTS(KNC_NAMED_ATTR)
+KNC_EVENTS_EXTRA(KNC_NAMED_ATTR)
+KNC_GENERIC_EVENTS(KNC_GENERIC_ATTR)
+
+#define KNC_NAMED_ATTR_PTR(unit, code, NAME, name, description)		\
+	&knc_event_##name.attr.attr,
+#define KNC_GENERIC_ATTR_PTR(id, name, ident, NAME)			\
+	&knc_generic_##ident.attr.attr,
+
+static struct attribute *knc_events_attrs[] = {
+	KNC_GENERIC_EVENTS(KNC_GENERIC_ATTR_PTR)
+	KNC_EVENTS(KNC_NAMED_ATTR_PTR)
+	KNC_EVENTS_EXTRA(KNC_NAMED_ATTR_PTR)
+	NULL
+};
+
+const struct attribute_group knc_pmu_events_group = {
+	.name = "events",
+	.attrs = knc_events_attrs,
+};
+
+/*
+ * perf's generic events. Event 0 of the P54C unit is DATA_READ, so the
+ * interrupt bit, which every event has, tells an entry from a hole.
+ */
+#define KNC_SEL(NAME)	(KNC_EVENT_##NAME | KNC_EVNTSEL_INT)
+
+#define KNC_GENERIC_ENTRY(id, name, ident, NAME)			\
+	[PERF_COUNT_HW_##id] = KNC_SEL(NAME),
+
+static const u64 knc_generic_map[PERF_COUNT_HW_MAX] = {
+	KNC_GENERIC_EVENTS(KNC_GENERIC_ENTRY)
+};
+
+#define KNC_CACHE_ENTRY(cache, op, result, NAME)			\
+	[PERF_COUNT_HW_CACHE_##cache]					\
+	[PERF_COUNT_HW_CACHE_OP_##op]					\
+	[PERF_COUNT_HW_CACHE_RESULT_##result] = KNC_SEL(NAME),
+
+static const u64 knc_cache_map[PERF_COUNT_HW_CACHE_MAX]
+			      [PERF_COUNT_HW_CACHE_OP_MAX]
+			      [PERF_COUNT_HW_CACHE_RESULT_MAX] = {
+	KNC_CACHE_EVENTS(KNC_CACHE_ENTRY)
+};
+
+/* Layout of attr.config for PERF_TYPE_HW_CACHE, see perf_event_open(2) */
+#define KNC_CACHE_ID		GENMASK_ULL(7, 0)
+#define KNC_CACHE_OP		GENMASK_ULL(15, 8)
+#define KNC_CACHE_RESULT	GENMASK_ULL(23, 16)
+
+/* What raw config may hold: the user's choice, and bits the kernel sets itself. */
+#define KNC_CONFIG_USER		(KNC_EVNTSEL_EVENT | KNC_EVNTSEL_UMASK | \
+				 KNC_EVNTSEL_EDGE | KNC_EVNTSEL_ANY | \
+				 KNC_EVNTSEL_INV | KNC_EVNTSEL_CMASK)
+#define KNC_CONFIG_KERNEL	(KNC_EVNTSEL_USR | KNC_EVNTSEL_OS | \
+				 KNC_EVNTSEL_INT | KNC_EVNTSEL_EN)
+
+static int knc_refuse(int err, const char *why)
+{
+	pr_debug("event refused: %s (%pe)\n", why, ERR_PTR(err));
+	return err;
+}
+
+static int knc_generic_config(u64 id, u64 *config)
+{
+	if (id >= PERF_COUNT_HW_MAX)
+		return knc_refuse(-EINVAL, "no such generic event");
+
+	*config = knc_generic_map[id];
+	if (!*config)
+		return knc_refuse(-ENOENT, "generic event without counterpart");
+
+	return 0;
+}
+
+static int knc_cache_config(u64 id, u64 *config)
+{
+	u64 cache = FIELD_GET(KNC_CACHE_ID, id);
+	u64 op = FIELD_GET(KNC_CACHE_OP, id);
+	u64 result = FIELD_GET(KNC_CACHE_RESULT, id);
+
+	if (id & ~(KNC_CACHE_ID | KNC_CACHE_OP | KNC_CACHE_RESULT) ||
+	    cache >= PERF_COUNT_HW_CACHE_MAX ||
+	    op >= PERF_COUNT_HW_CACHE_OP_MAX ||
+	    result >= PERF_COUNT_HW_CACHE_RESULT_MAX)
+		return knc_refuse(-EINVAL, "no such cache event");
+
+	*config = knc_cache_map[cache][op][result];
+	if (!*config)
+		return knc_refuse(-ENOENT, "cache event without counterpart");
+
+	return 0;
+}
+
+static int knc_raw_config(struct perf_event *event, u64 *config)
+{
+	u64 raw = event->attr.config;
+
+	if (raw & ~(KNC_CONFIG_USER | KNC_CONFIG_KERNEL))
+		return knc_refuse(-EINVAL, "reserved bits in config");
+
+	/* Other threads of the core may be running other people's programs. */
+	if (raw & KNC_EVNTSEL_ANY && !knc_host_may_count_any(event))
+		return knc_refuse(-EACCES, "thread count mode needs privilege");
+
+	*config = raw & KNC_CONFIG_USER;
+	return 0;
+}
+
+static int knc_check_attr(const struct perf_event_attr *attr)
+{
+	if (attr->config1 || attr->config2 || compat_attr_config3(attr))
+		return knc_refuse(-EINVAL, "bits without meaning in config1..3");
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
+		return knc_refuse(-EOPNOTSUPP, "no branch records");
+	if (attr->precise_ip)
+		return knc_refuse(-EOPNOTSUPP, "no precise samples");
+	if (attr->exclude_host)
+		return knc_refuse(-EOPNOTSUPP, "no guests to count");
+	if (attr->exclude_idle)
+		return knc_refuse(-EOPNOTSUPP, "cannot leave out the idle task");
+
+	return 0;
+}
+
+/**
+ * knc_event_config() - encode an event for PerfEvtSel (1.4.3.3)
+ * @event: the event; its attributes are read, @event->hw is set up
+ *
+ * Return: 0; -EINVAL for bits or generic events that do not exist; -ENOENT for
+ * a generic event that the chip has no event for; -EOPNOTSUPP for what it
+ * cannot do (precise samples, branch records, exclude_host, exclude_idle);
+ * -EACCES for thread count mode without the privilege of a CPU-wide event.
+ */
+int knc_event_config(struct perf_event *event)
+{
+	struct perf_event_attr *attr = &event->attr;
+	struct hw_perf_event *hwc = &event->hw;
+	u64 config;
+	int ret;
+
+	ret = knc_check_attr(attr);
+	if (ret)
+		return ret;
+
+	switch (attr->type) {
+	case PERF_TYPE_HARDWARE:
+		ret = knc_generic_config(attr->config, &config);
+		break;
+	case PERF_TYPE_HW_CACHE:
+		ret = knc_cache_config(attr->config, &config);
+		break;
+	default:
+		ret = knc_raw_config(event, &config);
+		break;
+	}
+	if (ret)
+		return ret;
+
+	/* Every event interrupts: 2^40 are counted in minutes (1.4.3.8). */
+	config |= KNC_EVNTSEL_INT | KNC_EVNTSEL_EN;
+	if (!attr->exclude_user)
+		config |= KNC_EVNTSEL_USR;
+	if (!attr->exclude_kernel)
+		config |= KNC_EVNTSEL_OS;
+	hwc->config = config;
+
+	if (!is_sampling_event(event)) {
+		hwc->sample_period = KNC_MAX_PERIOD;
+		hwc->last_period = hwc->sample_period;
+		local64_set(&hwc->period_left, hwc->sample_period);
+	}
+
+	return 0;
+}
+
+/**
+ * knc_event_counters() - the counters that can count an event
+ * @event: an event that knc_event_config() has encoded
+ *
+ * The manual is silent. Other drivers put most events of the core-ring
+ * interface on counter 0 only, Intel's own tool is reported to put all of them
+ * there: that is the safe reading.
+ *
+ * Return: a mask of counters.
+ */
+unsigned long knc_event_counters(const struct perf_event *event)
+{
+	if (FIELD_GET(KNC_EVNTSEL_UMASK, event->hw.config) == KNC_UNIT_CRI)
+		return BIT(0);
+
+	return KNC_COUNTER_MASK;
+}
+
+/* Counters of this CPU. Interrupts are off in all of the following. */
+
+/**
+ * knc_pmu_probe() - see whether the PMU's registers are there
+ *
+ * Once, before anything relies on them: later accesses are plain ones.
+ *
+ * Return: 0, or -ENODEV if an access faults.
+ */
+int knc_pmu_probe(void)
+{
+	u64 value;
+
+	if (rdmsrq_safe(KNC_MSR_GLOBAL_CTRL, &value) ||
+	    rdmsrq_safe(KNC_MSR_GLOBAL_STATUS, &value) ||
+	    rdmsrq_safe(KNC_MSR_SPFLT_CONTROL, &value))
+		return -ENODEV;
+
+	return 0;
+}
+
+/**
+ * knc_pmu_quiesce() - leave nothing running and no interrupt to come
+ * @kc: the PMU of this hardware thread
+ *
+ * All registers become 0, the LVT entry masked.
+ */
+void knc_pmu_quiesce(struct knc_cpu *kc)
+{
+	unsigned int idx;
+
+	/* An overflow up to this write still has its interrupt, and handler. */
+	knc_write_global_ctrl(0);
+	knc_mask_lvtpc();
+	kc->ready = false;
+
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++) {
+		knc_write_evntsel(idx, 0);
+		knc_write_counter(idx, 0);
+		kc->evtsel[idx] = 0;
+		kc->value[idx] = 0;
+		kc->event[idx] = NULL;
+	}
+	knc_spflt_reset();
+
+	/* Last, when nothing can set it again. */
+	knc_clear_status(KNC_COUNTER_MASK);
+
+	kc->active = 0;
+	kc->ctrl = 0;
+	kc->known = KNC_COUNTER_MASK;
+	kc->enabled = false;
+}
+
+/**
+ * knc_pmu_reset() - put the registers into a known state and use them
+ * @kc: the PMU of this hardware thread
+ *
+ * INIT leaves the PMU as it was (1.4.4): a thread that comes online may find
+ * counters running and overflows pending from before.
+ */
+void knc_pmu_reset(struct knc_cpu *kc)
+{
+	knc_pmu_quiesce(kc);
+	knc_unmask_lvtpc();
+	kc->ready = true;
+}
+
+static u64 knc_read_counter(struct knc_cpu *kc, unsigned int idx)
+{
+	u64 value;
+
+	if (kc->known & BIT(idx))
+		return kc->value[idx];
+
+	value = knc_rdpmc(idx);
+	if (!test_bit(idx, &kc->active)) {
+		kc->value[idx] = value;
+		kc->known |= BIT(idx);
+	}
+
+	return value;
+}
+
+static void knc_load_counter(struct knc_cpu *kc, unsigned int idx, u64 value)
+{
+	if (kc->known & BIT(idx) && kc->value[idx] == value)
+		return;
+
+	knc_write_counter(idx, value);
+	kc->value[idx] = value;
+	kc->known |= BIT(idx);
+}
+
+/**
+ * knc_event_enable() - let a counter run for an event
+ * @event: an event on counter @event->hw.idx, which is stopped and loaded
+ *
+ * If the CPU's counters are running, the counter joins them at once, else when
+ * they are started.
+ */
+void knc_event_enable(struct perf_event *event)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct hw_perf_event *hwc = &event->hw;
+	unsigned int idx = hwc->idx;
+
+	if (kc->evtsel[idx] != hwc->config) {
+		knc_write_evntsel(idx, hwc->config);
+		kc->evtsel[idx] = hwc->config;
+	}
+
+	kc->event[idx] = event;
+	__set_bit(idx, &kc->active);
+	if (kc->enabled)
+		knc_start_counters(kc);
+}
+
+/**
+ * knc_event_disable() - stop the counter of an event
+ * @event: an event on counter @event->hw.idx
+ *
+ * PerfEvtSel stays as it is: GLOBAL_CTRL alone stops the counter, and the event
+ * is likely to come back.
+ */
+void knc_event_disable(struct perf_event *event)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	/* In the PMI they are stopped although the host wants them to run. */
+	bool running = kc->ctrl;
+
+	/*
+	 * The counter first: an overflow up to that write has its interrupt
+	 * while the event is still there to take it.
+	 */
+	knc_stop_counters(kc);
+	__clear_bit(event->hw.idx, &kc->active);
+	if (running)
+		knc_start_counters(kc);
+}
+
+/**
+ * knc_event_update() - add to an event what its counter has counted
+ * @event: an event on counter @event->hw.idx, running or stopped
+ *
+ * The PMI may do the same at any point of this, and change what was counted
+ * up to.
+ *
+ * Return: the counter, 40 bits.
+ */
+u64 knc_event_update(struct perf_event *event)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct hw_perf_event *hwc = &event->hw;
+	u64 before, now, delta;
+
+	do {
+		before = local64_read(&hwc->prev_count);
+		now = knc_read_counter(kc, hwc->idx);
+	} while (local64_cmpxchg(&hwc->prev_count, before, now) != before);
+
+	delta = (now - before) & KNC_COUNTER_BITS;
+	local64_add(delta, &event->count);
+	local64_sub(delta, &hwc->period_left);
+
+	return now;
+}
+
+/**
+ * knc_event_set_period() - load a counter for what is left of the period
+ * @event: an event on counter @event->hw.idx, which is stopped
+ *
+ * To overflow on the N-th event a counter starts at 2^40 - N. A period that
+ * does not fit is counted in parts.
+ *
+ * Return: true if a period is over and a new one begins.
+ */
+bool knc_event_set_period(struct perf_event *event)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct hw_perf_event *hwc = &event->hw;
+	s64 left = local64_read(&hwc->period_left);
+	s64 period = hwc->sample_period;
+	bool over = left <= 0;
+	u64 value;
+
+	if (over) {
+		/* More than a whole period late: begin anew. */
+		if (left <= -period)
+			left = 0;
+		left += period;
+		local64_set(&hwc->period_left, left);
+		hwc->last_period = period;
+	}
+
+	left = min_t(s64, left, KNC_MAX_PERIOD);
+	value = (u64)-left & KNC_COUNTER_BITS;
+
+	local64_set(&hwc->prev_count, value);
+	knc_load_counter(kc, hwc->idx, value);
+
+	return over;
+}

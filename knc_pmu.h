@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The backend's interior: what knc_pmu.c, knc_pmi.c and spflt.c share with each
+ * other and with their two hosts, knc_module.c and knc_builtin.c.
+ */
+#ifndef _KNC_PMU_H
+#define _KNC_PMU_H
+
+#include <linux/cache.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+
+#include "knc_pmu_msr.h"
+
+struct pt_regs;
+
+/**
+ * struct knc_cpu - the PMU of one hardware thread, as the driver left it
+ * @active:	counters whose event runs; GLOBAL_CTRL holds this, or 0 while stopped
+ * @ctrl:	what GLOBAL_CTRL holds
+ * @value:	what each stopped counter holds, valid for the counters in @known
+ * @evtsel:	what each PerfEvtSel holds
+ * @known:	counters whose @value is that of the register
+ * @enabled:	the host wants the counters in @active to run
+ * @ready:	the registers are the driver's, and were put into a known state
+ * @event:	the event on each counter in @active
+ *
+ * It spares the driver every read of a register and every write that would not
+ * change one. It belongs to its CPU: the PMI and code with interrupts off on
+ * that CPU are all that use it. The PMI changes what belongs to counters in
+ * @active only, everyone else what belongs to the others only; a counter enters
+ * and leaves @active by one instruction. One cache line, shared with nobody.
+ */
+struct knc_cpu {
+	unsigned long active;
+	u64 ctrl;
+	u64 value[KNC_NUM_COUNTERS];
+	u32 evtsel[KNC_NUM_COUNTERS];
+	u8 known;
+	bool enabled;
+	bool ready;
+	struct perf_event *event[KNC_NUM_COUNTERS];
+} ____cacheline_aligned;
+
+DECLARE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
+
+/* knc_pmu.c: the backend */
+extern const struct attribute_group knc_pmu_format_group;
+extern const struct attribute_group knc_pmu_events_group;
+
+int knc_pmu_probe(void);
+void knc_pmu_reset(struct knc_cpu *kc);
+void knc_pmu_quiesce(struct knc_cpu *kc);
+
+int knc_event_config(struct perf_event *event);
+unsigned long knc_event_counters(const struct perf_event *event);
+void knc_event_enable(struct perf_event *event);
+void knc_event_disable(struct perf_event *event);
+u64 knc_event_update(struct perf_event *event);
+bool knc_event_set_period(struct perf_event *event);
+
+/* knc_pmi.c: the interrupt */
+int knc_pmi(struct pt_regs *regs);
+
+/* spflt.c: user-controlled counting */
+void knc_spflt_reset(void);
+
+/* Supplied by the host, called with the counters stopped. */
+void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
+		       struct pt_regs *regs);
+bool knc_host_may_count_any(const struct perf_event *event);
+
+/*
+ * Counters run and stop through GLOBAL_CTRL alone: one write for both, and
+ * PerfEvtSel keeps its enable bit. The register is the driver's own, so it is
+ * never read (1.4.3.7).
+ */
+static inline void knc_stop_counters(struct knc_cpu *kc)
+{
+	if (!kc->ctrl)
+		return;
+
+	knc_write_global_ctrl(0);
+	kc->ctrl = 0;
+}
+
+static inline void knc_start_counters(struct knc_cpu *kc)
+{
+	unsigned long active;
+
+	/*
+	 * A PMI that hits between the read of @active and the write may have
+	 * throttled an event, and its counter must not run again.
+	 */
+	do {
+		active = READ_ONCE(kc->active);
+		if (active == kc->ctrl)
+			return;
+		kc->known &= ~active;
+		kc->ctrl = active;
+		knc_write_global_ctrl(active);
+	} while (unlikely(active != READ_ONCE(kc->active)));
+}
+
+#endif /* _KNC_PMU_H */
