@@ -48,7 +48,7 @@ DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
 static bool knc_find_overflow(void)
 {
 	struct kprobe probe = { .symbol_name = "perf_event_overflow" };
-	typeof(&perf_event_overflow) overflow;
+	typeof(perf_event_overflow) *overflow;
 	int ret;
 
 	ret = register_kprobe(&probe);
