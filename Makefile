@@ -25,7 +25,9 @@ $(obj)/knc_pmu_backend.o: $(src)/knc_pmu.c FORCE
 	$(call if_changed_rule,cc_o_c)
 	$(call cmd,force_checksrc)
 
-obj-$(if $(KBUILD_EXTMOD),,$(CONFIG_KNC_PMU_KUNIT_TEST)) += tests/unit/
+ifndef KBUILD_EXTMOD
+obj-$(CONFIG_KNC_PMU_KUNIT_TEST) += tests/unit/
+endif
 
 else
 
@@ -44,7 +46,7 @@ check:
 	@scripts/check unit static emulator guest
 
 check-unit check-static check-emulator check-guest check-debug check-mainline:
-	@scripts/check $(patsubst check-%,%,$@) $(TEST)
+	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
 
 help:
 	@echo 'The driver:'
