@@ -96,7 +96,7 @@ static inline int compat_no_event(struct perf_event *event)
 /*
  * perf_pmu_register() would give the PMU new CPU contexts, while contexts of
  * tasks still refer to the old ones. If another PMU has hardware contexts, it
- * takes those; so for a moment a nameless PMU has the old ones.
+ * takes those; so for a moment another PMU has the old ones.
  */
 static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
 					    int type)
@@ -110,7 +110,7 @@ static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
 	bool spare;
 	int cpu, ret;
 
-	ret = perf_pmu_register(&keeper, NULL, -1);
+	ret = perf_pmu_register(&keeper, "knc-handover", -1);
 	if (ret)
 		return ret;
 
