@@ -9,11 +9,6 @@ ifneq ($(KERNELRELEASE),)
 # its host is the x86 perf core; the module brings a host of its own.
 knc-pmu := $(if $(KBUILD_EXTMOD),m,$(CONFIG_KNC_PMU))
 
-# All that depends on the kernel's version is in compat.h, before anything else.
-# $(src) is relative to the source tree or to where make runs, as versions go.
-knc-src := $(if $(wildcard $(src)/compat.h),$(src),$(srctree)/$(src))
-ccflags-y += -include $(knc-src)/compat.h
-
 obj-$(knc-pmu) += knc_pmu.o
 knc_pmu-y := knc_pmu_backend.o knc_pmi.o spflt.o
 knc_pmu-y += $(if $(filter y,$(knc-pmu)),knc_builtin.o,knc_module.o)
