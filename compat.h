@@ -41,6 +41,13 @@ static inline u64 compat_attr_config3(const struct perf_event_attr *attr)
 #endif
 }
 
+/* 6.11 turned the number of counters in struct x86_pmu into a mask. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define COMPAT_X86_PMU_COUNTERS(n)	.num_counters = (n)
+#else
+#define COMPAT_X86_PMU_COUNTERS(n)	.cntr_mask64 = GENMASK_ULL((n) - 1, 0)
+#endif
+
 /*
  * Registration of a struct pmu for hardware events by a module.
  *

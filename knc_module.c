@@ -497,8 +497,7 @@ static int knc_register_pmu(bool sampling)
 }
 
 static const struct x86_cpu_id knc_cpu_ids[] = {
-	/* Model 0 is Knights Ferry, another PMU. */
-	compat_x86_match_intel(0x0b, 0x01),
+	compat_x86_match_intel(KNC_FAMILY, KNC_MODEL),
 	{}
 };
 MODULE_DEVICE_TABLE(x86cpu, knc_cpu_ids);

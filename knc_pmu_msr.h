@@ -17,6 +17,10 @@
 
 #include "compat.h"
 
+/* CPUID of a Knights Corner; model 0 of the family is Knights Ferry. */
+#define KNC_FAMILY			0x0b
+#define KNC_MODEL			0x01
+
 #define KNC_NUM_COUNTERS		2
 #define KNC_COUNTER_MASK		(BIT(KNC_NUM_COUNTERS) - 1)
 

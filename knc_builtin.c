@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Host of the Knights Corner PMU backend: the kernel's x86 perf core, when the
+ * driver is built in. It schedules the events; everything that touches a
+ * register is the backend's.
+ */
+#define pr_fmt(fmt) "knc_pmu: " fmt
+
+#include <linux/init.h>
+#include <linux/perf_event.h>
+
+#include <asm/processor.h>
+
+#include "../perf_event.h"
+#include "knc_pmu.h"
+
+void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
+		       struct pt_regs *regs)
+{
+	if (perf_event_overflow(event, data, regs))
+		x86_pmu_stop(event, 0);
+}
+
+bool knc_host_may_count_any(const struct perf_event *event)
+{
+	/* Not const in older kernels, but only read. */
+	return !perf_allow_cpu((struct perf_event_attr *)&event->attr);
+}
+
+static void knc_disable_all(void)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	kc->enabled = false;
+	knc_stop_counters(kc);
+}
+
+static void knc_enable_all(int added)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	kc->enabled = true;
+	knc_start_counters(kc);
+}
+
+static void knc_enable(struct perf_event *event)
+{
+	this_cpu_ptr(&knc_cpu)->event[event->hw.idx] = event;
+	knc_event_enable(event);
+}
+
+static int knc_set_period(struct perf_event *event)
+{
+	struct cpu_hw_events *cpuc = this_cpu_ptr(&cpu_hw_events);
+	int ret;
+
+	/*
+	 * The x86 core marks the counter of an event that leaves, and before a
+	 * task that may use RDPMC runs, it zeroes what is marked. A counter that
+	 * has lost its mark may not hold what it held.
+	 */
+	if (!test_bit(event->hw.idx, cpuc->dirty))
+		this_cpu_ptr(&knc_cpu)->known &= ~BIT(event->hw.idx);
+
+	ret = knc_event_set_period(event);
+	perf_event_update_userpage(event);
+
+	return ret;
+}
+
+static struct event_constraint *
+knc_get_event_constraints(struct cpu_hw_events *cpuc, int idx,
+			  struct perf_event *event)
+{
+	static struct event_constraint counter0 = EVENT_CONSTRAINT(0, BIT(0), 0);
+
+	if (knc_event_counters(event) == BIT(0))
+		return &counter0;
+
+	return &unconstrained;
+}
+
+static void knc_cpu_starting(int cpu)
+{
+	knc_pmu_reset(this_cpu_ptr(&knc_cpu));
+}
+
+static void knc_cpu_dying(int cpu)
+{
+	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
+}
+
+static const struct attribute_group *knc_attr_update[] = {
+	&knc_pmu_events_group,
+	NULL
+};
+
+static const struct x86_pmu knc_x86_pmu __initconst = {
+	.name			= "Knights Corner",
+	.handle_irq		= knc_pmi,
+	.disable_all		= knc_disable_all,
+	.enable_all		= knc_enable_all,
+	.enable			= knc_enable,
+	.disable		= knc_event_disable,
+	.hw_config		= knc_event_config,
+	.schedule_events	= x86_schedule_events,
+	.get_event_constraints	= knc_get_event_constraints,
+	.set_period		= knc_set_period,
+	.update			= knc_event_update,
+	.cpu_starting		= knc_cpu_starting,
+	.cpu_dying		= knc_cpu_dying,
+	.eventsel		= KNC_MSR_EVNTSEL0,
+	.perfctr		= KNC_MSR_PERFCTR0,
+	.apic			= 1,
+	.max_period		= KNC_MAX_PERIOD,
+	COMPAT_X86_PMU_COUNTERS(KNC_NUM_COUNTERS),
+	.cntval_bits		= KNC_COUNTER_WIDTH,
+	.cntval_mask		= KNC_COUNTER_BITS,
+	.attr_update		= knc_attr_update,
+};
+
+/**
+ * knc_pmu_init() - give the x86 perf core the Knights Corner PMU
+ *
+ * Called by intel_pmu_init() for family 11.
+ *
+ * Return: 0, or -ENODEV if this is not a Knights Corner or its registers cannot
+ * be read.
+ */
+__init int knc_pmu_init(void)
+{
+	/* Model 0 is Knights Ferry, another PMU. */
+	if (boot_cpu_data.x86_model != KNC_MODEL)
+		return -ENODEV;
+	if (knc_pmu_probe())
+		return -ENODEV;
+
+	/* INIT and kexec leave counters as they were; the core takes that amiss. */
+	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
+
+	x86_pmu = knc_x86_pmu;
+	x86_pmu.format_attrs = knc_pmu_format_group.attrs;
+
+	return 0;
+}
