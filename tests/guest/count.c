@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Counting, to the instruction. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include "kmod/knc_test_loop.h"
+
+typedef long (*measured_fn)(int fd, u64 n, unsigned long flags);
+
+static const struct {
+	const char *name;
+	measured_fn run;
+	u64 instructions;		/* of an iteration */
+} loops[] = {
+	{ "spin", measured_spin, 2 },
+	{ "spin20", measured_spin20, 20 },
+};
+
+/* What the event counts of one measured loop */
+static u64 once(int fd, measured_fn run, u64 n)
+{
+	u64 before = ev_count(fd);
+
+	must(!run(fd, n, 0), "enabling or disabling failed");
+	return ev_count(fd) - before;
+}
+
+/* The cost of an empty region: small, and the same each time */
+static u64 base_of(int fd, measured_fn run, const char *what)
+{
+	u64 base = once(fd, run, 0);
+	int i;
+
+	must(base > 0 && base <= 64, "%s of an empty region: %llu", what,
+	     (unsigned long long)base);
+	for (i = 0; i < 50; i++) {
+		u64 again = once(fd, run, 0);
+
+		must(again == base, "%s of an empty region: %llu, then %llu", what,
+		     (unsigned long long)base, (unsigned long long)again);
+	}
+	return base;
+}
+
+static void check_exact(u64 config, const char *what, bool branches)
+{
+	int fd = ev_self(config);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(loops); i++) {
+		u64 each = loops[i].instructions;
+		u64 base = base_of(fd, loops[i].run, what);
+		u64 length;
+
+		for (length = 1000; length <= 100000000 / scale(); length *= 10) {
+			u64 n = length / each;
+			u64 want = branches ? n : n * each;
+			u64 got = once(fd, loops[i].run, n) - base;
+
+			must(got == want, "%s:u of %s(%llu): %llu, not %llu", what, loops[i].name,
+			     (unsigned long long)n, (unsigned long long)got,
+			     (unsigned long long)want);
+		}
+	}
+	close(fd);
+}
+
+TEST(count_exact, "count-exact", 60)
+{
+	check_exact(INSTRUCTIONS, "instructions", false);
+	check_exact(BRANCHES, "branches", true);
+}
+
+/* Both counters at once: as a group, then as two events on their own. */
+static void check_both(bool group)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct times insn, branch;
+	u64 base, base_branches;
+	int a, b, n;
+
+	attr.read_format = READ_TIMES;
+	a = ev_open(&attr, 0, -1, -1);
+	attr.config = BRANCHES;
+	attr.disabled = !group;
+	b = ev_open(&attr, 0, -1, group ? a : -1);
+	if (!group)
+		ev_on(b);		/* counts all along: less exact bounds below */
+
+	must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+	base = ev_times(a).value;
+	base_branches = ev_times(b).value;
+	for (n = 500; n <= 5000000; n *= 100) {
+		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
+		ev_ioctl(b, PERF_EVENT_IOC_RESET, 0);
+		must(!measured_spin(a, n, 0), "enabling or disabling failed");
+		insn = ev_times(a);
+		branch = ev_times(b);
+		must(insn.value, "counter 0 never counts: instructions 0, branches %llu",
+		     (unsigned long long)branch.value);
+		must(branch.value, "counter 1 never counts: branches 0, instructions %llu",
+		     (unsigned long long)insn.value);
+		must(insn.value == base + 2ULL * n, "instructions of %d iterations: %llu, not %llu",
+		     n, (unsigned long long)insn.value, (unsigned long long)base + 2ULL * n);
+		must(insn.running == insn.enabled && branch.running == branch.enabled,
+		     "two events do not run all the time");
+		if (group)
+			must(branch.value == base_branches + n,
+			     "branches of %d iterations: %llu, not %llu", n,
+			     (unsigned long long)branch.value,
+			     (unsigned long long)base_branches + n);
+		else
+			must(branch.value >= (u64)n && branch.value <= n + 2000ULL,
+			     "branches of %d iterations: %llu", n,
+			     (unsigned long long)branch.value);
+	}
+	close(b);
+	close(a);
+}
+
+TEST(count_both, "count-both", 60)
+{
+	check_both(true);
+	check_both(false);
+}
+
+/* The same in kernel mode, in a module's loop with interrupts off */
+static void kernel_loop(struct knc_test_loop *run, u64 n)
+{
+	static int dev = -1;
+	int tries;
+
+	if (dev < 0)
+		dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
+	run->iterations = n;
+	for (tries = 0; ioctl(dev, KNC_TEST_LOOP_RUN, run); tries++)
+		must(errno == EAGAIN && tries < 10, "%s: %s", KNC_TEST_LOOP_DEVICE,
+		     strerror(errno));
+}
+
+static void check_kernel(u64 first, u64 second, bool first_branches, bool second_branches)
+{
+	struct perf_event_attr attr = attr_of(first);
+	struct knc_test_loop run = { .nr = 2 };
+	u64 base[2], n;
+	int i, times;
+
+	attr.exclude_user = 1;
+	run.fd[0] = ev_open(&attr, 0, -1, -1);
+	attr.config = second;
+	attr.disabled = 0;
+	run.fd[1] = ev_open(&attr, 0, -1, run.fd[0]);
+	ev_on(run.fd[0]);
+
+	kernel_loop(&run, 0);		/* once for the caches of the kernel */
+	kernel_loop(&run, 0);
+	base[0] = run.delta[0];
+	base[1] = run.delta[1];
+	must(base[0] && base[0] < 2000 && base[1] && base[1] < 2000,
+	     "two readings cost %llu and %llu", (unsigned long long)base[0],
+	     (unsigned long long)base[1]);
+	for (n = 500; n <= 5000000 / scale(); n *= 10) {
+		bool branches[2] = { first_branches, second_branches };
+
+		for (times = 0; times < 3; times++) {
+			kernel_loop(&run, n);
+			for (i = 0; i < 2; i++) {
+				u64 want = branches[i] ? n : 2 * n;
+				u64 got = run.delta[i] - base[i];
+
+				must(got == want, "%s:k of %llu iterations: %llu, not %llu",
+				     branches[i] ? "branches" : "instructions",
+				     (unsigned long long)n, (unsigned long long)got,
+				     (unsigned long long)want);
+			}
+		}
+	}
+	close(run.fd[1]);
+	close(run.fd[0]);
+}
+
+TEST(count_kernel, "count-kernel", 60)
+{
+	check_kernel(INSTRUCTIONS, BRANCHES, false, true);
+	check_kernel(BRANCHES, INSTRUCTIONS, true, false);
+}
+
+/* User mode sees nothing of the kernel's loop, and the reverse. */
+TEST(count_rings, "count-rings", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct knc_test_loop run = { .nr = 2 };
+	u64 user, kernel;
+
+	run.fd[0] = ev_open(&attr, 0, -1, -1);
+	attr.disabled = 0;
+	attr.exclude_kernel = 0;
+	run.fd[1] = ev_open(&attr, 0, -1, run.fd[0]);
+	ev_on(run.fd[0]);
+	kernel_loop(&run, 1000000);
+	must(run.delta[0] == 0, "instructions:u counted %llu in a kernel loop",
+	     (unsigned long long)run.delta[0]);
+	must(run.delta[1] >= 2000000 && run.delta[1] < 2002000,
+	     "instructions counted %llu in a kernel loop of 2000000",
+	     (unsigned long long)run.delta[1]);
+	close(run.fd[1]);
+	close(run.fd[0]);
+
+	attr = attr_of(INSTRUCTIONS);
+	attr.exclude_user = 1;
+	run.fd[0] = ev_open(&attr, 0, -1, -1);
+	must(!measured_spin(run.fd[0], 50000000 / scale(), 0), "enabling or disabling failed");
+	kernel = ev_count(run.fd[0]);
+	must(kernel > 100 && kernel < 20000000,
+	     "instructions:k of a loop in user mode: %llu", (unsigned long long)kernel);
+	close(run.fd[0]);
+
+	attr.exclude_kernel = 1;
+	run.fd[0] = sys_open(&attr, 0, -1, -1, 0);
+	if (run.fd[0] < 0)
+		return;			/* refusing to count nothing is fine */
+	must(!measured_spin(run.fd[0], 1000000, 0), "enabling or disabling failed");
+	user = ev_count(run.fd[0]);
+	must(!user, "with user and kernel excluded it counts %llu", (unsigned long long)user);
+}
+
+/*
+ * User and kernel parts add up to the whole.  There are three of them and two
+ * counters: the third comes from the emulator, which counts both rings for as
+ * long as a counter of this hardware thread is on.
+ */
+static void check_sum(int u_first, int k_first, int u_second, int k_second)
+{
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	u64 truth_user, truth_kernel, want[2], got[2];
+	int fd[2], i;
+	u64 n;
+
+	attr.exclude_user = !u_first;
+	attr.exclude_kernel = !k_first;
+	fd[0] = ev_open(&attr, 0, -1, -1);
+	attr.exclude_user = !u_second;
+	attr.exclude_kernel = !k_second;
+	attr.disabled = 0;
+	fd[1] = ev_open(&attr, 0, -1, fd[0]);
+
+	truth_user = -td_read(0, TD_INSN_USER);
+	truth_kernel = -td_read(0, TD_INSN_KERNEL);
+	ev_on(fd[0]);
+	for (i = 0; i < 200; i++) {
+		spin(20000);
+		getppid();
+		for (n = 0; n < 5; n++)
+			if (write(-1, "", 1) != -1)
+				fail("wrote to nowhere");
+	}
+	usleep(20000);
+	spin(5000000);
+	ev_off(fd[0]);
+	truth_user += td_read(0, TD_INSN_USER);
+	truth_kernel += td_read(0, TD_INSN_KERNEL);
+
+	must(truth_user > 10000000 && truth_kernel > 100000,
+	     "the emulator counted %llu in user mode and %llu in the kernel",
+	     (unsigned long long)truth_user, (unsigned long long)truth_kernel);
+	want[0] = (u_first ? truth_user : 0) + (k_first ? truth_kernel : 0);
+	want[1] = (u_second ? truth_user : 0) + (k_second ? truth_kernel : 0);
+	for (i = 0; i < 2; i++) {
+		got[i] = ev_count(fd[i]);
+		must(got[i] == want[i],
+		     "%s%s%s counts %llu, the emulator %llu (user %llu, kernel %llu)",
+		     i ? "second, " : "first, ",
+		     (i ? u_second : u_first) ? "u" : "", (i ? k_second : k_first) ? "k" : "",
+		     (unsigned long long)got[i], (unsigned long long)want[i],
+		     (unsigned long long)truth_user, (unsigned long long)truth_kernel);
+	}
+	close(fd[1]);
+	close(fd[0]);
+}
+
+TEST(count_sum, "count-sum", 60)
+{
+	td_need();
+	pin(0);
+	check_sum(1, 1, 1, 0);
+	check_sum(1, 1, 0, 1);
+	check_sum(1, 0, 0, 1);
+	check_sum(0, 1, 1, 1);
+}
+
+/* What each counter counted, says the emulator, is what the events say. */
+TEST(count_truth, "count-truth", 60)
+{
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	u64 truth, got = 0;
+	int fd[4], i;
+
+	td_need();
+	pin(0);
+	truth = td_read(0, TD_COUNTED0) + td_read(0, TD_COUNTED1);
+	/* four events: they take turns, and none may be charged for another's */
+	for (i = 0; i < 4; i++) {
+		attr.config = i & 1 ? BRANCHES : INSTRUCTIONS;
+		attr.exclude_kernel = i & 2 ? 1 : 0;
+		fd[i] = ev_open(&attr, 0, -1, -1);
+	}
+	for (i = 0; i < 4; i++)
+		ev_on(fd[i]);
+	for (i = 0; i < 100; i++) {
+		spin(500000 / scale());
+		usleep(1000);
+	}
+	for (i = 0; i < 4; i++)
+		ev_off(fd[i]);
+	for (i = 0; i < 4; i++)
+		got += ev_count(fd[i]);
+	truth = td_read(0, TD_COUNTED0) + td_read(0, TD_COUNTED1) - truth;
+	must(got > 1000000, "four events counted %llu", (unsigned long long)got);
+	must(got == truth, "four events counted %llu, the emulator %llu",
+	     (unsigned long long)got, (unsigned long long)truth);
+}

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# guest.sh BOOT TEST... - runs in the guest: each test, and at the end whether
+# this boot left the machine as it should. A test is a function of the program
+# gt or a script of its own; either prints "ok", "FAIL" or "skip".
+#
+# Environment: TEST_SCALE, TEST_PMIS (see lib.h), TEST_DRIVER: "module", or
+# "builtin" where there is nothing to load.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+cd /tests || exit 1
+boot=$1
+shift
+
+# A driver is there for each test but those that load it themselves.
+load_driver()
+{
+	[ "$TEST_DRIVER" = module ] || return 0
+	grep -q '^knc_pmu ' /proc/modules || insmod modules/knc_pmu.ko
+}
+
+load_helpers()
+{
+	for m in msr knc_test_loop; do
+		[ -e modules/$m.ko ] || continue
+		grep -q "^$m " /proc/modules || insmod modules/$m.ko
+	done
+}
+
+# Which of the CPUs are online is the tests' business, but not for ever.
+all_online()
+{
+	for c in /sys/devices/system/cpu/cpu[1-9]*/online; do
+		[ "$(cat "$c")" = 1 ] || echo 1 >"$c"
+	done
+}
+
+run_one()
+{
+	case $1 in
+	reset-state | modprobe | wrong-cpu) ;;
+	*) load_driver || { echo "FAIL $1 the driver does not load"; return; } ;;
+	esac
+	if [ -e "$1.sh" ]; then
+		sh "./$1.sh" "$1"
+	else
+		./gt "$1"
+	fi
+	all_online
+}
+
+load_helpers
+for name; do
+	echo "# begin $name at $(cut -d' ' -f1 /proc/uptime)"
+	run_one "$name" >/tmp/out 2>&1
+	cat /tmp/out
+	grep -qE "^(ok|FAIL|skip) $name( |\$)" /tmp/out || echo "FAIL $name said nothing"
+done
+
+echo "# begin boot-$boot at $(cut -d' ' -f1 /proc/uptime)"
+TEST_BOOT=$boot sh ./boot.sh "boot-$boot"
+exit 0

@@ -1,0 +1,721 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the guest tests share; lib.h says what each function promises. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/io.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+/* Results */
+
+enum verdict { NONE, FAILED, SKIPPED };
+
+/* One per run, shared with all processes of the test. */
+static struct {
+	int verdict;
+	char why[512];
+} *outcome;
+
+static struct test *tests;
+
+void test_register(struct test *t)
+{
+	struct test **p = &tests;
+
+	while (*p && strcmp((*p)->name, t->name) < 0)
+		p = &(*p)->next;
+	t->next = *p;
+	*p = t;
+}
+
+static void __attribute__((noreturn)) leave(enum verdict v, const char *fmt, va_list ap)
+{
+	int none = NONE;
+	char why[sizeof(outcome->why)];
+	char *c;
+
+	vsnprintf(why, sizeof(why), fmt, ap);
+	for (c = why; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	if (outcome && __atomic_compare_exchange_n(&outcome->verdict, &none, v, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		strcpy(outcome->why, why);
+	else
+		note("also: %s", why);
+	_exit(1);
+}
+
+void fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	leave(FAILED, fmt, ap);
+}
+
+void skip(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	leave(SKIPPED, fmt, ap);
+}
+
+void note(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = snprintf(text, sizeof(text), "# ");
+	len += vsnprintf(text + len, sizeof(text) - len - 1, fmt, ap);
+	va_end(ap);
+	if (len > (int)sizeof(text) - 2)
+		len = sizeof(text) - 2;
+	text[len++] = '\n';
+	if (write(STDOUT_FILENO, text, len) < 0)
+		_exit(2);
+}
+
+unsigned int scale(void)
+{
+	const char *s = getenv("TEST_SCALE");
+	unsigned int n = s ? strtoul(s, NULL, 0) : 1;
+
+	return n ? n : 1;
+}
+
+/* Returns true unless the test failed. */
+static bool run_test(const struct test *t)
+{
+	unsigned int limit = t->seconds * (scale() > 1 ? 4 : 1);
+	u64 begin = now_ns();
+	int status = 0;
+	pid_t pid;
+
+	outcome->verdict = NONE;
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0) {
+		printf("FAIL %s fork: %s\n", t->name, strerror(errno));
+		return false;
+	}
+	if (!pid) {
+		setpgid(0, 0);
+		t->run();
+		fflush(stdout);
+		_exit(0);
+	}
+	setpgid(pid, pid);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (now_ns() - begin > limit * 1000000000ULL) {
+			kill(-pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			printf("FAIL %s not done after %u s\n", t->name, limit);
+			return false;
+		}
+		usleep(5000);
+	}
+	/* whatever a failed test left running */
+	kill(-pid, SIGKILL);
+
+	if (outcome->verdict == SKIPPED) {
+		printf("skip %s %s\n", t->name, outcome->why);
+		return true;
+	}
+	if (outcome->verdict == FAILED) {
+		printf("FAIL %s %s\n", t->name, outcome->why);
+		return false;
+	}
+	if (status) {
+		printf("FAIL %s ended with wait status %#x\n", t->name, status);
+		return false;
+	}
+	printf("ok %s\n", t->name);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	bool good = true;
+	struct test *t;
+	int i;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 2 && !strcmp(argv[1], "--list")) {
+		for (t = tests; t; t = t->next)
+			puts(t->name);
+		return 0;
+	}
+	/* for the tests of exec and perf: a program of known length */
+	if (argc == 3 && !strcmp(argv[1], "--spin")) {
+		spin(strtoull(argv[2], NULL, 16));
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], "--spin20")) {
+		spin20(strtoull(argv[2], NULL, 16));
+		return 0;
+	}
+	/* an event that exists as long as this process lives */
+	if (argc == 2 && !strcmp(argv[1], "--hold")) {
+		ev_on(ev_self(INSTRUCTIONS));
+		puts("held");
+		for (;;)
+			pause();
+	}
+	if (argc < 2) {
+		fprintf(stderr, "usage: %s --list | NAME...\n", argv[0]);
+		return 2;
+	}
+
+	outcome = shared(sizeof(*outcome));
+	for (i = 1; i < argc; i++) {
+		for (t = tests; t && strcmp(t->name, argv[i]); t = t->next)
+			;
+		if (!t) {
+			printf("FAIL %s no such test\n", argv[i]);
+			good = false;
+		} else {
+			good &= run_test(t);
+		}
+	}
+	return !good;
+}
+
+/* Files */
+
+static char *slurp(const char *path)
+{
+	static char text[65536];
+	ssize_t n = 0, got;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return NULL;
+	while (n < (ssize_t)sizeof(text) - 1 &&
+	       (got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+		n += got;
+	close(fd);
+	text[n] = '\0';
+	while (n && text[n - 1] == '\n')
+		text[--n] = '\0';
+	return text;
+}
+
+long sysctl_get(const char *name)
+{
+	char path[128];
+	char *text;
+
+	snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	text = slurp(path);
+	must(text, "%s: %s", path, strerror(errno));
+	return strtol(text, NULL, 0);
+}
+
+void sysctl_set(const char *name, long value)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	must(fd >= 0 && dprintf(fd, "%ld\n", value) > 0, "%s = %ld: %s", path, value,
+	     strerror(errno));
+	close(fd);
+}
+
+u64 pmi_line(void)
+{
+	char *line = slurp("/proc/interrupts");
+	u64 sum = 0;
+
+	must(line, "/proc/interrupts: %s", strerror(errno));
+	line = strstr(line, "PMI:");
+	must(line, "no PMI line in /proc/interrupts");
+	line += strlen("PMI:");
+	for (;;) {
+		char *end;
+		u64 n = strtoull(line, &end, 10);
+
+		if (end == line || *end == '\n')
+			return end == line ? sum : sum + n;
+		sum += n;
+		line = end;
+	}
+}
+
+/* The PMU */
+
+#define PMUS "/sys/bus/event_source/devices"
+
+const struct pmu *pmu(void)
+{
+	static const char * const names[] = { "knc", "cpu" };
+	static struct pmu found;
+	char path[128];
+	char *text;
+	size_t i;
+
+	if (found.name[0])
+		return &found;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), PMUS "/%s/type", names[i]);
+		text = slurp(path);
+		if (!text)
+			continue;
+		strcpy(found.name, names[i]);
+		found.type = strtoul(text, NULL, 0);
+		found.core = found.type == PERF_TYPE_RAW;
+		return &found;
+	}
+	fail("no PMU called knc or cpu in " PMUS);
+}
+
+char *pmu_file(const char *name)
+{
+	char path[256];
+	int len = snprintf(path, sizeof(path), PMUS "/%s/%s", pmu()->name, name);
+
+	must(len < (int)sizeof(path), "a path of %d characters", len);
+	return slurp(path);
+}
+
+/* Puts a value into the bits of a format/ file, such as "config:0-7". */
+static bool put_field(const char *field, u64 value, struct perf_event_attr *attr)
+{
+	char path[128], word[16];
+	unsigned int lo, hi;
+	char *text;
+	__u64 *where;
+	int n;
+
+	snprintf(path, sizeof(path), "format/%s", field);
+	text = pmu_file(path);
+	if (!text)
+		return false;
+	n = sscanf(text, "%15[a-z0-9]:%u-%u", word, &lo, &hi);
+	if (n == 2)
+		hi = lo;
+	else if (n != 3)
+		return false;
+	if (!strcmp(word, "config"))
+		where = &attr->config;
+	else if (!strcmp(word, "config1"))
+		where = &attr->config1;
+	else
+		return false;
+	if (hi - lo < 63 && value >> (hi - lo + 1))
+		return false;
+	*where |= value << lo;
+	return true;
+}
+
+bool pmu_parse(const char *terms, struct perf_event_attr *attr)
+{
+	char copy[256], *term, *save, *eq;
+
+	snprintf(copy, sizeof(copy), "%s", terms);
+	for (term = strtok_r(copy, ",", &save); term; term = strtok_r(NULL, ",", &save)) {
+		eq = strchr(term, '=');
+		if (eq)
+			*eq = '\0';
+		if (!put_field(term, eq ? strtoull(eq + 1, NULL, 0) : 1, attr))
+			return false;
+	}
+	return true;
+}
+
+struct perf_event_attr attr_of(u64 config)
+{
+	struct perf_event_attr attr = {
+		.type = pmu()->type,
+		.size = sizeof(attr),
+		.config = config,
+		.disabled = 1,
+	};
+
+	return attr;
+}
+
+struct perf_event_attr user_attr(u64 config)
+{
+	struct perf_event_attr attr = attr_of(config);
+
+	attr.exclude_kernel = 1;
+	attr.exclude_hv = 1;
+	return attr;
+}
+
+int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+{
+	return syscall(SYS_perf_event_open, attr, pid, cpu, group, flags | PERF_FLAG_FD_CLOEXEC);
+}
+
+int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
+{
+	int fd = sys_open(attr, pid, cpu, group, 0);
+
+	must(fd >= 0, "perf_event_open(type %u, config %#llx, pid %d, cpu %d, group %d): %s",
+	     attr->type, attr->config, pid, cpu, group, strerror(errno));
+	return fd;
+}
+
+int ev_self(u64 config)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	return ev_open(&attr, 0, -1, -1);
+}
+
+void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group, int want,
+		const char *what)
+{
+	int fd = sys_open(attr, pid, cpu, group, 0);
+
+	must(fd < 0, "%s: was not refused", what);
+	must(errno == want, "%s: refused with %s instead of %s", what,
+	     strerrorname_np(errno), strerrorname_np(want));
+}
+
+void ev_ioctl(int fd, unsigned long req, unsigned long arg)
+{
+	must(!ioctl(fd, req, arg), "event ioctl %#lx: %s", req, strerror(errno));
+}
+
+u64 ev_count(int fd)
+{
+	u64 value[8];
+
+	must(read(fd, value, sizeof(value)) >= 8, "reading an event: %s", strerror(errno));
+	return value[0];
+}
+
+struct times ev_times(int fd)
+{
+	struct times t;
+
+	must(read(fd, &t, sizeof(t)) == sizeof(t), "reading an event's times: %s",
+	     strerror(errno));
+	return t;
+}
+
+/* Sample buffers */
+
+void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
+{
+	size_t page = getpagesize();
+
+	r->size = pages * page;
+	r->sample_type = sample_type;
+	r->tail = 0;
+	r->page = mmap(NULL, r->size + page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	must(r->page != MAP_FAILED, "mapping a buffer of %u pages: %s", pages, strerror(errno));
+}
+
+void ring_unmap(struct ring *r)
+{
+	munmap(r->page, r->size + getpagesize());
+}
+
+static void ring_copy(const struct ring *r, u64 from, void *to, size_t len)
+{
+	const char *data = (const char *)r->page + getpagesize();
+	size_t at = from % r->size;
+	size_t first = len < r->size - at ? len : r->size - at;
+
+	memcpy(to, data + at, first);
+	memcpy((char *)to + first, data, len - first);
+}
+
+static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, struct record *rec)
+{
+	u64 type = r->sample_type;
+
+	if (type & PERF_SAMPLE_IDENTIFIER)
+		rec->id = *p++;
+	if (type & PERF_SAMPLE_IP)
+		rec->ip = *p++;
+	if (type & PERF_SAMPLE_TID) {
+		rec->pid = *p;
+		rec->tid = *p++ >> 32;
+	}
+	if (type & PERF_SAMPLE_TIME)
+		rec->time = *p++;
+	if (type & PERF_SAMPLE_ADDR)
+		rec->addr = *p++;
+	if (type & PERF_SAMPLE_ID)
+		rec->id = *p++;
+	if (type & PERF_SAMPLE_CPU)
+		rec->cpu = *p++;
+	if (type & PERF_SAMPLE_PERIOD)
+		rec->period = *p++;
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		rec->nr_chain = *p++;
+		must(rec->nr_chain <= ARRAY_SIZE(rec->chain), "a callchain of %llu entries",
+		     (unsigned long long)rec->nr_chain);
+		must(p + rec->nr_chain <= end, "a callchain beyond its record");
+		memcpy(rec->chain, p, rec->nr_chain * sizeof(*p));
+		p += rec->nr_chain;
+	}
+	must(p <= end, "a sample shorter than its type says");
+}
+
+bool ring_next(struct ring *r, struct record *rec)
+{
+	u64 head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+	struct perf_event_header h;
+	u64 body[1024];
+
+	must(head - r->tail <= r->size, "the buffer's head is %llu bytes ahead of the tail",
+	     (unsigned long long)(head - r->tail));
+	if (head == r->tail)
+		return false;
+	ring_copy(r, r->tail, &h, sizeof(h));
+	must(h.size >= sizeof(h) && h.size <= sizeof(body), "a record of %u bytes", h.size);
+	ring_copy(r, r->tail + sizeof(h), body, h.size - sizeof(h));
+
+	memset(rec, 0, sizeof(*rec));
+	rec->type = h.type;
+	rec->misc = h.misc;
+	if (h.type == PERF_RECORD_SAMPLE)
+		parse_sample(r, body, (u64 *)((char *)body + h.size - sizeof(h)), rec);
+	else if (h.type == PERF_RECORD_LOST)
+		rec->lost = body[1];
+	r->tail += h.size;
+	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+	return true;
+}
+
+void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
+{
+	struct record rec;
+
+	while (ring_next(r, &rec)) {
+		switch (rec.type) {
+		case PERF_RECORD_SAMPLE:
+			t->samples++;
+			t->period_sum += rec.period;
+			if (lo != hi && (rec.ip < (u64)lo || rec.ip >= (u64)hi)) {
+				t->outside++;
+				t->last_outside = rec.ip;
+			}
+			break;
+		case PERF_RECORD_LOST:
+			t->lost += rec.lost;
+			break;
+		case PERF_RECORD_THROTTLE:
+			t->throttles++;
+			break;
+		case PERF_RECORD_UNTHROTTLE:
+			t->unthrottles++;
+			break;
+		default:
+			t->others++;
+		}
+	}
+}
+
+/* CPUs and processes */
+
+int cpus_online(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set), "pinning to CPU %d: %s", cpu,
+	     strerror(errno));
+}
+
+void reap(pid_t pid)
+{
+	int status;
+
+	must(waitpid(pid, &status, 0) == pid, "waiting for a child: %s", strerror(errno));
+	must(!status, "a child ended with wait status %#x", status);
+}
+
+void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg)
+{
+	pid_t pids[256];
+	int i;
+
+	fflush(stdout);
+	for (i = 0; i < n; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (!pids[i]) {
+			if (pinned)
+				pin(i);
+			fn(arg, i);
+			fflush(stdout);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < n; i++)
+		reap(pids[i]);
+}
+
+void *shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	must(p != MAP_FAILED, "mmap of %zu bytes: %s", size, strerror(errno));
+	return p;
+}
+
+u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+void become_nobody(void)
+{
+	must(!setgroups(0, NULL) && !setresgid(65534, 65534, 65534) &&
+	     !setresuid(65534, 65534, 65534), "becoming nobody: %s", strerror(errno));
+	/* a process that changed its user may not be watched by its own, else */
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static int msr_open(int cpu, int mode)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/dev/cpu/%d/msr", cpu);
+	return open(path, mode | O_CLOEXEC);
+}
+
+bool have_msr(void)
+{
+	int fd = msr_open(0, O_RDONLY);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+u64 rdmsr_on(int cpu, u32 msr)
+{
+	int fd = msr_open(cpu, O_RDONLY);
+	u64 value;
+
+	must(fd >= 0, "/dev/cpu/%d/msr: %s", cpu, strerror(errno));
+	must(pread(fd, &value, 8, msr) == 8, "reading MSR %#x of CPU %d: %s", msr, cpu,
+	     strerror(errno));
+	close(fd);
+	return value;
+}
+
+void wrmsr_on(int cpu, u32 msr, u64 value)
+{
+	int fd = msr_open(cpu, O_WRONLY);
+
+	must(fd >= 0, "/dev/cpu/%d/msr: %s", cpu, strerror(errno));
+	must(pwrite(fd, &value, 8, msr) == 8, "writing MSR %#x of CPU %d: %s", msr, cpu,
+	     strerror(errno));
+	close(fd);
+}
+
+int counter_of(int cpu, u64 config)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		u64 sel = rdmsr_on(cpu, 0x28 + i);
+
+		if (sel & EVTSEL_EN && (sel & 0xffff) == (config & 0xffff) &&
+		    rdmsr_on(cpu, 0x2f) >> i & 1)
+			return i;
+	}
+	return -1;
+}
+
+/* The test device */
+
+#define TD_BASE		0x5e0
+#define TD_SELECT	(TD_BASE + 0x0)
+#define TD_LOW		(TD_BASE + 0x4)
+#define TD_HIGH		(TD_BASE + 0x8)
+#define TD_MARK		(TD_BASE + 0xc)
+#define TD_KNCP		0x4b4e4350
+
+static u64 td_get(int cpu, enum td_item item)
+{
+	u64 value;
+
+	outl((u32)cpu << 16 | item, TD_SELECT);
+	value = inl(TD_LOW);
+	return value | (u64)inl(TD_HIGH) << 32;
+}
+
+bool td_present(void)
+{
+	static pid_t known_to;		/* permissions may not survive a fork */
+	static bool present;
+
+	if (known_to == getpid())
+		return present;
+	present = !ioperm(TD_BASE, 16, 1) && td_get(0, TD_MAGIC) == TD_KNCP;
+	known_to = getpid();
+	return present;
+}
+
+void td_need(void)
+{
+	if (!td_present())
+		skip("needs the emulator's test device");
+}
+
+u64 td_read(int cpu, enum td_item item)
+{
+	u64 value;
+
+	td_need();
+	value = td_get(cpu, item);
+	must(value != ~0ULL, "the test device knows no item %d of CPU %d", item, cpu);
+	return value;
+}
+
+u64 td_sum(enum td_item item)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for (cpu = 0; cpu < cpus_online(); cpu++)
+		sum += td_read(cpu, item);
+	return sum;
+}
+
+void td_mark(u32 value)
+{
+	td_need();
+	outl(value, TD_MARK);
+}
+
+void td_burst(unsigned int counter, u64 events)
+{
+	td_need();
+	outl((u32)events, TD_LOW);
+	outl(counter << 16 | (events >> 32 & 0xffff), TD_HIGH);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the guest tests share: opening and reading events, sample buffers,
+ * loops of known length, and the emulator's test device.
+ *
+ * A test is a function declared with TEST().  It returns when it holds, and
+ * leaves through fail() or skip() otherwise; both work from any process or
+ * thread of the test, and the first one to speak decides.
+ */
+#ifndef KNC_TESTS_GUEST_LIB_H
+#define KNC_TESTS_GUEST_LIB_H
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+struct test {
+	const char *name;
+	void (*run)(void);
+	unsigned int seconds;		/* after which it has failed */
+	struct test *next;
+};
+
+void test_register(struct test *t);
+
+#define TEST(fn, testname, limit)					\
+	static void fn(void);						\
+	static struct test test_##fn = {				\
+		.name = testname, .run = fn, .seconds = limit,		\
+	};								\
+	static void __attribute__((constructor)) register_##fn(void)	\
+	{								\
+		test_register(&test_##fn);				\
+	}								\
+	static void fn(void)
+
+void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#define must(cond, ...) do { if (!(cond)) fail(__VA_ARGS__); } while (0)
+
+/* Numbers that a slow kernel (the debug lane) divides; 1 otherwise. */
+unsigned int scale(void);
+
+/* The PMU under test */
+
+struct pmu {
+	char name[32];
+	u32 type;
+	bool core;			/* owns PERF_TYPE_RAW and the generic events */
+};
+
+const struct pmu *pmu(void);
+/* Contents of a file under the PMU's directory in sysfs; NULL if absent. */
+char *pmu_file(const char *path);
+/* "event=0x16,umask=0" through the format/ files; false if a term is unknown. */
+bool pmu_parse(const char *terms, struct perf_event_attr *attr);
+
+#define CODE(event, umask)	((u64)(event) | (u64)(umask) << 8)
+#define INSTRUCTIONS		CODE(0x16, 0x00)
+#define BRANCHES		CODE(0x12, 0x00)
+#define CYCLES			CODE(0x2a, 0x00)
+#define L2_READ_MISS		CODE(0xcb, 0x10)	/* counter 0 only */
+#define L2_WRITE_HIT		CODE(0xcc, 0x10)	/* counter 0 only */
+
+#define EVTSEL_USR		(1ULL << 16)
+#define EVTSEL_OS		(1ULL << 17)
+#define EVTSEL_EDGE		(1ULL << 18)
+#define EVTSEL_INT		(1ULL << 20)
+#define EVTSEL_ANY		(1ULL << 21)
+#define EVTSEL_EN		(1ULL << 22)
+#define EVTSEL_INV		(1ULL << 23)
+
+/* An attr for this PMU: disabled, both rings. */
+struct perf_event_attr attr_of(u64 config);
+/* The same, user mode only. */
+struct perf_event_attr user_attr(u64 config);
+
+int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+	     unsigned long flags);
+/* Must succeed. */
+int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group);
+/* This task, any CPU, no group, user mode only, disabled. */
+int ev_self(u64 config);
+/* Must fail with this errno. */
+void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+		int want, const char *what);
+void ev_ioctl(int fd, unsigned long req, unsigned long arg);
+#define ev_on(fd)	ev_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)
+#define ev_off(fd)	ev_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0)
+u64 ev_count(int fd);
+
+struct times {
+	u64 value, enabled, running;
+};
+
+#define READ_TIMES (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
+struct times ev_times(int fd);
+
+/* Sample buffers */
+
+struct ring {
+	struct perf_event_mmap_page *page;
+	size_t size;			/* of the data area */
+	u64 sample_type;
+	u64 tail;
+};
+
+struct record {
+	u32 type;
+	u32 misc;
+	/* of a PERF_RECORD_SAMPLE */
+	u64 ip, time, addr, id, period;
+	u32 pid, tid, cpu;
+	u64 nr_chain;
+	u64 chain[128];
+	u64 lost;			/* of a PERF_RECORD_LOST */
+};
+
+void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type);
+bool ring_next(struct ring *r, struct record *rec);
+void ring_unmap(struct ring *r);
+
+struct tally {
+	u64 samples, lost, throttles, unthrottles, others;
+	u64 outside;			/* samples not in [lo, hi) */
+	u64 last_outside;
+	u64 period_sum;
+};
+
+/* Drain and count; lo == hi: any address will do. */
+void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi);
+
+/* Loops (loops.S): addresses and lengths are exact. */
+
+/* n iterations of 2 instructions, 1 of them a branch */
+void spin(u64 n);
+extern char spin_lo[], spin_hi[];
+/* n iterations of 20 instructions, 1 of them a branch */
+void spin20(u64 n);
+extern char spin20_lo[], spin20_hi[];
+/* ioctl(fd, ENABLE, flags); spin(n); ioctl(fd, DISABLE, flags) without a
+ * library call in between; returns the sum of the two results: 0
+ */
+long measured_spin(int fd, u64 n, unsigned long flags);
+long measured_spin20(int fd, u64 n, unsigned long flags);
+
+/* CPUs and processes */
+
+int cpus_online(void);
+void pin(int cpu);
+/* Runs fn(arg, i) in n children at once, child i pinned to CPU i if pinned. */
+void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
+void reap(pid_t pid);			/* must have exited with 0 */
+void *shared(size_t size);		/* zeroed, survives fork */
+u64 now_ns(void);			/* CLOCK_MONOTONIC */
+u64 rdmsr_on(int cpu, u32 msr);		/* /dev/cpu/N/msr */
+bool have_msr(void);
+void wrmsr_on(int cpu, u32 msr, u64 value);
+/* Counter (0, 1) that has this event and unit mask selected on a CPU, or -1 */
+int counter_of(int cpu, u64 config);
+long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
+void sysctl_set(const char *name, long value);
+void become_nobody(void);
+u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
+
+/* The emulator's test device */
+
+enum td_item {
+	TD_MAGIC		= 0,
+	TD_LOST_EDGES		= 1,
+	TD_EDGES		= 2,
+	TD_DELIVERED		= 3,
+	TD_COUNTED0		= 4,
+	TD_COUNTED1		= 5,
+	TD_OVERFLOWS0		= 6,
+	TD_OVERFLOWS1		= 7,
+	TD_RDMSRS		= 8,
+	TD_WRMSRS		= 9,
+	TD_RDPMCS		= 10,
+	TD_LVTPCS		= 11,
+	TD_EOIS			= 12,
+	TD_INSN_KERNEL		= 16,
+	TD_INSN_USER		= 17,
+	TD_BRANCH_KERNEL	= 18,
+	TD_BRANCH_USER		= 19,
+	TD_CYCLES_KERNEL	= 20,
+	TD_CYCLES_USER		= 21,
+};
+
+bool td_present(void);
+void td_need(void);			/* skip() where there is no test device */
+u64 td_read(int cpu, enum td_item item);
+u64 td_sum(enum td_item item);		/* over all online CPUs */
+void td_mark(u32 value);
+/* This hardware thread's counter gets that many events in one go. */
+void td_burst(unsigned int counter, u64 events);
+
+#endif

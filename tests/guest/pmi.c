@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The interrupt: a great many of them, and what the handler does in each. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <sys/mman.h>
+
+static void no_throttling(void)
+{
+	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	sysctl_set("kernel/perf_event_max_sample_rate", 100000000);
+	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+}
+
+/*
+ * Only addresses are sampled, so each sample has 16 bytes; the buffer is mapped
+ * read-only, so the kernel writes on and on, and the head tells how many.
+ */
+#define SAMPLE_BYTES	(sizeof(struct perf_event_header) + sizeof(u64))
+
+static struct perf_event_mmap_page *map_endless(int fd)
+{
+	void *p = mmap(NULL, 2 * getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+
+	must(p != MAP_FAILED, "mapping a buffer: %s", strerror(errno));
+	return p;
+}
+
+struct storm_cpu {
+	u64 count[2], samples[2];
+};
+
+struct storm {
+	u64 pmis;			/* for each CPU to bring about */
+	struct storm_cpu cpu[256];
+};
+
+/* One event each on both counters for so long as they bring about the PMIs */
+static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
+{
+	struct perf_event_mmap_page *page[2];
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 period[2] = { p0, p1 }, insns;
+	int fd[2], i;
+
+	attr.sample_type = PERF_SAMPLE_IP;
+	attr.sample_period = p0;
+	fd[0] = ev_open(&attr, 0, -1, -1);
+	attr.sample_period = p1;
+	attr.disabled = 0;
+	fd[1] = ev_open(&attr, 0, -1, fd[0]);
+	for (i = 0; i < 2; i++)
+		page[i] = map_endless(fd[i]);
+
+	/* of one period they overflow together: one PMI for both */
+	insns = p0 == p1 ? pmis * p0 : pmis * (p0 * p1) / (p0 + p1);
+	must(!measured_spin20(fd[0], insns / 20 + 1, 0), "enabling or disabling failed");
+	for (i = 0; i < 2; i++) {
+		u64 count = ev_count(fd[i]);
+		u64 samples = page[i]->data_head / SAMPLE_BYTES;
+
+		must(samples + 1 >= count / period[i] && samples <= count / period[i] + 1,
+		     "%llu samples with a period of %llu in %llu events",
+		     (unsigned long long)samples, (unsigned long long)period[i],
+		     (unsigned long long)count);
+		s->count[i] += count;
+		s->samples[i] += samples;
+		munmap(page[i], 2 * getpagesize());
+	}
+	close(fd[1]);
+	close(fd[0]);
+}
+
+static void storm_on(void *arg, int cpu)
+{
+	struct storm *storm = arg;
+	struct storm_cpu *s = &storm->cpu[cpu];
+	/* different on each CPU, so that they do not march in step */
+	u64 p = 1501 + 20 * cpu;
+	int round;
+
+	for (round = 0; round < 10; round++) {
+		storm_pair(s, storm->pmis / 20, p, p);
+		storm_pair(s, storm->pmis / 20 + 1, p, p + 166 + 14 * round);
+	}
+}
+
+TEST(pmi_storm, "pmi-storm", 400)
+{
+	const char *env = getenv("TEST_PMIS");
+	u64 pmis = (env ? strtoull(env, NULL, 0) : 1000000) / scale();
+	u64 counted[256], delivered, edges, lost, line, overflows, samples = 0, begin;
+	struct storm *storm = shared(sizeof(*storm));
+	int n = cpus_online(), cpu;
+
+	td_need();
+	no_throttling();
+	begin = now_ns();
+	/* some more than asked for: where both periods meet, one PMI serves two */
+	storm->pmis = pmis / n + pmis / n / 100 + 20;
+	for (cpu = 0; cpu < n; cpu++)
+		counted[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+	delivered = td_sum(TD_DELIVERED);
+	edges = td_sum(TD_EDGES);
+	lost = td_sum(TD_LOST_EDGES);
+	overflows = td_sum(TD_OVERFLOWS0) + td_sum(TD_OVERFLOWS1);
+	line = pmi_line();
+
+	in_children(n, true, storm_on, storm);
+
+	for (cpu = 0; cpu < n; cpu++) {
+		struct storm_cpu *s = &storm->cpu[cpu];
+		u64 truth = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - counted[cpu];
+
+		must(s->count[0] + s->count[1] == truth,
+		     "CPU %d: events counted %llu + %llu, the emulator %llu", cpu,
+		     (unsigned long long)s->count[0], (unsigned long long)s->count[1],
+		     (unsigned long long)truth);
+		samples += s->samples[0] + s->samples[1];
+	}
+	delivered = td_sum(TD_DELIVERED) - delivered;
+	edges = td_sum(TD_EDGES) - edges;
+	lost = td_sum(TD_LOST_EDGES) - lost;
+	overflows = td_sum(TD_OVERFLOWS0) + td_sum(TD_OVERFLOWS1) - overflows;
+	line = pmi_line() - line;
+	note("%llu PMIs on %d CPUs for %llu overflows in %llu s", (unsigned long long)delivered,
+	     n, (unsigned long long)overflows, (unsigned long long)(now_ns() - begin) / 1000000000);
+	must(!lost, "%llu edges lost", (unsigned long long)lost);
+	must(edges == delivered, "%llu edges, %llu delivered", (unsigned long long)edges,
+	     (unsigned long long)delivered);
+	must(delivered >= pmis, "only %llu PMIs", (unsigned long long)delivered);
+	must(line == delivered, "the PMI line of /proc/interrupts grew by %llu, not %llu",
+	     (unsigned long long)line, (unsigned long long)delivered);
+	must(samples == overflows, "%llu samples of %llu overflows",
+	     (unsigned long long)samples, (unsigned long long)overflows);
+	must(overflows >= delivered + pmis / 4, "%llu overflows in %llu PMIs: too few at once",
+	     (unsigned long long)overflows, (unsigned long long)delivered);
+	must(overflows <= 2 * delivered - pmis / 4, "%llu overflows in %llu PMIs: too few single",
+	     (unsigned long long)overflows, (unsigned long long)delivered);
+}
+
+/*
+ * Does what pmi-order.py then finds in the emulator's trace, in phases between
+ * marks: the numbers are that script's, too.
+ */
+enum { MARK_SINGLE = 0x51, MARK_BOTH, MARK_OVERLAP, MARK_END };
+
+TEST(pmi_order, "pmi-order", 60)
+{
+	struct perf_event_attr a = user_attr(INSTRUCTIONS), b = user_attr(INSTRUCTIONS);
+	int fa, fb;
+
+	td_need();
+	no_throttling();
+	pin(0);
+	a.sample_period = 10007;
+	fa = ev_open(&a, 0, -1, -1);
+	td_mark(MARK_SINGLE);
+	must(!measured_spin(fa, 2000000, 0), "enabling or disabling failed");
+	close(fa);
+
+	/* counter 1 alone, too: something that never overflows sits on 0 */
+	a.sample_period = 0;
+	a.config = L2_READ_MISS;
+	fa = ev_open(&a, 0, -1, -1);
+	b.sample_period = 10007;
+	b.disabled = 0;
+	fb = ev_open(&b, 0, -1, fa);
+	must(!measured_spin(fa, 2000000, 0), "enabling or disabling failed");
+	close(fb);
+	close(fa);
+
+	td_mark(MARK_BOTH);
+	a = user_attr(INSTRUCTIONS);
+	a.sample_period = 10007;
+	b.sample_period = 10007;
+	fa = ev_open(&a, 0, -1, -1);
+	fb = ev_open(&b, 0, -1, fa);
+	must(!measured_spin(fa, 4000000, 0), "enabling or disabling failed");
+	close(fb);
+	close(fa);
+
+	/*
+	 * One counts in the kernel, and soon overflows: now and then between
+	 * the other's interrupt and the handler's first write, and vice versa.
+	 */
+	td_mark(MARK_OVERLAP);
+	a.sample_period = 1009;
+	b.sample_period = 1013;
+	b.exclude_kernel = 0;
+	b.exclude_user = 1;
+	fa = ev_open(&a, 0, -1, -1);
+	fb = ev_open(&b, 0, -1, fa);
+	must(!measured_spin(fa, 4000000, 0), "enabling or disabling failed");
+	td_mark(MARK_END);
+	close(fb);
+	close(fa);
+}
+
+/*
+ * At the end of a boot: over all of it, no edge was lost, and each PMI that was
+ * delivered is in the PMI line of /proc/interrupts.
+ */
+TEST(interrupts_balance, "interrupts-balance", 30)
+{
+	u64 delivered, line;
+
+	td_need();
+	must(!td_sum(TD_LOST_EDGES), "%llu edges lost since the machine was switched on",
+	     (unsigned long long)td_sum(TD_LOST_EDGES));
+	line = pmi_line();
+	delivered = td_sum(TD_DELIVERED);
+	note("%llu PMIs", (unsigned long long)delivered);
+	must(line == delivered, "the PMI line of /proc/interrupts has %llu of %llu PMIs",
+	     (unsigned long long)line, (unsigned long long)delivered);
+}

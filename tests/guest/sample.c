@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sampling: how many, where, when, and through which callers. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include "kmod/knc_test_loop.h"
+
+#define TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD)
+
+/*
+ * Guest time follows the host's: what the kernel takes for too many or too
+ * slow interrupts says nothing here.  Tests of throttling set their own limit.
+ */
+static void no_throttling(void)
+{
+	/* in this order: the rate cannot be written once the other is 0 */
+	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
+	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+}
+
+static struct perf_event_attr sampling(u64 config, u64 period)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	attr.sample_period = period;
+	attr.sample_type = TYPE;
+	return attr;
+}
+
+static void near(u64 got, u64 want, const char *what)
+{
+	must(got + 1 >= want && got <= want + 1, "%s: %llu samples, want %llu +-1", what,
+	     (unsigned long long)got, (unsigned long long)want);
+}
+
+static void whole(const struct tally *t, const char *what)
+{
+	must(!t->lost, "%s: %llu records lost", what, (unsigned long long)t->lost);
+	must(!t->throttles, "%s: throttled %llu times", what, (unsigned long long)t->throttles);
+	must(!t->outside, "%s: %llu of %llu addresses outside the loop, such as %#llx", what,
+	     (unsigned long long)t->outside, (unsigned long long)t->samples,
+	     (unsigned long long)t->last_outside);
+}
+
+/* 20 million user instructions, a sample every 100000 */
+static void sample_loop(void *what, int cpu)
+{
+	struct perf_event_attr attr = sampling(INSTRUCTIONS, 100000);
+	struct tally t = {};
+	struct ring r;
+	int fd, round;
+
+	for (round = 0; round < 2; round++) {
+		memset(&t, 0, sizeof(t));
+		fd = ev_open(&attr, 0, -1, -1);
+		ring_map(&r, fd, 8, TYPE);
+		must(!measured_spin(fd, 10000000, 0), "enabling or disabling failed");
+		ring_tally(&r, &t, spin_lo, spin_hi);
+		near(t.samples, 200, what);
+		whole(&t, what);
+		must(t.period_sum == t.samples * 100000, "%s: periods add up to %llu",
+		     (char *)what, (unsigned long long)t.period_sum);
+		must(ev_count(fd) - 20000000 <= 64, "%s: counted %llu", (char *)what,
+		     (unsigned long long)ev_count(fd));
+		ring_unmap(&r);
+		close(fd);
+	}
+	(void)cpu;
+}
+
+TEST(sample_one, "sample-one", 60)
+{
+	no_throttling();
+	pin(0);
+	sample_loop("1 thread", 0);
+}
+
+TEST(sample_all, "sample-all", 120)
+{
+	int n = cpus_online();
+
+	no_throttling();
+	if (n < 8)
+		note("only %d hardware threads", n);
+	in_children(n, true, sample_loop, "all threads");
+}
+
+/* Two at once: neither may take or lose the other's overflows. */
+TEST(sample_two, "sample-two", 120)
+{
+	struct perf_event_attr a = sampling(INSTRUCTIONS, 10007);
+	struct perf_event_attr b = sampling(BRANCHES, 9973);
+	struct tally ta = {}, tb = {};
+	struct ring ra, rb;
+	int fa, fb, round;
+
+	no_throttling();
+	for (round = 0; round < 2; round++) {
+		int same = round;	/* the second time, of one event */
+
+		memset(&ta, 0, sizeof(ta));
+		memset(&tb, 0, sizeof(tb));
+		b.config = same ? INSTRUCTIONS : BRANCHES;
+		b.disabled = 0;
+		fa = ev_open(&a, 0, -1, -1);
+		fb = ev_open(&b, 0, -1, fa);
+		ring_map(&ra, fa, 64, TYPE);
+		ring_map(&rb, fb, 64, TYPE);
+		must(!measured_spin(fa, 10000000, 0), "enabling or disabling failed");
+		ring_tally(&ra, &ta, spin_lo, spin_hi);
+		ring_tally(&rb, &tb, spin_lo, spin_hi);
+		near(ta.samples, ev_count(fa) / 10007, "period 10007");
+		near(tb.samples, ev_count(fb) / 9973, "period 9973");
+		near(ta.samples, 20000000 / 10007, "period 10007");
+		near(tb.samples, (same ? 20000000 : 10000000) / 9973, "period 9973");
+		whole(&ta, "period 10007");
+		whole(&tb, "period 9973");
+		ring_unmap(&ra);
+		ring_unmap(&rb);
+		close(fb);
+		close(fa);
+	}
+}
+
+/* Periods add up to the count, and the rate is about what was asked for. */
+TEST(sample_freq, "sample-freq", 120)
+{
+	struct perf_event_attr attr = sampling(INSTRUCTIONS, 0);
+	struct tally t = {};
+	struct ring r;
+	u64 begin, count, ran, rate;
+	struct times times;
+	int fd;
+
+	no_throttling();
+	attr.freq = 1;
+	attr.sample_freq = 500;
+	attr.read_format = READ_TIMES;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 64, TYPE);
+	ev_on(fd);
+	begin = now_ns();
+	while (now_ns() - begin < 4000000000ULL)
+		spin20(10000);
+	ev_off(fd);
+	times = ev_times(fd);
+	count = times.value;
+	ran = times.running;
+	ring_tally(&r, &t, NULL, NULL);
+	must(!t.lost, "%llu records lost", (unsigned long long)t.lost);
+	rate = t.samples * 1000000000ULL / ran;
+	note("%llu samples in %llu ms: %llu a second", (unsigned long long)t.samples,
+	     (unsigned long long)ran / 1000000, (unsigned long long)rate);
+	must(rate >= 250 && rate <= 1000, "%llu samples a second, asked for 500",
+	     (unsigned long long)rate);
+	/* a period that is changed half-way is reported as what it became */
+	must(t.period_sum <= count + count / 20 && t.period_sum >= count - count / 20,
+	     "periods add up to %llu, counted %llu", (unsigned long long)t.period_sum,
+	     (unsigned long long)count);
+}
+
+/* Call chains of a user function three deep, and of a loop in the kernel */
+static void __attribute__((noinline, noclone)) chain_inner(u64 n)
+{
+	spin(n);
+	asm volatile("");
+}
+
+static void __attribute__((noinline, noclone)) chain_middle(u64 n)
+{
+	chain_inner(n);
+	asm volatile("");
+}
+
+static void __attribute__((noinline, noclone)) chain_outer(u64 n)
+{
+	chain_middle(n);
+	asm volatile("");
+}
+
+static bool within(u64 address, void *function)
+{
+	return address >= (u64)function && address < (u64)function + 64;
+}
+
+static u64 kernel_symbol(const char *name)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char line[256], symbol[128];
+	unsigned long long address;
+
+	must(f, "/proc/kallsyms: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %*c %127s", &address, symbol) == 2 &&
+		    !strcmp(symbol, name)) {
+			fclose(f);
+			return address;
+		}
+	}
+	fail("no %s in /proc/kallsyms", name);
+}
+
+TEST(sample_callchain, "sample-callchain", 60)
+{
+	struct perf_event_attr attr = sampling(INSTRUCTIONS, 100000);
+	struct knc_test_loop run = { .iterations = 2000000 };
+	u64 samples = 0, good = 0, loop;
+	struct record rec;
+	struct ring r;
+	int fd, dev;
+
+	no_throttling();
+	attr.sample_type = TYPE | PERF_SAMPLE_CALLCHAIN;
+	attr.exclude_callchain_kernel = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 64, attr.sample_type);
+	ev_on(fd);
+	chain_outer(5000000);
+	ev_off(fd);
+	while (ring_next(&r, &rec)) {
+		u64 *c = rec.chain;
+
+		if (rec.type != PERF_RECORD_SAMPLE)
+			continue;
+		samples++;
+		/*
+		 * PERF_CONTEXT_USER, the address itself, then the callers.  The
+		 * loop has no frame of its own: its direct caller is not seen.
+		 */
+		must(rec.nr_chain >= 4 && c[0] == PERF_CONTEXT_USER && c[1] == rec.ip,
+		     "a user call chain of %llu entries begins with %#llx %#llx",
+		     (unsigned long long)rec.nr_chain, (unsigned long long)c[0],
+		     (unsigned long long)c[1]);
+		if (within(c[2], chain_middle) && within(c[3], chain_outer))
+			good++;
+	}
+	must(samples >= 99 && good + 1 >= samples, "%llu of %llu call chains are right",
+	     (unsigned long long)good, (unsigned long long)samples);
+	ring_unmap(&r);
+	close(fd);
+
+	dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
+	loop = kernel_symbol("knc_test_loop_spin");
+	attr = sampling(INSTRUCTIONS, 100000);
+	attr.sample_type = TYPE | PERF_SAMPLE_CALLCHAIN;
+	attr.exclude_kernel = 0;
+	attr.exclude_user = 1;
+	attr.exclude_callchain_user = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 64, attr.sample_type);
+	ev_on(fd);
+	must(!ioctl(dev, KNC_TEST_LOOP_RUN, &run), "the kernel's loop: %s", strerror(errno));
+	ev_off(fd);
+	samples = 0;
+	good = 0;
+	while (ring_next(&r, &rec)) {
+		if (rec.type != PERF_RECORD_SAMPLE)
+			continue;
+		samples++;
+		if (rec.nr_chain >= 4 && rec.chain[0] == PERF_CONTEXT_KERNEL &&
+		    rec.ip >= loop && rec.ip < loop + 64 && rec.chain[1] == rec.ip)
+			good++;
+	}
+	must(samples >= 39 && good >= 38, "%llu of %llu call chains in the kernel are right",
+	     (unsigned long long)good, (unsigned long long)samples);
+}
+
+/* Children's samples come to the parent's buffer. */
+TEST(sample_inherit, "sample-inherit", 120)
+{
+	struct perf_event_attr attr = sampling(INSTRUCTIONS, 100003);
+	struct { struct ring r; int fd; } per[256];
+	int n = cpus_online(), cpu, i;
+	u64 want = 4 * 20000000ULL / 100003;
+	struct tally t = {};
+	pid_t pids[4];
+
+	no_throttling();
+	attr.inherit = 1;
+	/* an inherited event can have a buffer only if it is bound to a CPU */
+	for (cpu = 0; cpu < n; cpu++) {
+		per[cpu].fd = ev_open(&attr, 0, cpu, -1);
+		ring_map(&per[cpu].r, per[cpu].fd, 64, TYPE);
+	}
+	for (cpu = 0; cpu < n; cpu++)
+		ev_on(per[cpu].fd);
+	for (i = 0; i < 4; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (!pids[i]) {
+			spin(10000000);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < 4; i++)
+		reap(pids[i]);
+	for (cpu = 0; cpu < n; cpu++) {
+		ev_off(per[cpu].fd);
+		ring_tally(&per[cpu].r, &t, NULL, NULL);
+	}
+	must(!t.lost && !t.throttles, "%llu records lost, throttled %llu times",
+	     (unsigned long long)t.lost, (unsigned long long)t.throttles);
+	/*
+	 * Each child has a count of its own on each CPU that it was on, and the
+	 * last period of each stays unfinished.
+	 */
+	must(t.samples <= want + 4 && t.samples + 4 * n + 4 >= want,
+	     "%llu samples of four children, want about %llu",
+	     (unsigned long long)t.samples, (unsigned long long)want);
+}
+
+/*
+ * More interrupts than the limit allows: the kernel says so in the buffer, the
+ * event is let go on at the next tick, and its count goes on where it was.
+ */
+TEST(sample_throttle, "sample-throttle", 120)
+{
+	struct perf_event_attr attr = sampling(INSTRUCTIONS, 1000);
+	u64 base, count, value;
+	struct tally t = {};
+	struct ring r;
+	int fd;
+
+	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	sysctl_set("kernel/perf_event_max_sample_rate", 2000);
+	fd = ev_self(INSTRUCTIONS);
+	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+	base = ev_count(fd);
+	close(fd);
+
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 256, TYPE);
+	must(!measured_spin(fd, 20000000, 0), "enabling or disabling failed");
+	count = ev_count(fd);
+	ring_tally(&r, &t, spin_lo, spin_hi);
+	note("%llu samples, throttled %llu times", (unsigned long long)t.samples,
+	     (unsigned long long)t.throttles);
+	must(!t.lost, "%llu records lost", (unsigned long long)t.lost);
+	must(t.throttles >= 3 && t.unthrottles >= 2, "throttled %llu times, let go %llu times",
+	     (unsigned long long)t.throttles, (unsigned long long)t.unthrottles);
+	/* a throttled event does not count; it must not run ahead either */
+	must(count <= base + 40000000, "counted %llu of 40000000", (unsigned long long)count);
+	must(t.samples >= t.throttles && t.samples * 1000 <= count,
+	     "%llu samples of 1000 in %llu", (unsigned long long)t.samples,
+	     (unsigned long long)count);
+	must(count < t.samples * 1000 + 2000ULL * (t.throttles + 1),
+	     "%llu samples of 1000, but counted %llu", (unsigned long long)t.samples,
+	     (unsigned long long)count);
+
+	/* and with the limit out of the way it is exact again */
+	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
+	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+	value = 1000003;
+	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&value);
+	memset(&t, 0, sizeof(t));
+	must(!measured_spin(fd, 20000000, 0), "enabling or disabling failed");
+	ring_tally(&r, &t, spin_lo, spin_hi);
+	must(ev_count(fd) == base + 40000000, "after throttling it counts %llu of %llu",
+	     (unsigned long long)ev_count(fd), (unsigned long long)base + 40000000);
+	near(t.samples, 39, "after throttling");
+	whole(&t, "after throttling");
+	no_throttling();
+}
+
+/*
+ * Shorter periods than the interrupt's own way in and out, in the kernel: it
+ * interrupts itself for ever, but for the throttle.  The machine must survive.
+ */
+TEST(sample_tiny, "sample-tiny", 120)
+{
+	static const u64 periods[] = { 1, 2, 3, 10, 100 };
+	struct tally t;
+	struct ring r;
+	size_t i, k;
+	int fd;
+
+	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	sysctl_set("kernel/perf_event_max_sample_rate", 5000);
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		for (k = 0; k < 3; k++) {
+			struct perf_event_attr attr = sampling(INSTRUCTIONS, periods[i]);
+
+			attr.exclude_kernel = k == 0;
+			attr.exclude_user = k == 1;
+			fd = ev_open(&attr, 0, -1, -1);
+			ring_map(&r, fd, 64, TYPE);
+			ev_on(fd);
+			spin(2000000);
+			usleep(1000);
+			ev_off(fd);
+			memset(&t, 0, sizeof(t));
+			ring_tally(&r, &t, NULL, NULL);
+			must(t.samples, "no sample with a period of %llu",
+			     (unsigned long long)periods[i]);
+			must(t.throttles, "not throttled with a period of %llu",
+			     (unsigned long long)periods[i]);
+			ring_unmap(&r);
+			close(fd);
+		}
+	}
+	no_throttling();
+}
+
+/* Sampling in a kernel loop with interrupts off: only an NMI gets there. */
+TEST(sample_irqs_off, "sample-irqs-off", 60)
+{
+	struct perf_event_attr attr = sampling(INSTRUCTIONS, 10007);
+	struct knc_test_loop run = { .iterations = 5000000 };
+	u64 loop = kernel_symbol("knc_test_loop_spin");
+	struct tally t = {};
+	struct ring r;
+	int fd, dev;
+
+	no_throttling();
+	dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
+	attr.exclude_kernel = 0;
+	attr.exclude_user = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 64, TYPE);
+	ev_on(fd);
+	must(!ioctl(dev, KNC_TEST_LOOP_RUN, &run), "the kernel's loop: %s", strerror(errno));
+	ev_off(fd);
+	ring_tally(&r, &t, (char *)loop, (char *)loop + 64);
+	must(t.samples - t.outside >= 900, "%llu of %llu samples are in the loop",
+	     (unsigned long long)(t.samples - t.outside), (unsigned long long)t.samples);
+	must(ev_count(fd) / 10007 - t.samples + 1 <= 2, "%llu samples of 10007 in %llu",
+	     (unsigned long long)t.samples, (unsigned long long)ev_count(fd));
+}

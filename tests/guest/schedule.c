@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which event is on which counter, and what happens when there are too few. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+static void msr_need(void)
+{
+	if (!have_msr())
+		skip("needs /dev/cpu/0/msr");
+}
+
+/* Three events, two counters: what each did is scaled up to within 5 %. */
+TEST(multiplex, "multiplex", 120)
+{
+	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, CYCLES };
+	static const char * const names[] = { "instructions", "branches", "cycles" };
+	u64 n = 0, begin, enabled = 0, truth[3], cycles = 0;
+	struct perf_event_attr attr = user_attr(0);
+	struct times t[3], sum = {};
+	int fd[3], i;
+
+	pin(0);
+	attr.read_format = READ_TIMES;
+	for (i = 0; i < 3; i++) {
+		attr.config = configs[i];
+		fd[i] = ev_open(&attr, 0, -1, -1);
+	}
+	if (td_present())
+		cycles = td_read(0, TD_CYCLES_USER);
+	for (i = 0; i < 3; i++)
+		ev_on(fd[i]);
+	begin = now_ns();
+	while (now_ns() - begin < 6000000000ULL) {
+		spin20(100000);
+		n += 100000;
+	}
+	for (i = 0; i < 3; i++)
+		ev_off(fd[i]);
+	truth[0] = n * 20;
+	truth[1] = n;
+	/* the emulator's cycles run while any counter does, and one always does */
+	truth[2] = td_present() ? td_read(0, TD_CYCLES_USER) - cycles : 0;
+
+	for (i = 0; i < 3; i++) {
+		double scaled;
+
+		t[i] = ev_times(fd[i]);
+		must(t[i].running && t[i].running < t[i].enabled,
+		     "%s ran %llu of %llu ns: no turns taken", names[i],
+		     (unsigned long long)t[i].running, (unsigned long long)t[i].enabled);
+		scaled = (double)t[i].value * t[i].enabled / t[i].running;
+		note("%s: %llu in %llu of %llu us, scaled %.0f, true %llu", names[i],
+		     (unsigned long long)t[i].value, (unsigned long long)t[i].running / 1000,
+		     (unsigned long long)t[i].enabled / 1000, scaled,
+		     (unsigned long long)truth[i]);
+		must(!truth[i] || (scaled > truth[i] * 0.95 && scaled < truth[i] * 1.05),
+		     "%s: scaled %.0f, true %llu", names[i], scaled,
+		     (unsigned long long)truth[i]);
+		must(t[i].value, "%s did not count", names[i]);
+		sum.running += t[i].running;
+		enabled = t[i].enabled;
+		must(enabled > 5000000000ULL && enabled < 60000000000ULL,
+		     "%s was enabled for %llu ns of 6 s", names[i], (unsigned long long)enabled);
+		must(t[i].running > enabled / 2 && t[i].running < enabled * 5 / 6,
+		     "%s ran %llu of %llu ns: not its share", names[i],
+		     (unsigned long long)t[i].running, (unsigned long long)enabled);
+	}
+	must(sum.running > enabled * 1.9 && sum.running < enabled * 2.02,
+	     "two counters were in use for %llu of %llu ns",
+	     (unsigned long long)sum.running, (unsigned long long)enabled);
+}
+
+static void runs(int fd, const char *what)
+{
+	struct times t = ev_times(fd);
+
+	must(t.running && t.running == t.enabled, "%s: ran %llu of %llu ns", what,
+	     (unsigned long long)t.running, (unsigned long long)t.enabled);
+}
+
+/* A group of two, one of which fits counter 0 only, in this order */
+static void check_group(u64 first, u64 second, int want_first, const char *what)
+{
+	struct perf_event_attr attr = attr_of(first);
+	int a, b, got;
+
+	attr.read_format = READ_TIMES;
+	a = ev_open(&attr, 0, -1, -1);
+	attr.config = second;
+	attr.disabled = 0;
+	b = ev_open(&attr, 0, -1, a);
+	ev_on(a);
+	spin(100000);
+	got = counter_of(0, first);
+	must(got == want_first, "%s: the first is on counter %d", what, got);
+	got = counter_of(0, second);
+	must(got == !want_first, "%s: the second is on counter %d", what, got);
+	ev_off(a);
+	runs(a, what);
+	runs(b, what);
+	close(b);
+	close(a);
+}
+
+/* Two events of their own: the first has to move for the second. */
+static void check_moves(bool per_task)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	pid_t pid = per_task ? 0 : -1;
+	int cpu = per_task ? -1 : 0;
+	u64 count, base;
+	int a, b;
+
+	attr.read_format = READ_TIMES;
+	a = ev_open(&attr, pid, cpu, -1);
+	ev_on(a);
+	spin(1000);
+	must(counter_of(0, INSTRUCTIONS) >= 0, "instructions are on no counter");
+
+	/* exact over the move: nothing is lost, nothing counted twice */
+	if (per_task) {
+		ev_off(a);
+		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
+		must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+		base = ev_count(a);
+		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
+		attr.config = L2_READ_MISS;
+		b = ev_open(&attr, pid, cpu, -1);
+		must(!measured_spin(a, 500000, 0), "enabling or disabling failed");
+		must(ev_count(a) == base + 1000000, "counted %llu before the move",
+		     (unsigned long long)ev_count(a));
+		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
+		ev_on(a);
+		must(!measured_spin(b, 500000, 0), "enabling or disabling failed");
+		ev_off(a);
+		count = ev_count(a);
+		must(count >= 1000000 && count < 1000000 + 1000,
+		     "counted %llu of 1000000 over two moves", (unsigned long long)count);
+		ev_on(a);
+	} else {
+		attr.config = L2_READ_MISS;
+		b = ev_open(&attr, pid, cpu, -1);
+	}
+	ev_on(b);
+	spin(100000);
+	must(counter_of(0, L2_READ_MISS) == 0, "L2_READ_MISS is on counter %d",
+	     counter_of(0, L2_READ_MISS));
+	must(counter_of(0, INSTRUCTIONS) == 1, "instructions are on counter %d",
+	     counter_of(0, INSTRUCTIONS));
+	ev_off(b);
+	ev_off(a);
+	runs(b, "the event that fits counter 0 only");
+	runs(a, "the event that fits both");
+	close(b);
+	close(a);
+}
+
+TEST(constraints, "constraints", 60)
+{
+	msr_need();
+	pin(0);
+	check_group(L2_READ_MISS, INSTRUCTIONS, 0, "counter 0 only, then either");
+	check_group(INSTRUCTIONS, L2_READ_MISS, 1, "either, then counter 0 only");
+	check_group(CYCLES, CODE(0xf0, 0x10), 1, "either, then 0xf0");
+	check_group(BRANCHES, CODE(0xf5, 0x10), 1, "either, then 0xf5");
+	check_group(CODE(0x16, 0x20), CODE(0xc3, 0x10), 1, "vector unit, then 0xc3");
+	check_moves(true);
+	check_moves(false);
+}
+
+/* Each of the events of that unit, wherever it comes in the group */
+TEST(constraints_all, "constraints-all", 60)
+{
+	unsigned int code;
+
+	msr_need();
+	pin(0);
+	for (code = 0xc0; code <= 0xff; code++)
+		check_group(INSTRUCTIONS, CODE(code, 0x10), 1, "either, then a unit mask of 0x10");
+}
+
+TEST(groups_refused, "groups-refused", 30)
+{
+	struct perf_event_attr attr = attr_of(L2_READ_MISS);
+	int a, b, c;
+
+	a = ev_open(&attr, 0, -1, -1);
+	attr.config = L2_WRITE_HIT;
+	ev_refused(&attr, 0, -1, a, EINVAL, "a group of two events for counter 0");
+	attr.config = L2_READ_MISS;
+	ev_refused(&attr, 0, -1, a, EINVAL, "a group of the same event for counter 0, twice");
+	attr.config = INSTRUCTIONS;
+	b = ev_open(&attr, 0, -1, a);
+	attr.config = BRANCHES;
+	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events");
+	close(b);
+	/* the group has room again, and does not remember the refused ones */
+	b = ev_open(&attr, 0, -1, a);
+	close(b);
+	close(a);
+
+	attr.config = INSTRUCTIONS;
+	a = ev_open(&attr, 0, -1, -1);
+	attr.config = BRANCHES;
+	b = ev_open(&attr, 0, -1, a);
+	attr.config = CYCLES;
+	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events for either counter");
+	/* a software event needs no counter, wherever it is in the group */
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	c = ev_open(&attr, 0, -1, a);
+	close(c);
+	close(b);
+	close(a);
+
+	a = ev_open(&attr, 0, -1, -1);
+	attr = attr_of(INSTRUCTIONS);
+	b = ev_open(&attr, 0, -1, a);
+	attr.config = BRANCHES;
+	c = ev_open(&attr, 0, -1, a);
+	attr.config = CYCLES;
+	ev_refused(&attr, 0, -1, a, EINVAL, "three events in a group led by a software event");
+	close(c);
+	close(b);
+	close(a);
+
+	/* CPU-wide just as well */
+	attr.config = L2_READ_MISS;
+	a = ev_open(&attr, -1, 0, -1);
+	ev_refused(&attr, -1, 0, a, EINVAL, "a CPU-wide group of two events for counter 0");
+	close(a);
+}
+
+/* Two events for counter 0 take turns; so does whoever comes with them. */
+TEST(constraints_turns, "constraints-turns", 60)
+{
+	struct perf_event_attr attr = user_attr(L2_READ_MISS);
+	struct times t[2];
+	int fd[2], i;
+	u64 begin;
+
+	attr.read_format = READ_TIMES;
+	fd[0] = ev_open(&attr, 0, -1, -1);
+	attr.config = L2_WRITE_HIT;
+	fd[1] = ev_open(&attr, 0, -1, -1);
+	ev_on(fd[0]);
+	ev_on(fd[1]);
+	begin = now_ns();
+	while (now_ns() - begin < 2000000000)
+		spin20(10000);
+	ev_off(fd[0]);
+	ev_off(fd[1]);
+	for (i = 0; i < 2; i++) {
+		t[i] = ev_times(fd[i]);
+		must(t[i].running > t[i].enabled * 0.4 && t[i].running < t[i].enabled * 0.6,
+		     "event %d of two for counter 0 ran %llu of %llu ns", i,
+		     (unsigned long long)t[i].running, (unsigned long long)t[i].enabled);
+	}
+}
+
+/* A pinned event has its counter for good, or says that it cannot. */
+TEST(pinned, "pinned", 30)
+{
+	struct perf_event_attr attr = user_attr(L2_READ_MISS);
+	char buf[64];
+	int a, b;
+
+	attr.pinned = 1;
+	attr.read_format = READ_TIMES;
+	a = ev_open(&attr, 0, -1, -1);
+	b = ev_open(&attr, 0, -1, -1);
+	ev_on(a);
+	ev_on(b);
+	spin(1000000);
+	runs(a, "a pinned event");
+	must(read(b, buf, sizeof(buf)) == 0,
+	     "a pinned event without a counter can be read: no end of file");
+	close(b);
+	close(a);
+}
+
+/* All events opened again and again on all CPUs at once, in all mixtures */
+static void churn(void *arg, int cpu)
+{
+	u64 configs[] = { INSTRUCTIONS, L2_READ_MISS, BRANCHES, L2_WRITE_HIT, CYCLES };
+	int round, fd[5], i;
+
+	(void)arg;
+	for (round = 0; round < 40; round++) {
+		for (i = 0; i < 5; i++) {
+			struct perf_event_attr attr = user_attr(configs[(i + round) % 5]);
+
+			attr.disabled = 0;
+			attr.read_format = READ_TIMES;
+			fd[i] = ev_open(&attr, i & 1 ? -1 : 0, i & 1 ? cpu : -1, -1);
+			spin20(1000);
+		}
+		spin20(20000);
+		for (i = 0; i < 5; i++) {
+			int at = (i + round) % 5;
+			struct times t = ev_times(fd[at]);
+
+			must(t.running <= t.enabled, "ran %llu of %llu ns",
+			     (unsigned long long)t.running, (unsigned long long)t.enabled);
+			/* none can have counted more than happened since it was opened */
+			must(configs[(at + round) % 5] != BRANCHES || t.value < 200000,
+			     "%llu branches counted", (unsigned long long)t.value);
+			close(fd[at]);
+		}
+	}
+}
+
+TEST(churn_all, "churn", 120)
+{
+	in_children(cpus_online(), true, churn, NULL);
+}

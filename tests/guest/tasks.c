@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Whose events they are: tasks and their children, CPUs, cgroups; and ioctls. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static u64 base_cost(void)
+{
+	int fd = ev_self(INSTRUCTIONS);
+	u64 base;
+
+	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+	base = ev_count(fd);
+	close(fd);
+	return base;
+}
+
+/* Tasks that share a CPU do not count each other's instructions. */
+static void share_cpu(void *arg, int i)
+{
+	u64 base = base_cost();
+	int round;
+
+	(void)arg;
+	pin(0);
+	for (round = 0; round < 5; round++) {
+		u64 n = (1000000 * (i + 1) + round) / scale();
+		int fd = ev_self(INSTRUCTIONS), other = ev_self(BRANCHES);
+
+		ev_on(other);
+		must(!measured_spin(fd, n * 5, 0), "enabling or disabling failed");
+		must(ev_count(fd) == base + 10 * n, "task %d counted %llu, not %llu", i,
+		     (unsigned long long)ev_count(fd), (unsigned long long)base + 10 * n);
+		close(other);
+		close(fd);
+		sched_yield();
+	}
+}
+
+TEST(task_switch, "task-switch", 120)
+{
+	in_children(6, false, share_cpu, NULL);
+}
+
+/* A tree of processes, all counted by the event of the one that began it */
+static void tree(int depth, u64 n)
+{
+	int i;
+
+	spin(n);
+	if (!depth)
+		return;
+	for (i = 0; i < 3; i++) {
+		pid_t pid = syscall(SYS_fork);
+
+		if (pid < 0)
+			fail("fork: %s", strerror(errno));
+		if (!pid) {
+			tree(depth - 1, n);
+			syscall(SYS_exit_group, 0);
+		}
+	}
+	for (i = 0; i < 3; i++)
+		reap(-1);
+}
+
+static u64 count_tree(u64 n)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 count;
+	int fd;
+
+	attr.inherit = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	tree(2, n);
+	ev_off(fd);
+	count = ev_count(fd);
+	close(fd);
+	return count;
+}
+
+TEST(inherit, "inherit", 60)
+{
+	u64 base, got, n;
+	int round;
+
+	count_tree(1000);
+	base = count_tree(1000);
+	for (round = 0; round < 3; round++) {
+		n = 1000000 << round;
+		got = count_tree(1000 + n) - base;
+		/* 1 + 3 + 9 processes */
+		must(got == 13 * 2 * n, "13 processes counted %llu, not %llu",
+		     (unsigned long long)got, (unsigned long long)13 * 2 * n);
+	}
+}
+
+TEST(inherit_not, "inherit-not", 60)
+{
+	int fd = ev_self(INSTRUCTIONS);
+	u64 count;
+	pid_t pid;
+
+	ev_on(fd);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		spin(10000000);
+		_exit(0);
+	}
+	reap(pid);
+	ev_off(fd);
+	count = ev_count(fd);
+	must(count < 1000000, "without inherit a child was counted: %llu",
+	     (unsigned long long)count);
+}
+
+/* enable_on_exec: nothing before, everything after */
+TEST(on_exec, "on-exec", 60)
+{
+	u64 counts[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		static const char * const lengths[] = { "1000000", "2000000" };
+		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+		int go[2], fd;
+		pid_t pid;
+		char c;
+
+		must(!pipe2(go, O_CLOEXEC), "pipe: %s", strerror(errno));
+		pid = fork();
+		must(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			if (read(go[0], &c, 1) != 1)
+				_exit(2);
+			spin(50000000);
+			execl("/proc/self/exe", "gt", "--spin", lengths[i], NULL);
+			_exit(3);
+		}
+		attr.enable_on_exec = 1;
+		fd = ev_open(&attr, pid, -1, -1);
+		must(write(go[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		reap(pid);
+		counts[i] = ev_count(fd);
+		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec",
+		     (unsigned long long)counts[i]);
+		must(counts[i] < (u64)(i + 1) * 0x2000000 + 2000000,
+		     "counted %llu: before exec, too", (unsigned long long)counts[i]);
+		close(fd);
+		close(go[0]);
+		close(go[1]);
+	}
+	/* what starts a program is about the same each time */
+	must(counts[1] - counts[0] > 0x2000000 - 5000 && counts[1] - counts[0] < 0x2000000 + 5000,
+	     "twice the loop counts %llu more, not %u", (unsigned long long)(counts[1] - counts[0]),
+	     0x2000000);
+}
+
+/* An event on a process that runs already, from outside */
+TEST(attach, "attach", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 n = 20000000 / scale(), count;
+	int go[2], done[2], fd, i;
+	pid_t pid;
+	char c;
+
+	must(!pipe(go) && !pipe(done), "pipe: %s", strerror(errno));
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		for (i = 0; i < 3; i++) {
+			if (read(go[0], &c, 1) != 1)
+				_exit(2);
+			spin(n);
+			if (write(done[1], "", 1) != 1)
+				_exit(2);
+		}
+		_exit(0);
+	}
+	fd = ev_open(&attr, pid, -1, -1);
+	for (i = 0; i < 3; i++) {
+		/* the second time it does not count */
+		if (i != 1)
+			ev_on(fd);
+		else
+			ev_off(fd);
+		must(write(go[1], "", 1) == 1 && read(done[0], &c, 1) == 1,
+		     "pipe: %s", strerror(errno));
+	}
+	reap(pid);
+	count = ev_count(fd);
+	must(count >= 4 * n && count < 4 * n + 20000, "counted %llu of %llu",
+	     (unsigned long long)count, (unsigned long long)4 * n);
+	close(fd);
+}
+
+/* CPU-wide, on each CPU: what ran there, and to the event what the emulator says */
+static void spin_by_cpu(void *arg, int cpu)
+{
+	spin((cpu + 1) * *(u64 *)arg);
+}
+
+TEST(cpu_wide, "cpu-wide", 120)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 n = 2000000 / scale(), truth[256], count;
+	int cpus = cpus_online(), fd[256], cpu;
+	bool td = td_present();
+
+	for (cpu = 0; cpu < cpus; cpu++) {
+		fd[cpu] = ev_open(&attr, -1, cpu, -1);
+		if (td)
+			truth[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+	}
+	for (cpu = 0; cpu < cpus; cpu++)
+		ev_on(fd[cpu]);
+	in_children(cpus, true, spin_by_cpu, &n);
+	for (cpu = 0; cpu < cpus; cpu++)
+		ev_off(fd[cpu]);
+	for (cpu = 0; cpu < cpus; cpu++) {
+		u64 want = 2 * n * (cpu + 1);
+
+		count = ev_count(fd[cpu]);
+		/* forking and reaping the others, and the shell, are somewhere */
+		must(count >= want && count < want + 2000000, "CPU %d counted %llu, not %llu", cpu,
+		     (unsigned long long)count, (unsigned long long)want);
+		if (!td)
+			continue;
+		truth[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - truth[cpu];
+		must(count == truth[cpu], "CPU %d counted %llu, the emulator %llu", cpu,
+		     (unsigned long long)count, (unsigned long long)truth[cpu]);
+	}
+	for (cpu = 0; cpu < cpus; cpu++)
+		close(fd[cpu]);
+}
+
+/* A cgroup's event counts its tasks on that CPU, and no others. */
+#define CGROUPS "/sys/fs/cgroup"
+
+static void cgroup_child(void *arg, int i)
+{
+	u64 n = *(u64 *)arg;
+	int fd;
+
+	if (i == 0) {
+		fd = open(CGROUPS "/knc-test/cgroup.procs", O_WRONLY | O_CLOEXEC);
+		must(fd >= 0 && write(fd, "0", 1) == 1, "entering a cgroup: %s", strerror(errno));
+		close(fd);
+	}
+	pin(0);
+	/* both at once, so that they take turns on the CPU */
+	spin(n * (i + 1));
+}
+
+TEST(cgroup, "cgroup", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 n = 30000000 / scale(), count;
+	int dir, fd;
+
+	if (access(CGROUPS "/cgroup.procs", W_OK))
+		skip("no cgroup2 on " CGROUPS);
+	rmdir(CGROUPS "/knc-test");
+	must(!mkdir(CGROUPS "/knc-test", 0755), "making a cgroup: %s", strerror(errno));
+	dir = open(CGROUPS "/knc-test", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(dir >= 0, "opening a cgroup: %s", strerror(errno));
+	fd = sys_open(&attr, dir, 0, -1, PERF_FLAG_PID_CGROUP);
+	must(fd >= 0, "opening an event on a cgroup: %s", strerror(errno));
+	ev_on(fd);
+	in_children(2, false, cgroup_child, &n);
+	ev_off(fd);
+	count = ev_count(fd);
+	close(fd);
+	close(dir);
+	must(!rmdir(CGROUPS "/knc-test"), "removing a cgroup: %s", strerror(errno));
+	must(count >= 2 * n && count < 2 * n + 50000, "counted %llu of %llu",
+	     (unsigned long long)count, (unsigned long long)2 * n);
+}
+
+/* A group is read at once, and its numbers belong together. */
+TEST(group_read, "group-read", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct {
+		u64 nr, enabled, running;
+		struct { u64 value, id; } of[2];
+	} g;
+	u64 id[2], base[2], n;
+	int a, b, i;
+
+	attr.read_format = READ_TIMES | PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	a = ev_open(&attr, 0, -1, -1);
+	attr.config = BRANCHES;
+	attr.disabled = 0;
+	b = ev_open(&attr, 0, -1, a);
+	ev_ioctl(a, PERF_EVENT_IOC_ID, (unsigned long)&id[0]);
+	ev_ioctl(b, PERF_EVENT_IOC_ID, (unsigned long)&id[1]);
+	must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	base[0] = g.of[0].value;
+	base[1] = g.of[1].value;
+	n = 12345;
+	must(!measured_spin(a, n, 0), "enabling or disabling failed");
+	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	must(g.nr == 2 && g.of[0].id == id[0] && g.of[1].id == id[1],
+	     "a group of %llu with other events", (unsigned long long)g.nr);
+	must(g.enabled == g.running && g.enabled, "ran %llu of %llu ns",
+	     (unsigned long long)g.running, (unsigned long long)g.enabled);
+	must(g.of[0].value == 2 * base[0] + 2 * n && g.of[1].value == 2 * base[1] + n,
+	     "the group's counts are %llu and %llu", (unsigned long long)g.of[0].value,
+	     (unsigned long long)g.of[1].value);
+	/* the group stands still while it is off, and runs as one */
+	spin(1000);
+	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	must(g.of[0].value == 2 * base[0] + 2 * n, "counts while it is off");
+	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %s",
+	     strerrorname_np(errno));
+	/* reset of the whole */
+	ev_ioctl(a, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
+	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	must(!g.of[0].value && !g.of[1].value, "after a reset: %llu and %llu",
+	     (unsigned long long)g.of[0].value, (unsigned long long)g.of[1].value);
+
+	/* read while it runs: each reading is of one moment */
+	ev_on(a);
+	for (i = 0; i < 2000; i++) {
+		u64 last = g.of[0].value, last_branches = g.of[1].value;
+
+		spin(100);
+		must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+		must(g.of[0].value - last >= 200 && g.of[0].value - last < 1000 &&
+		     g.of[1].value - last_branches >= 100 &&
+		     g.of[1].value - last_branches < 500,
+		     "from reading to reading %llu and %llu more",
+		     (unsigned long long)(g.of[0].value - last),
+		     (unsigned long long)(g.of[1].value - last_branches));
+	}
+	close(b);
+	close(a);
+}
+
+/* ioctls: enable, disable, reset, refresh, period, and set-output */
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+TEST(ioctls, "ioctls", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 base = base_cost(), before, period;
+	struct pollfd poller;
+	struct tally t = {};
+	struct ring r;
+	int fd;
+
+	/* on and off, as often as one likes */
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	ev_on(fd);
+	spin(1000);
+	ev_off(fd);
+	ev_off(fd);
+	before = ev_count(fd);
+	must(before >= 2000 && before < 3000, "counted %llu", (unsigned long long)before);
+	spin(1000);
+	must(ev_count(fd) == before, "counts while it is off");
+	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+	must(!ev_count(fd), "after a reset: %llu", (unsigned long long)ev_count(fd));
+	must(!measured_spin(fd, 1000, 0), "enabling or disabling failed");
+	must(ev_count(fd) == base + 2000, "after a reset counted %llu, not %llu",
+	     (unsigned long long)ev_count(fd), (unsigned long long)base + 2000);
+	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
+	     "refreshing an event that does not sample: %s", strerrorname_np(errno));
+	period = 1000;
+	must(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) == -1 && errno == EINVAL,
+	     "a period for an event that does not sample: %s", strerrorname_np(errno));
+	close(fd);
+
+	/* refresh: that many overflows, then it is off, with a signal for each */
+	attr.sample_period = 100000;
+	attr.sample_type = PERF_SAMPLE_IP;
+	attr.wakeup_events = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
+	signals = 0;
+	signal(SIGIO, on_signal);
+	must(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK),
+	     "asking for signals: %s", strerror(errno));
+	ev_ioctl(fd, PERF_EVENT_IOC_REFRESH, 5);
+	spin(1000000);
+	ring_tally(&r, &t, NULL, NULL);
+	must(t.samples == 5, "refreshed for 5: %llu samples", (unsigned long long)t.samples);
+	must(signals >= 1 && signals <= 5, "refreshed for 5: %d signals", (int)signals);
+	before = ev_count(fd);
+	must(before >= 500000 && before < 501000, "refreshed for 5: counted %llu",
+	     (unsigned long long)before);
+	spin(1000000);
+	must(ev_count(fd) == before, "counts after its last refresh");
+	poller = (struct pollfd){ .fd = fd, .events = POLLIN };
+	ev_ioctl(fd, PERF_EVENT_IOC_REFRESH, 1);
+	spin(100000);
+	must(poll(&poller, 1, 0) == 1 && poller.revents, "an overflow does not wake a poll");
+	ring_tally(&r, &t, NULL, NULL);
+	must(t.samples == 6, "refreshed for 1 more: %llu samples", (unsigned long long)t.samples);
+	signal(SIGIO, SIG_IGN);
+	ring_unmap(&r);
+	close(fd);
+
+	/* another period from here on */
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
+	memset(&t, 0, sizeof(t));
+	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	ring_tally(&r, &t, spin_lo, spin_hi);
+	must(t.samples >= 9 && t.samples <= 10, "period 100000: %llu samples of 1000000",
+	     (unsigned long long)t.samples);
+	period = 20000;
+	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
+	memset(&t, 0, sizeof(t));
+	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	ring_tally(&r, &t, spin_lo, spin_hi);
+	must(t.samples >= 49 && t.samples <= 50, "period 20000: %llu samples of 1000000",
+	     (unsigned long long)t.samples);
+	must(!t.outside, "sampled at %#llx, outside the loop", (unsigned long long)t.last_outside);
+	period = 50000;
+	ev_on(fd);
+	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
+	memset(&t, 0, sizeof(t));
+	spin(500000);
+	ev_off(fd);
+	ring_tally(&r, &t, NULL, NULL);
+	must(t.samples >= 19 && t.samples <= 21, "period 50000, set while it runs: %llu samples",
+	     (unsigned long long)t.samples);
+	close(fd);
+}
+
+/* The page that comes before the samples */
+static u64 rdpmc(u32 counter)
+{
+	u32 lo, hi;
+
+	asm volatile("rdpmc" : "=a" (lo), "=d" (hi) : "c" (counter));
+	return lo | (u64)hi << 32;
+}
+
+TEST(mmap_page, "mmap-page", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_mmap_page *page;
+	u64 count, self;
+	u32 seq, index;
+	int fd, tries;
+
+	pin(0);
+	fd = ev_open(&attr, 0, -1, -1);
+	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	must(!page->index, "an event that is off is on counter %u", page->index);
+	must(!(page->lock & 1), "the lock is held by nobody");
+	must(!page->data_head && !page->data_size, "a page without samples has some");
+	ev_on(fd);
+	spin(1000);
+	index = page->index;
+	must(index >= 1 && index <= 2, "index %u of a running event", index);
+	if (have_msr())
+		must(counter_of(0, INSTRUCTIONS) == (int)index - 1,
+		     "index %u, but counter %d", index, counter_of(0, INSTRUCTIONS));
+	must(page->time_running <= page->time_enabled, "ran longer than it was enabled");
+	if (page->cap_user_rdpmc) {
+		must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
+		for (tries = 0; ; tries++) {
+			must(tries < 1000, "the page never stands still");
+			seq = page->lock;
+			asm volatile("" ::: "memory");
+			index = page->index;
+			self = page->offset;
+			if (index)
+				self += (u64)((int64_t)(rdpmc(index - 1) << 24) >> 24);
+			asm volatile("" ::: "memory");
+			if (!(seq & 1) && page->lock == seq)
+				break;
+		}
+		count = ev_count(fd);
+		must(self <= count && count - self < 1000,
+		     "read by RDPMC %llu, by the kernel right after %llu",
+		     (unsigned long long)self, (unsigned long long)count);
+	} else {
+		note("no RDPMC for programs (cap_user_rdpmc is 0)");
+	}
+	ev_off(fd);
+	must(!page->index, "an event that is off again is on counter %u", page->index);
+	count = ev_count(fd);
+	self = page->offset;
+	must(self == count, "the page says %llu, a read %llu", (unsigned long long)self,
+	     (unsigned long long)count);
+	munmap(page, getpagesize());
+	close(fd);
+}
+
+/* Times run while the task runs, with the clock. */
+TEST(times, "times", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct times t, later;
+	u64 begin, passed;
+	int fd;
+
+	attr.read_format = READ_TIMES;
+	fd = ev_open(&attr, 0, -1, -1);
+	begin = now_ns();
+	ev_on(fd);
+	while (now_ns() - begin < 500000000)
+		spin20(1000);
+	ev_off(fd);
+	passed = now_ns() - begin;
+	t = ev_times(fd);
+	must(t.running == t.enabled, "ran %llu of %llu ns", (unsigned long long)t.running,
+	     (unsigned long long)t.enabled);
+	must(t.enabled <= passed, "enabled for %llu of %llu ns", (unsigned long long)t.enabled,
+	     (unsigned long long)passed);
+	usleep(10000);
+	later = ev_times(fd);
+	must(later.enabled == t.enabled && later.value == t.value, "goes on while it is off");
+	/* asleep, a task's event is not running */
+	ev_on(fd);
+	usleep(300000);
+	ev_off(fd);
+	later = ev_times(fd);
+	must(later.running - t.running < 150000000, "ran for %llu ns of 300 ms asleep",
+	     (unsigned long long)(later.running - t.running));
+	close(fd);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * 40 bits: right at the wrap, and beyond it.
+ *
+ * No test can wait for 2^40 events.  The emulator's test device makes a
+ * counter that counts anyway count a great many at once.
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#define BIT40 (1ULL << 40)
+
+/* Whichever counter the event is on: the other one does not count. */
+static void burst(u64 events)
+{
+	td_burst(0, events);
+	td_burst(1, events);
+}
+
+static void bursts(u64 events, u64 each)
+{
+	while (events) {
+		u64 n = events < each ? events : each;
+
+		burst(n);
+		events -= n;
+	}
+}
+
+/* One event over 2^40, in steps that each fit what is left to the wrap, or not */
+TEST(wrap_count, "wrap-count", 60)
+{
+	static const struct {
+		u64 each;
+		int times;
+	} rows[] = {
+		{ 1ULL << 37, 12 },
+		{ 1ULL << 38, 9 },
+		{ (1ULL << 38) + 987654321, 9 },
+		{ (1ULL << 39) - 1, 5 },
+		{ 1ULL << 39, 5 },
+		{ 12345678901ULL, 300 },
+	};
+	u64 base, got, want;
+	size_t i;
+	int fd, k;
+
+	td_need();
+	pin(0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		int empty;
+
+		base = 0;
+		/* the same instructions, first with bursts of nothing */
+		for (empty = 1; empty >= 0; empty--) {
+			u64 each = empty ? 0 : rows[i].each;
+
+			fd = ev_self(INSTRUCTIONS);
+			ev_on(fd);
+			for (k = 0; k < rows[i].times; k++)
+				burst(each);
+			ev_off(fd);
+			got = ev_count(fd);
+			close(fd);
+			if (empty)
+				base = got;
+		}
+		want = rows[i].each * rows[i].times;
+		must(base && base < 100000, "the bursts themselves cost %llu",
+		     (unsigned long long)base);
+		must(got - base == want, "%d times %llu events: counted %llu, not %llu",
+		     rows[i].times, (unsigned long long)rows[i].each,
+		     (unsigned long long)(got - base), (unsigned long long)want);
+	}
+}
+
+/* Periods about the counter's width: a sample on the event, and none before */
+TEST(wrap_period, "wrap-period", 120)
+{
+	static const u64 periods[] = {
+		(1ULL << 31) - 1, 1ULL << 31, (1ULL << 32) + 1,
+		(1ULL << 39) - 1, 1ULL << 39, (1ULL << 39) + 1,
+		BIT40 - 1, BIT40, BIT40 + 1, BIT40 + 123456789, 3 * BIT40 + 7, 10 * BIT40,
+	};
+	const u64 slack = 200000;
+	size_t i;
+
+	td_need();
+	pin(0);
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+		struct tally t = {};
+		struct ring r;
+		u64 before;
+		int fd, k;
+
+		attr.sample_period = periods[i];
+		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+		fd = ev_open(&attr, 0, -1, -1);
+		ring_map(&r, fd, 8, attr.sample_type);
+		for (k = 1; k <= 3; k++) {
+			/* up to a little before the sample */
+			before = ev_count(fd);
+			ev_on(fd);
+			bursts(k * periods[i] - slack - before, 1ULL << 37);
+			ev_off(fd);
+			ring_tally(&r, &t, spin_lo, spin_hi);
+			must(t.samples == (u64)k - 1,
+			     "period %llu: %llu samples in %llu events",
+			     (unsigned long long)periods[i], (unsigned long long)t.samples,
+			     (unsigned long long)ev_count(fd));
+			/* and over it */
+			must(!measured_spin(fd, slack / 2, 0), "enabling or disabling failed");
+			ring_tally(&r, &t, spin_lo, spin_hi);
+			must(t.samples == (u64)k, "period %llu: %llu samples in %llu events",
+			     (unsigned long long)periods[i], (unsigned long long)t.samples,
+			     (unsigned long long)ev_count(fd));
+			must(!t.outside, "period %llu: sampled at %#llx, outside the loop",
+			     (unsigned long long)periods[i], (unsigned long long)t.last_outside);
+		}
+		must(t.period_sum == 3 * periods[i], "three periods of %llu add up to %llu",
+		     (unsigned long long)periods[i], (unsigned long long)t.period_sum);
+		ring_unmap(&r);
+		close(fd);
+	}
+}
+
+/*
+ * Readings between any two wraps, at each distance from them: with a period of
+ * 1009 the counter wraps that often, and each reading must be right.
+ */
+static long raw_read(int fd, u64 *value)
+{
+	long ret = SYS_read;
+
+	asm volatile("syscall" : "+a" (ret) : "D" (fd), "S" (value), "d" (sizeof(*value)) :
+		     "rcx", "r11", "memory");
+	return ret;
+}
+
+#define READINGS 20000
+
+TEST(wrap_read, "wrap-read", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	static u64 value[READINGS];
+	u64 cost, wraps = 0;
+	int fd, i;
+
+	pin(0);
+	attr.sample_period = 1009;
+	attr.sample_type = PERF_SAMPLE_IP;
+	fd = ev_open(&attr, 0, -1, -1);
+	memset(value, 0, sizeof(value));
+	ev_on(fd);
+	for (i = 0; i < READINGS; i++) {
+		spin(1 + i % 13);
+		raw_read(fd, &value[i]);
+	}
+	ev_off(fd);
+	cost = value[1] - value[0] - 2 * (1 + 1 % 13);
+	must(cost > 3 && cost < 200, "a reading costs %llu", (unsigned long long)cost);
+	for (i = 1; i < READINGS; i++) {
+		u64 got = value[i] - value[i - 1], want = cost + 2 * (1 + i % 13);
+
+		must(got == want, "reading %d at %llu: %llu more than the one before, not %llu",
+		     i, (unsigned long long)value[i], (unsigned long long)got,
+		     (unsigned long long)want);
+		wraps += value[i] / 1009 != value[i - 1] / 1009;
+	}
+	must(wraps > 100, "only %llu wraps", (unsigned long long)wraps);
+}
