@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "bare.h"
+#include <stdarg.h>
+
+#define COM1	0x3f8
+#define EXIT	0xf4
+#define PIC0_MASK	0x21
+#define PIC1_MASK	0xa1
+
+trap_handler *handlers[256];
+int last_vector;
+u64 last_error;
+int failures;
+u8 pages[16][4096] __attribute__((aligned(4096)));
+
+static u64 resume_at;		/* where to go on after an expected fault */
+
+extern u64 gdt[], gdt_pointer[];
+extern char stacks[], trap_stacks[];
+
+static struct {
+	u16 off0, sel;
+	u8 ist, type;
+	u16 off1;
+	u32 off2, zero;
+} __attribute__((packed)) idt[256];
+
+static u32 tss[MAX_CPUS][26];
+
+static struct {
+	void (*volatile fn)(void);
+	volatile int up;
+} cpu[MAX_CPUS];
+
+static void putc(char c)
+{
+	while (!(inb(COM1 + 5) & 0x20))
+		;
+	outb(COM1, c);
+}
+
+static void number(u64 n, unsigned int base)
+{
+	char digits[24];
+	int i = 0;
+
+	do {
+		digits[i++] = "0123456789abcdef"[n % base];
+		n /= base;
+	} while (n);
+	while (i)
+		putc(digits[--i]);
+}
+
+static void vprint(const char *fmt, va_list ap)
+{
+	for (; *fmt; fmt++) {
+		const char *s;
+
+		if (*fmt != '%') {
+			putc(*fmt);
+			continue;
+		}
+		switch (*++fmt) {
+		case 's':
+			for (s = va_arg(ap, const char *); *s; s++)
+				putc(*s);
+			break;
+		case 'd':
+			number(va_arg(ap, u32), 10);
+			break;
+		case 'x':
+			number(va_arg(ap, u32), 16);
+			break;
+		case 'l':
+			number(va_arg(ap, u64), *++fmt == 'x' ? 16 : 10);
+			break;
+		}
+	}
+}
+
+void print(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprint(fmt, ap);
+	va_end(ap);
+}
+
+void result(int good, const char *name, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (good) {
+		print("ok %s\n", name);
+		return;
+	}
+	failures++;
+	print("FAIL %s: ", name);
+	va_start(ap, fmt);
+	vprint(fmt, ap);
+	va_end(ap);
+	print("\n");
+}
+
+void quit(int status)
+{
+	outb(EXIT, status);
+	for (;;)
+		asm volatile("hlt");
+}
+
+void trap(struct regs *r)
+{
+	if (handlers[r->vector]) {
+		handlers[r->vector](r);
+		return;
+	}
+	if (resume_at) {
+		last_vector = r->vector;
+		last_error = r->error;
+		r->rip = resume_at;
+		resume_at = 0;
+		return;
+	}
+	print("FAIL trap: vector %d, error 0x%lx, at 0x%lx:0x%lx\n",
+	      (u32)r->vector, r->error, r->cs, r->rip);
+	quit(1);
+}
+
+/* The vector of the fault that fn() runs into, or -1 */
+int __attribute__((noinline)) faults(void (*fn)(u64, u64), u64 a, u64 b)
+{
+	last_vector = -1;
+	/* Everything that the function may have changed is given up. */
+	asm volatile("leaq 1f(%%rip), %%rax\n\t"
+		     "movq %%rax, %0\n\t"
+		     "movq %%rsp, %%rbx\n\t"
+		     "call *%1\n"
+		     "1:\n\t"
+		     "movq %%rbx, %%rsp"
+		     : "=m"(resume_at), "+r"(fn), "+D"(a), "+S"(b)
+		     : : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11",
+			 "memory", "cc");
+	resume_at = 0;
+	return last_vector;
+}
+
+static void do_rdmsr(u64 msr, u64 unused)
+{
+	(void)unused;
+	rdmsr(msr);
+}
+
+int rdmsr_faults(u32 msr)
+{
+	return faults(do_rdmsr, msr, 0);
+}
+
+static void do_wrmsr(u64 msr, u64 val)
+{
+	wrmsr(msr, val);
+}
+
+int wrmsr_faults(u32 msr, u64 val)
+{
+	return faults(do_wrmsr, msr, val);
+}
+
+u64 item(int cpu, int what)
+{
+	u32 lo;
+
+	outl(TESTDEV, (u32)cpu << 16 | what);
+	lo = inl(TESTDEV + 4);
+	return lo | (u64)inl(TESTDEV + 8) << 32;
+}
+
+void map_page(int n, int present, int writable)
+{
+	paged_table[n] = present ? (u64)pages[n] | 5 | writable << 1 : 0;
+	asm volatile("invlpg (%0)" : : "r"(PAGED_AREA + n * 4096ul) : "memory");
+}
+
+/* All counters off and zero, no interrupt pending or let through */
+void pmu_quiet(void)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	wrmsr(MSR_SEL0, 0);
+	wrmsr(MSR_SEL1, 0);
+	wrmsr(MSR_CNT0, 0);
+	wrmsr(MSR_CNT1, 0);
+	wrmsr(MSR_SPFLT, 0);
+	wrmsr(MSR_OVF, 3);
+	apic_write(APIC_LVTPC, LVT_MASKED);
+}
+
+/* RDPMC in ring 3 */
+void set_pce(int on)
+{
+	u64 cr4;
+
+	asm volatile("movq %%cr4, %0" : "=r"(cr4));
+	cr4 = on ? cr4 | 0x100 : cr4 & ~0x100ul;
+	asm volatile("movq %0, %%cr4" : : "r"(cr4));
+}
+
+static void set_gate(int vector, u64 handler, int dpl)
+{
+	idt[vector].off0 = handler;
+	idt[vector].sel = KERNEL_CS;
+	idt[vector].ist = 0;
+	idt[vector].type = 0x8e | dpl << 5;
+	idt[vector].off1 = handler >> 16;
+	idt[vector].off2 = handler >> 32;
+}
+
+static void setup_cpu(int n)
+{
+	struct { u16 limit; u64 base; } __attribute__((packed)) idtr = {
+		sizeof(idt) - 1, (u64)idt
+	};
+	u64 base = (u64)tss[n], rsp0 = (u64)trap_stacks + (n + 1) * STACK_SIZE;
+	u64 *desc = gdt + TSS_SEL(n) / 8;
+
+	desc[0] = 103 | (base & 0xffffff) << 16 | 0x89ul << 40 |
+		  (base >> 24 & 0xff) << 56;
+	desc[1] = base >> 32;
+	tss[n][1] = rsp0;
+	tss[n][2] = rsp0 >> 32;
+	asm volatile("lidt %0; ltr %w1" : : "m"(idtr), "r"(TSS_SEL(n)));
+	wrmsr(0xc0000081, (u64)KERNEL_CS << 32 | (u64)(KERNEL_DS | 3) << 48);
+	wrmsr(0xc0000082, (u64)syscall_entry);
+	apic_write(APIC_SVR, 0x1ff);
+}
+
+void ap_main(int n)
+{
+	setup_cpu(n);
+	cpu[n].up = 1;
+	for (;;) {
+		if (cpu[n].fn) {
+			cpu[n].fn();
+			cpu[n].fn = 0;
+		}
+		asm volatile("pause" : : : "memory");
+	}
+}
+
+void on_cpu_start(int n, void (*fn)(void))
+{
+	cpu[n].fn = fn;
+}
+
+void on_cpu_wait(int n)
+{
+	while (cpu[n].fn)
+		asm volatile("pause" : : : "memory");
+}
+
+void on_cpu(int n, void (*fn)(void))
+{
+	on_cpu_start(n, fn);
+	on_cpu_wait(n);
+}
+
+void delay(u64 ticks)
+{
+	u64 end = rdtsc() + ticks;
+
+	while (rdtsc() < end)
+		asm volatile("pause");
+}
+
+static void icr(int n, u32 command)
+{
+	apic_write(APIC_ICR2, n << 24);
+	apic_write(APIC_ICR, command);
+	delay(2000000);
+}
+
+/* INIT, then SIPI: the CPU starts anew at the trampoline. */
+void init_cpu(int n)
+{
+	cpu[n].up = 0;
+	icr(n, 0x4500);
+	icr(n, 0x4600 | TRAMPOLINE >> 12);
+	while (!cpu[n].up)
+		asm volatile("pause" : : : "memory");
+}
+
+/* CPUID leaf 1: logical processors of the package, of which all are there */
+int ncpus(void)
+{
+	u32 a = 1, b, c = 0, d;
+
+	asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	a = d & BIT(28) ? b >> 16 & 0xff : 1;
+	return a < MAX_CPUS ? a : MAX_CPUS;
+}
+
+void start_cpus(void)
+{
+	for (int i = 0; i < trampoline_end - trampoline; i++)
+		((u8 *)TRAMPOLINE)[i] = trampoline[i];
+	for (int n = 1; n < ncpus(); n++)
+		init_cpu(n);
+}
+
+static int streq(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+/* The last word of the multiboot command line chooses the tests. */
+static const char *last_word(const char *s)
+{
+	const char *word = s;
+
+	for (; *s; s++)
+		if (*s == ' ')
+			word = s + 1;
+	return word;
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} suites[] = {
+	{ "registers", test_registers },
+	{ "gates", test_gates },
+	{ "counts", test_counts },
+	{ "overflow", test_overflow },
+	{ "instructions", test_instructions },
+	{ "threads", test_threads },
+	{ "reset", test_reset },
+	{ "plain", test_plain_cpu },
+	{ "trace", test_trace },
+};
+
+int main(void)
+{
+	const char *wanted = last_word((char *)(u64)((u32 *)(u64)boot_info)[4]);
+	int ran = 0;
+
+	for (int i = 0; i < 256; i++)
+		set_gate(i, (u64)trap_stubs + 16 * i,
+			 i == 3 || i == VEC_INT80 ? 3 : 0);
+	set_gate(VEC_RETURN, (u64)user_return, 3);
+	setup_cpu(0);
+	/* Nothing but the PMU is to interrupt. */
+	outb(PIC0_MASK, 0xff);
+	outb(PIC1_MASK, 0xff);
+	for (int i = 0; i < 16; i++)
+		map_page(i, 1, 1);
+
+	for (u32 i = 0; i < sizeof(suites) / sizeof(*suites); i++) {
+		if (streq(wanted, suites[i].name)) {
+			suites[i].run();
+			ran++;
+		}
+	}
+	print("done %d %d\n", ran, failures);
+	quit(!ran || failures);
+	return 0;
+}

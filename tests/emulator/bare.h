@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A bare machine, just enough of one to look at the emulated PMU: long mode,
+ * one flat address space, trap handlers, ring 3, and the other threads of the
+ * core. Nothing here is shared with the emulator or with the driver.
+ */
+#ifndef BARE_H
+#define BARE_H
+
+#define KERNEL_CS	0x08
+#define KERNEL_DS	0x10
+#define USER_DS		(0x18 | 3)
+#define USER_CS		(0x20 | 3)
+#define TSS_SEL(cpu)	(0x28 + 16 * (cpu))
+
+#define MAX_CPUS	8
+#define STACK_SIZE	16384
+
+/* Vectors of gates that the tests open to ring 3, and one that stays closed */
+#define VEC_INT80	0x80
+#define VEC_RETURN	0x81
+#define VEC_CLOSED	0x82
+#define VEC_PMI		0x90
+
+/* A 2 MiB area mapped in pages of 4 KiB, which the tests map and unmap */
+#define PAGED_AREA	0x40000000
+
+#define TRAMPOLINE	0x8000
+
+/* 327357-001 table 1-2 */
+#define MSR_TSC		0x10
+#define MSR_CNT0	0x20
+#define MSR_CNT1	0x21
+#define MSR_SEL0	0x28
+#define MSR_SEL1	0x29
+#define MSR_SPFLT	0x2c
+#define MSR_STATUS	0x2d
+#define MSR_OVF		0x2e
+#define MSR_GLOBAL	0x2f
+
+#ifndef __ASSEMBLER__
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+
+#define BIT(n)		(1ul << (n))
+#define WRAP		BIT(40)
+
+/* 327357-001 tables 1-5 and 1-7 */
+#define SEL_USR		BIT(16)
+#define SEL_OS		BIT(17)
+#define SEL_E		BIT(18)
+#define SEL_INT		BIT(20)
+#define SEL_ANY		BIT(21)
+#define SEL_EN		BIT(22)
+#define SEL_INV		BIT(23)
+#define SEL_CMASK(n)	((u64)(n) << 24)
+#define SPFLT_PREF	BIT(63)
+
+/* Table 1-6: event and unit mask as they stand in the register */
+#define EV_BRANCHES	0x12
+#define EV_INSTRUCTIONS	0x16
+#define EV_CYCLES	0x2a
+
+#define APIC		0xfee00000ul
+#define APIC_EOI	0xb0
+#define APIC_SVR	0xf0
+#define APIC_ICR	0x300
+#define APIC_ICR2	0x310
+#define APIC_LVTPC	0x340
+#define LVT_MASKED	BIT(16)
+#define LVT_NMI		(4 << 8)
+
+#define TESTDEV		0x5e0
+enum {
+	ITEM_MAGIC, ITEM_LOST, ITEM_EDGES, ITEM_DELIVERED, ITEM_TOTAL0,
+	ITEM_TOTAL1, ITEM_OVERFLOWS0, ITEM_OVERFLOWS1, ITEM_RDMSRS,
+	ITEM_WRMSRS, ITEM_RDPMCS, ITEM_LVTPCS, ITEM_EOIS,
+	ITEM_INSNS0 = 16, ITEM_INSNS3, ITEM_BRANCHES0, ITEM_BRANCHES3,
+	ITEM_CYCLES0, ITEM_CYCLES3,
+};
+
+struct regs {
+	u64 r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx,
+	    rcx, rax, vector, error, rip, cs, rflags, rsp, ss;
+};
+
+typedef void code(void);	/* assembly, not called from C */
+typedef void trap_handler(struct regs *);
+
+static inline u64 rdmsr(u32 msr)
+{
+	u32 lo, hi;
+
+	asm volatile("rdmsr" : "=a"(lo), "=d"(hi) : "c"(msr) : "memory");
+	return lo | (u64)hi << 32;
+}
+
+static inline void wrmsr(u32 msr, u64 val)
+{
+	asm volatile("wrmsr" : : "c"(msr), "a"((u32)val), "d"((u32)(val >> 32))
+		     : "memory");
+}
+
+static inline void outl(u16 port, u32 val)
+{
+	asm volatile("outl %0, %1" : : "a"(val), "Nd"(port) : "memory");
+}
+
+static inline void outb(u16 port, u8 val)
+{
+	asm volatile("outb %0, %1" : : "a"(val), "Nd"(port) : "memory");
+}
+
+static inline u32 inl(u16 port)
+{
+	u32 val;
+
+	asm volatile("inl %1, %0" : "=a"(val) : "Nd"(port) : "memory");
+	return val;
+}
+
+static inline u8 inb(u16 port)
+{
+	u8 val;
+
+	asm volatile("inb %1, %0" : "=a"(val) : "Nd"(port) : "memory");
+	return val;
+}
+
+static inline u64 rdtsc(void)
+{
+	u32 lo, hi;
+
+	asm volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return lo | (u64)hi << 32;
+}
+
+static inline void apic_write(u32 reg, u32 val)
+{
+	*(volatile u32 *)(APIC + reg) = val;
+}
+
+static inline u32 apic_read(u32 reg)
+{
+	return *(volatile u32 *)(APIC + reg);
+}
+
+static inline int this_cpu(void)
+{
+	return apic_read(0x20) >> 24;
+}
+
+/* start.S */
+extern u32 boot_info, ncpus_up;
+extern char trampoline[], trampoline_end[], trap_stubs[];
+extern u64 paged_table[512];
+void measure0(code *fn);
+void user_run(code *fn);
+void user_return(void);
+void syscall_entry(void);
+
+/* bare.c */
+extern trap_handler *handlers[256];
+extern int last_vector;
+extern u64 last_error;
+extern int failures;
+extern u8 pages[16][4096];
+
+void print(const char *fmt, ...);
+void result(int good, const char *name, const char *fmt, ...);
+void quit(int status);
+int faults(void (*fn)(u64, u64), u64 a, u64 b);
+int rdmsr_faults(u32 msr);
+int wrmsr_faults(u32 msr, u64 val);
+u64 item(int cpu, int what);
+void map_page(int n, int present, int writable);
+void pmu_quiet(void);
+void set_pce(int on);
+void start_cpus(void);
+void init_cpu(int cpu);
+void on_cpu(int cpu, void (*fn)(void));
+void on_cpu_start(int cpu, void (*fn)(void));
+void on_cpu_wait(int cpu);
+int ncpus(void);
+void delay(u64 ticks);
+
+#define check(name, got, want)						\
+	do {								\
+		u64 got_ = (got), want_ = (want);			\
+		result(got_ == want_, name, "got 0x%lx, not 0x%lx",	\
+		       got_, want_);					\
+	} while (0)
+
+/* The tests */
+void test_registers(void);
+void test_gates(void);
+void test_counts(void);
+void test_overflow(void);
+void test_instructions(void);
+void test_threads(void);
+void test_reset(void);
+void test_plain_cpu(void);
+void test_trace(void);
+
+#endif
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Functions whose instructions and branches can be counted by hand. CODE says
+ * how many there are, its own ret included.
+ */
+#include "bare.h"
+
+	.section .table, "a"
+	.balign	8
+	.globl	code_table
+code_table:
+	.text
+
+	.macro	CODE name, insns, branches
+	.section .table
+	.quad	f_\name, \insns, \branches, name_\name
+	.section .rodata
+name_\name:
+	.asciz	"\name"
+	.text
+	.balign	64
+	.globl	f_\name
+f_\name:
+	.endm
+
+CODE	empty, 1, 1
+	ret
+
+CODE	nops, 101, 1
+	.rept	100
+	nop
+	.endr
+	ret
+
+CODE	loop, 2002, 1001
+	movl	$1000, %ecx
+1:	decl	%ecx
+	jnz	1b
+	ret
+
+CODE	loop_insn, 1002, 1001
+	movl	$1000, %ecx
+1:	loop	1b
+	ret
+
+CODE	call, 402, 301
+	movl	$100, %ecx
+1:	call	f_empty
+	decl	%ecx
+	jnz	1b
+	ret
+
+CODE	jcc_not_taken, 102, 51
+	clc
+	.rept	50
+	jc	1f
+	nop
+	.endr
+	ret
+1:	ud2
+
+/* lea, push, call (and its ret), pop, lea, jmp, nop, jmp, ret */
+CODE	indirect, 10, 5
+	leaq	f_empty(%rip), %rax
+	pushq	%rax
+	call	*(%rsp)
+	popq	%rax
+	leaq	1f(%rip), %rax
+	jmp	*%rax
+1:	nop
+	jmp	2f
+2:	ret
+
+CODE	jcxz, 5, 3
+	xorl	%ecx, %ecx
+	jrcxz	1f
+	ud2
+1:	incl	%ecx
+	jrcxz	2f
+	ret
+2:	ud2
+
+CODE	no_branches, 8, 1
+	xorl	%eax, %eax
+	cmovzl	%eax, %ecx
+	setz	%al
+	cpuid
+	lfence
+	xorl	%eax, %eax
+	bsfl	%eax, %ecx
+	ret
+
+CODE	rep_movsb, 5, 1
+	movl	$pages, %esi
+	movl	$pages + 8192, %edi
+	movl	$1000, %ecx
+	rep movsb
+	ret
+
+CODE	rep_zero, 6, 1
+	movl	$pages, %edi
+	xorl	%ecx, %ecx
+	rep stosq
+	rep stosb
+	repe scasb
+	ret
+
+CODE	rep_one, 5, 1
+	movl	$pages, %edi
+	xorl	%eax, %eax
+	movl	$1, %ecx
+	rep stosq
+	ret
+
+/* repne ends at the 6th byte: the flag, not the count, ends it */
+CODE	rep_scas, 7, 2
+	movl	$scanned, %edi
+	movl	$1000, %ecx
+	movb	$'x', %al
+	repne scasb
+	jnz	1f
+	nop
+	ret
+1:	ud2
+
+CODE	rep_cmps, 5, 1
+	movl	$scanned, %edi
+	movl	$scanned, %esi
+	movl	$6, %ecx
+	repe cmpsb
+	ret
+
+/* A string loop many times over, as a block that chains to itself */
+CODE	rep_loop, 502, 101
+	movl	$100, %edx
+1:	movl	$pages, %edi
+	movl	$64, %ecx
+	rep stosb
+	decl	%edx
+	jnz	1b
+	ret
+
+CODE	locked, 7, 1
+	movl	$1, %eax
+	lock xaddl %eax, pages
+	lock incl pages
+	xchgl	%eax, pages
+	mfence
+	lock cmpxchg8b pages
+	ret
+
+/* Not aligned, over the end of a page: a retry in the emulator */
+CODE	locked_split, 302, 101
+	movl	$100, %ecx
+1:	lock incl pages + 4094
+	decl	%ecx
+	jnz	1b
+	ret
+
+CODE	lock16, 502, 101
+	movl	$100, %esi
+1:	xorl	%eax, %eax
+	xorl	%edx, %edx
+	lock cmpxchg16b pages
+	decl	%esi
+	jnz	1b
+	ret
+
+CODE	sse, 7, 1
+	movdqa	sse_data, %xmm0
+	paddd	%xmm0, %xmm0
+	movups	%xmm0, pages + 1
+	mulpd	%xmm0, %xmm0
+	pxor	%xmm0, %xmm0
+	fninit
+	ret
+
+CODE	flags, 6, 1
+	pushfq
+	orl	$1, (%rsp)
+	popfq
+	cld
+	cmc
+	ret
+
+/* Patches the immediate and the opcode of what follows in the same block */
+CODE	self_modifying, 802, 101
+	movl	$100, %ecx
+1:	movb	%cl, 2f + 1
+	movb	$0xf8, 3f		/* clc */
+2:	movb	$0, %al
+3:	stc
+	movb	$0xf9, 3b		/* stc */
+	nop
+	decl	%ecx
+	jnz	1b
+	ret
+
+/* rdpmc and rdtsc: instructions like any other */
+CODE	readers, 7, 1
+	xorl	%ecx, %ecx
+	rdpmc
+	rdtsc
+	movl	$1, %ecx
+	rdpmc
+	nop
+	ret
+
+CODE	spflt_insns, 5, 1
+	movl	$1, %eax
+	.byte	0xc5, 0xfb, 0xae, 0xf0	/* spflt %eax */
+	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
+	.byte	0xc5, 0xfb, 0xae, 0xf7	/* spflt %edi */
+	ret
+
+	/* The end of the table; the rest is for tests that know them by name */
+	.section .table
+	.quad	0
+	.text
+
+	.macro	LABELLED name
+	.balign	64
+	.globl	f_\name
+f_\name:
+	.endm
+
+	.globl	at_fault, at_rep, at_rep_end, at_hlt_end, at_jump, at_gate
+
+/* 6 instructions, 1 branch, if the one at at_fault completes */
+LABELLED fault_load
+	movl	$PAGED_AREA, %ebx
+	nop
+at_fault:
+	movl	(%rbx), %eax
+	nop
+	nop
+	ret
+
+LABELLED fault_store
+	movl	$PAGED_AREA, %ebx
+	nop
+	movl	$5, (%rbx)
+	nop
+	nop
+	ret
+
+/* Read from one page and write to another in one instruction */
+LABELLED fault_push
+	movq	%rsp, %rdx
+	movl	$PAGED_AREA + 4096 + 8, %esp
+	pushq	PAGED_AREA
+	movq	%rdx, %rsp
+	ret
+
+LABELLED fault_call
+	movq	%rsp, %rdx
+	movl	$PAGED_AREA + 8, %esp
+	call	f_empty
+	movq	%rdx, %rsp
+	ret
+
+/* 5 instructions, 1 branch */
+LABELLED fault_rep
+	movl	$PAGED_AREA, %edi
+	movl	$8192 - 100, %ecx
+at_rep:
+	rep stosb
+at_rep_end:
+	nop
+	ret
+
+LABELLED fault_fetch
+	movl	$PAGED_AREA, %ebx
+at_jump:
+	call	*%rbx			/* a ret, once it is there */
+	nop
+	ret
+
+LABELLED fault_ud
+	nop
+	ud2
+	nop
+	ret
+
+LABELLED fault_div
+	xorl	%edx, %edx
+	movl	$1, %eax
+	xorl	%ecx, %ecx
+	divl	%ecx			/* again, with 1 */
+	ret
+
+LABELLED fault_gp
+	nop
+	int	$VEC_CLOSED
+	nop
+	ret
+
+LABELLED privileged
+	nop
+	movl	$MSR_STATUS, %ecx
+	rdmsr
+	nop
+	ret
+
+LABELLED int80
+	nop
+	int	$VEC_INT80
+	int3
+	nop
+	ret
+
+LABELLED syscall
+	nop
+	syscall
+	nop
+	ret
+
+/* 4 + 10 instructions under TF, and 3 without */
+LABELLED single_step
+	pushfq
+	orl	$0x100, (%rsp)
+	popfq
+	nop
+	movl	$3, %ecx
+1:	decl	%ecx
+	jnz	1b
+	nop
+	pushfq
+	andl	$~0x100, (%rsp)
+	popfq
+	ret
+
+LABELLED single_step_rep
+	pushfq
+	orl	$0x100, (%rsp)
+	popfq
+	movl	$pages, %edi
+	movl	$5, %ecx
+	rep stosb
+	pushfq
+	andl	$~0x100, (%rsp)
+	popfq
+	ret
+
+LABELLED hlt
+	nop
+	hlt
+at_hlt_end:
+	nop
+	ret
+
+	.globl	at_loop
+LABELLED loop10
+	movl	$10, %ecx
+at_loop:
+	decl	%ecx
+	jnz	at_loop
+	ret
+
+/* A loop of 2 instructions, 1 branch; %ecx times */
+	.globl	long_loop
+long_loop:
+	movl	%edi, %ecx
+1:	decl	%ecx
+	jnz	1b
+	ret
+
+/* read_between: RDPMC of counter 0 before and after 10 nops; difference */
+	.globl	read_between
+read_between:
+	xorl	%ecx, %ecx
+	rdpmc
+	movl	%eax, %r8d
+	.rept	10
+	nop
+	.endr
+	rdpmc
+	subl	%r8d, %eax
+	ret
+
+	.data
+scanned:
+	.ascii	"abcdex            "
+	.balign	16
+sse_data:
+	.quad	1, 2

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What counts when, and how much: held against code counted by hand */
+#include "bare.h"
+
+struct entry {
+	code *fn;
+	u64 insns, branches;
+	const char *name;
+};
+
+extern const struct entry code_table[];
+extern code f_fault_load, f_fault_store, f_fault_push, f_fault_call,
+	f_fault_rep, f_fault_fetch, f_fault_ud, f_fault_div, f_fault_gp,
+	f_privileged, f_int80, f_syscall, f_single_step, f_single_step_rep,
+	f_empty, f_nops;
+extern char at_fault[], at_rep[];
+u64 read_between(void);
+
+#define BOTH	(SEL_USR | SEL_OS)
+
+static void program(u64 sel0, u64 sel1)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, sel0 | SEL_EN);
+	wrmsr(MSR_SEL1, sel1 | SEL_EN);
+}
+
+static void expect(const char *name, u64 insns, u64 branches)
+{
+	u64 i = rdmsr(MSR_CNT0), b = rdmsr(MSR_CNT1);
+
+	result(i == insns && b == branches, name,
+	       "%ld instructions, not %ld; %ld branches, not %ld",
+	       i, insns, b, branches);
+}
+
+/* Name of a test from two parts; overwritten by the next */
+static const char *name2(const char *a, const char *b)
+{
+	static char buf[80];
+	char *p = buf;
+
+	while (*a)
+		*p++ = *a++;
+	while (*b)
+		*p++ = *b++;
+	*p = 0;
+	return buf;
+}
+
+static void table(void)
+{
+	for (const struct entry *e = code_table; e->fn; e++) {
+		program(EV_INSTRUCTIONS | SEL_OS, EV_BRANCHES | SEL_OS);
+		measure0(e->fn);
+		expect(name2("count: ring 0: ", e->name), e->insns + 5,
+		       e->branches + 1);
+
+		program(EV_INSTRUCTIONS | SEL_USR, EV_BRANCHES | SEL_USR);
+		user_run(e->fn);
+		expect(name2("count: ring 3: ", e->name), e->insns + 2,
+		       e->branches + 2);
+
+		program(EV_INSTRUCTIONS | BOTH, EV_BRANCHES | BOTH);
+		user_run(e->fn);
+		expect(name2("count: both rings: ", e->name), e->insns + 7,
+		       e->branches + 3);
+	}
+	program(EV_INSTRUCTIONS | SEL_OS, EV_BRANCHES | SEL_OS);
+	user_run(f_nops);
+	expect("count: ring 0's share of a run in ring 3", 5, 1);
+
+	/* Either counter can have either event. */
+	program(EV_BRANCHES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
+	measure0(f_nops);
+	expect("count: events exchanged", 2, 106);
+}
+
+/* The emulator's own numbers, which no register can be the reason of */
+static void truth(void)
+{
+	u64 insns, branches, cycles, total;
+
+	program(EV_INSTRUCTIONS | SEL_USR, EV_CYCLES | SEL_USR);
+	insns = item(0, ITEM_INSNS3);
+	branches = item(0, ITEM_BRANCHES3);
+	cycles = item(0, ITEM_CYCLES3);
+	total = item(0, ITEM_TOTAL0);
+	user_run(f_nops);
+	check("test device: instructions in ring 3",
+	      item(0, ITEM_INSNS3) - insns, 103);
+	check("test device: branches in ring 3",
+	      item(0, ITEM_BRANCHES3) - branches, 3);
+	check("test device: cycles in ring 3", item(0, ITEM_CYCLES3) - cycles,
+	      rdmsr(MSR_CNT1));
+	check("test device: total of counter 0", item(0, ITEM_TOTAL0) - total,
+	      103);
+}
+
+/* Every instruction takes two cycles, so does every round of a rep. */
+static void cycles(void)
+{
+	extern code f_rep_movsb;
+
+	program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
+	measure0(f_nops);
+	check("cycles: 100 nops", rdmsr(MSR_CNT0), 2 * 106);
+	check("cycles: instructions beside them", rdmsr(MSR_CNT1), 106);
+	program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
+	measure0(f_rep_movsb);
+	result(rdmsr(MSR_CNT0) >= 2 * 1000 && rdmsr(MSR_CNT0) <= 2 * 1015,
+	       "cycles: 1000 bytes of rep movsb", "%ld", rdmsr(MSR_CNT0));
+}
+
+/*
+ * Reads see everything before them and not themselves: 12 instructions from
+ * one RDPMC to the next, the first of the two included.
+ */
+static void readers(void)
+{
+	program(EV_INSTRUCTIONS | SEL_OS, 0);
+	wrmsr(MSR_GLOBAL, 1);
+	check("rdpmc: exact at the instruction", read_between(), 12);
+	wrmsr(MSR_GLOBAL, 0);
+}
+
+/* A write sets the counter; what is counted next comes on top. */
+static void write_while_counting(void)
+{
+	program(EV_INSTRUCTIONS | SEL_OS, 0);
+	asm volatile("movl $1, %%eax\n\t"
+		     "xorl %%edx, %%edx\n\t"
+		     "movl %0, %%ecx\n\t"
+		     "wrmsr\n\t"
+		     "nop; nop; nop\n\t"
+		     "movl $1000, %%eax\n\t"
+		     "movl %1, %%ecx\n\t"
+		     "wrmsr\n\t"
+		     "nop; nop\n\t"		/* counted: 2 */
+		     "xorl %%eax, %%eax\n\t"	/* 3 */
+		     "movl %0, %%ecx\n\t"	/* 4 */
+		     "wrmsr"			/* 5 */
+		     : : "i"(MSR_GLOBAL), "i"(MSR_CNT0)
+		     : "rax", "rcx", "rdx", "memory");
+	check("count: from the instruction after a write", rdmsr(MSR_CNT0), 1005);
+}
+
+static int trapped;
+
+static void map_and_retry(struct regs *r)
+{
+	u64 addr;
+
+	(void)r;
+	trapped++;
+	asm volatile("movq %%cr2, %0" : "=r"(addr));
+	map_page((addr - PAGED_AREA) / 4096, 1, 1);
+}
+
+static void skip2(struct regs *r)
+{
+	trapped++;
+	r->rip += 2;
+}
+
+static void divide_by_one(struct regs *r)
+{
+	trapped++;
+	r->rcx = 1;
+}
+
+static void just_count(struct regs *r)
+{
+	(void)r;
+	trapped++;
+}
+
+static void trap_test(const char *name, code *fn, int vector, trap_handler *h,
+		      int times, u64 insns, u64 branches)
+{
+	handlers[vector] = h;
+	trapped = 0;
+	program(EV_INSTRUCTIONS | SEL_USR, EV_BRANCHES | SEL_USR);
+	user_run(fn);
+	expect(name2("count: ", name), insns + 2, branches + 2);
+	if (trapped != times)
+		result(0, name2("traps: ", name), "%d, not %d", trapped, times);
+	handlers[vector] = 0;
+}
+
+#define PF	14
+
+static void traps(void)
+{
+	/* A function for the page that the call in fault_fetch goes to */
+	pages[0][0] = 0xc3;
+
+	map_page(0, 0, 0);
+	trap_test("load restarted after a page fault", f_fault_load, PF,
+		  map_and_retry, 1, 6, 1);
+	map_page(0, 1, 0);
+	trap_test("store restarted after a page fault", f_fault_store, PF,
+		  map_and_retry, 1, 6, 1);
+	pages[0][0] = 0xc3;
+	map_page(0, 0, 0);
+	map_page(1, 0, 0);
+	trap_test("push from memory, both halves fault", f_fault_push, PF,
+		  map_and_retry, 2, 5, 1);
+	map_page(0, 0, 0);
+	trap_test("call with its stack missing", f_fault_call, PF,
+		  map_and_retry, 1, 6, 3);
+	pages[0][0] = 0xc3;
+	map_page(0, 0, 0);
+	trap_test("call to a missing page", f_fault_fetch, PF,
+		  map_and_retry, 1, 5, 3);
+	map_page(0, 1, 1);
+	map_page(1, 0, 0);
+	trap_test("rep stosb, with a fault half-way", f_fault_rep, PF,
+		  map_and_retry, 1, 5, 1);
+	trap_test("undefined instruction", f_fault_ud, 6, skip2, 1, 3, 1);
+	trap_test("division restarted", f_fault_div, 0, divide_by_one, 1, 5, 1);
+	trap_test("int through a closed gate", f_fault_gp, 13, skip2, 1, 3, 1);
+	trap_test("rdmsr in ring 3", f_privileged, 13, skip2, 1, 4, 1);
+	handlers[3] = just_count;
+	trap_test("int 0x80 and int3", f_int80, VEC_INT80, just_count, 2, 5, 3);
+	handlers[3] = 0;
+	trap_test("syscall", f_syscall, 6, skip2, 0, 4, 2);
+	/* popf starts it with the next instruction, and traps after the last */
+	trap_test("single-stepping", f_single_step, 1, just_count, 12, 16, 4);
+	trap_test("single-stepping a rep", f_single_step_rep, 1, just_count,
+		  10, 10, 1);
+}
+
+/* What has no model, or is no event, never counts and never faults. */
+static void nothing(void)
+{
+	static const u32 codes[] = {
+		0xff, 0x1600, 0x1016, 0xff16, 0xffff, 0x2016, 0x3012, 0x0a,
+	};
+	u64 sum = 0;
+
+	for (u32 i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		program(codes[i] | SEL_OS, codes[i] | SEL_OS);
+		measure0(f_nops);
+		sum += rdmsr(MSR_CNT0) + rdmsr(MSR_CNT1);
+	}
+	check("count: no such event", sum, 0);
+}
+
+/*
+ * CMASK, INV, E: at most one instruction issues in a cycle, and never in two
+ * cycles in a row.
+ */
+static void masks(void)
+{
+	static const struct {
+		const char *name;
+		u64 sel, want;
+	} cases[] = {
+		{ "cmask 1", EV_INSTRUCTIONS | SEL_CMASK(1), 106 },
+		{ "cmask 2", EV_INSTRUCTIONS | SEL_CMASK(2), 0 },
+		{ "cmask 1, inverted", EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV,
+		  106 },
+		{ "cmask 2, inverted", EV_INSTRUCTIONS | SEL_CMASK(2) | SEL_INV,
+		  212 },
+		{ "inverted without cmask", EV_INSTRUCTIONS | SEL_INV, 106 },
+		{ "edge", EV_INSTRUCTIONS | SEL_E, 106 },
+		{ "edge, cmask 2", EV_INSTRUCTIONS | SEL_E | SEL_CMASK(2), 0 },
+		{ "branches, cmask 1, inverted",
+		  EV_BRANCHES | SEL_CMASK(1) | SEL_INV, 210 },
+		{ "cycles, cmask 1", EV_CYCLES | SEL_CMASK(1), 212 },
+		{ "cycles, cmask 1, inverted",
+		  EV_CYCLES | SEL_CMASK(1) | SEL_INV, 0 },
+		{ "cycles, cmask 2", EV_CYCLES | SEL_CMASK(2), 0 },
+		{ "cycles, edge", EV_CYCLES | SEL_E, 0 },
+	};
+
+	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		program(cases[i].sel | SEL_OS, 0);
+		measure0(f_nops);
+		check(name2("mask: ", cases[i].name), rdmsr(MSR_CNT0),
+		      cases[i].want);
+	}
+}
+
+void test_counts(void)
+{
+	set_pce(1);
+	table();
+	truth();
+	cycles();
+	readers();
+	write_while_counting();
+	traps();
+	nothing();
+	masks();
+}
+
+/*
+ * A counter counts iff EN and GLOBAL_CTRL and the ring match and, with its
+ * SPFLT enable, the preference is set: all 2^6 combinations, in both rings,
+ * for both counters.
+ */
+void test_gates(void)
+{
+	u64 wrong = 0, good = 0;
+
+	for (int n = 0; n < 2; n++) {
+		for (int bits = 0; bits < 64; bits++) {
+			u64 en = bits & 1, on = bits >> 1 & 1;
+			u64 usr = bits >> 2 & 1, os = bits >> 3 & 1;
+			u64 gate = bits >> 4 & 1, pref = bits >> 5;
+			u64 before, want, got;
+
+			pmu_quiet();
+			wrmsr(MSR_SEL0 + n, EV_INSTRUCTIONS | usr << 16 |
+			      os << 17 | en << 22);
+			wrmsr(MSR_SPFLT, gate << n | pref << 63);
+			if (!on)
+				wrmsr(MSR_SEL0 + !n, SEL_EN | SEL_OS);
+			/* measure0 and user_run turn both counters on. */
+			if (on) {
+				measure0(f_nops);
+				want = os ? 106 : 0;
+				before = rdmsr(MSR_CNT0 + n);
+				user_run(f_nops);
+				want = en && (!gate || pref) ?
+				       want + (os ? 5 : 0) + (usr ? 103 : 0) : 0;
+			} else {
+				wrmsr(MSR_GLOBAL, BIT(!n));
+				before = 0;
+				f_nops();
+				wrmsr(MSR_GLOBAL, 0);
+				want = 0;
+			}
+			got = rdmsr(MSR_CNT0 + n);
+			if (got != want || before > got) {
+				wrong++;
+				print("counter %d, case 0x%x: %ld, not %ld\n",
+				      n, bits, got, want);
+			} else {
+				good++;
+			}
+		}
+	}
+	result(good == 128 && !wrong, "gates: EN, GLOBAL_CTRL, USR, OS, SPFLT",
+	       "%ld of 128 wrong", wrong);
+	pmu_quiet();
+}

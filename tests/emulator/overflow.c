@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Overflow, the interrupt line, and where the interrupt comes */
+#include "bare.h"
+
+extern code f_empty, f_nops, f_loop10, f_fault_load, f_fault_rep,
+	f_fault_fetch, f_int80, f_hlt, f_syscall, f_rep_movsb;
+extern char at_fault[], at_rep_end[], at_jump[], at_loop[], at_hlt_end[],
+	user_stub[];
+
+#define BOTH	(SEL_USR | SEL_OS)
+
+/* The first PMI of a run: where, and what STATUS said */
+static struct {
+	int count;
+	u64 rip, cs, status;
+} pmi;
+
+static void take_pmi(struct regs *r)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	if (!pmi.count++) {
+		pmi.rip = r->rip;
+		pmi.cs = r->cs;
+		pmi.status = rdmsr(MSR_STATUS);
+	}
+	if (r->vector == VEC_PMI)
+		apic_write(APIC_EOI, 0);
+}
+
+static void arm(u64 sel, u64 after, u32 lvt)
+{
+	pmu_quiet();
+	pmi.count = 0;
+	handlers[2] = take_pmi;
+	handlers[VEC_PMI] = take_pmi;
+	wrmsr(MSR_SEL0, sel | SEL_EN);
+	wrmsr(MSR_CNT0, WRAP - after);
+	apic_write(APIC_LVTPC, lvt);
+}
+
+static void wrap(void)
+{
+	u64 overflows = item(0, ITEM_OVERFLOWS0), edges = item(0, ITEM_EDGES);
+
+	arm(EV_INSTRUCTIONS | SEL_OS, 50, LVT_NMI);
+	measure0(f_nops);
+	check("overflow: goes on from 0", rdmsr(MSR_CNT0), 106 - 50);
+	check("overflow: STATUS without INT", rdmsr(MSR_STATUS), 1);
+	check("overflow: no interrupt without INT", pmi.count, 0);
+	check("overflow: no edge without INT", item(0, ITEM_EDGES) - edges, 0);
+	check("overflow: counted once",
+	      item(0, ITEM_OVERFLOWS0) - overflows, 1);
+	check("overflow: LVTPC as it was", apic_read(APIC_LVTPC), LVT_NMI);
+	measure0(f_nops);
+	check("overflow: STATUS is sticky", rdmsr(MSR_STATUS), 1);
+	wrmsr(MSR_OVF, 2);
+	check("overflow: other bit of OVF_CTRL", rdmsr(MSR_STATUS), 1);
+	wrmsr(MSR_OVF, 0);
+	check("overflow: OVF_CTRL 0 clears nothing", rdmsr(MSR_STATUS), 1);
+	wrmsr(MSR_OVF, 1);
+	check("overflow: OVF_CTRL clears STATUS", rdmsr(MSR_STATUS), 0);
+
+	/* A counter that is set to 0 by hand has not overflowed. */
+	wrmsr(MSR_CNT0, WRAP - 1);
+	wrmsr(MSR_CNT0, 0);
+	check("overflow: not by a write", rdmsr(MSR_STATUS), 0);
+
+	/* The last event before 0, and the one after it */
+	arm(EV_INSTRUCTIONS | SEL_OS, 107, LVT_NMI);
+	measure0(f_nops);
+	check("overflow: not before 2^40", rdmsr(MSR_STATUS), 0);
+	check("overflow: at 2^40 - 1", rdmsr(MSR_CNT0), WRAP - 1);
+	arm(EV_INSTRUCTIONS | SEL_OS, 106, LVT_NMI);
+	measure0(f_nops);
+	check("overflow: at 2^40", rdmsr(MSR_STATUS), 1);
+	check("overflow: the wrmsr that stops it counts", rdmsr(MSR_CNT0), 0);
+	pmu_quiet();
+}
+
+/* The interrupt comes before the instruction after the overflow. */
+static void precise(void)
+{
+	int wrong = 0;
+
+	for (int n = 1; n <= 101; n++) {
+		arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, n, LVT_NMI);
+		measure0(f_nops);
+		if (pmi.count != 1 || pmi.rip != (u64)f_nops + n - 1 ||
+		    pmi.status != 1 || pmi.cs != KERNEL_CS)
+			wrong++;
+		arm(EV_INSTRUCTIONS | SEL_USR | SEL_INT, n, LVT_NMI);
+		user_run(f_nops);
+		if (pmi.count != 1 || pmi.rip != (u64)f_nops + n - 1 ||
+		    pmi.status != 1 || pmi.cs != USER_CS)
+			wrong++;
+	}
+	check("pmi: no skid after any of 101 instructions", wrong, 0);
+
+	for (int n = 1; n <= 9; n++) {
+		arm(EV_BRANCHES | SEL_OS | SEL_INT, n + 1, LVT_NMI);
+		measure0(f_loop10);
+		if (pmi.count != 1 || pmi.rip != (u64)at_loop)
+			wrong++;
+		/* 2 cycles an instruction: an odd number waits for the end. */
+		arm(EV_CYCLES | SEL_OS | SEL_INT, 2 * n - n % 2, LVT_NMI);
+		measure0(f_nops);
+		if (pmi.count != 1 || pmi.rip != (u64)f_nops + n - 1)
+			wrong++;
+	}
+	check("pmi: no skid after branches and cycles", wrong, 0);
+}
+
+static void where(const char *name, code *fn, u64 sel, int after, void *rip,
+		  u64 cs)
+{
+	arm(sel | SEL_INT, after, LVT_NMI);
+	user_run(fn);
+	result(pmi.count == 1 && pmi.rip == (u64)rip && pmi.cs == cs, name,
+	       "%d interrupts, at 0x%lx:0x%lx, not 0x%lx:0x%lx", pmi.count,
+	       pmi.cs, pmi.rip, cs, (u64)rip);
+}
+
+static void map_and_retry(struct regs *r)
+{
+	u64 addr;
+
+	(void)r;
+	asm volatile("movq %%cr2, %0" : "=r"(addr));
+	map_page((addr - PAGED_AREA) / 4096, 1, 1);
+}
+
+static void ignore(struct regs *r)
+{
+	(void)r;
+}
+
+/* At the edges of the emulator's blocks and of the rings */
+static void places(void)
+{
+	u64 insns = EV_INSTRUCTIONS | SEL_USR;
+
+	handlers[14] = map_and_retry;
+	handlers[VEC_INT80] = ignore;
+	handlers[3] = ignore;
+	map_page(0, 0, 0);
+	where("pmi: before a fault in the next instruction", f_fault_load,
+	      insns, 3, at_fault, USER_CS);
+	map_page(0, 0, 0);
+	where("pmi: not because of an instruction that faulted", f_fault_load,
+	      insns, 4, at_fault + 2, USER_CS);
+	pages[0][0] = 0xc3;
+	map_page(0, 0, 0);
+	where("pmi: before a fault in fetching", f_fault_fetch, insns, 3,
+	      (void *)PAGED_AREA, USER_CS);
+	map_page(0, 1, 1);
+	map_page(1, 0, 0);
+	where("pmi: after a rep string, all of it", f_fault_rep, insns, 4,
+	      at_rep_end, USER_CS);
+	where("pmi: after int, in its handler", f_int80, insns, 3,
+	      trap_stubs + 16 * VEC_INT80, KERNEL_CS);
+	where("pmi: after syscall, at its entry", f_syscall, insns, 3,
+	      syscall_entry, KERNEL_CS);
+	where("pmi: after iretq, in ring 3", f_nops,
+	      EV_INSTRUCTIONS | SEL_OS, 1, user_stub, USER_CS);
+	handlers[14] = 0;
+	handlers[VEC_INT80] = 0;
+	handlers[3] = 0;
+
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 3, LVT_NMI);
+	measure0(f_hlt);
+	result(pmi.count == 1 && pmi.rip == (u64)at_hlt_end,
+	       "pmi: after hlt, which it ends", "%d at 0x%lx", pmi.count,
+	       pmi.rip);
+	pmu_quiet();
+}
+
+/* Delivery masks the entry; an edge while it is masked is lost for good. */
+static void auto_mask(void)
+{
+	u64 lost = item(0, ITEM_LOST), edges = item(0, ITEM_EDGES);
+	u64 delivered = item(0, ITEM_DELIVERED);
+
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	measure0(f_nops);
+	check("line: an interrupt", pmi.count, 1);
+	check("line: delivery sets the mask bit", apic_read(APIC_LVTPC),
+	      LVT_NMI | LVT_MASKED);
+	check("line: delivered", item(0, ITEM_DELIVERED) - delivered, 1);
+
+	/* STATUS still set: the line is up, and there is no edge. */
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+	check("line: no edge while STATUS is set", pmi.count, 1);
+	check("line: one edge so far", item(0, ITEM_EDGES) - edges, 1);
+
+	/* Cleared, but masked: lost, also when it is unmasked afterwards. */
+	wrmsr(MSR_OVF, 1);
+	apic_write(APIC_LVTPC, LVT_NMI | LVT_MASKED);
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+	check("line: edge while masked", item(0, ITEM_LOST) - lost, 1);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	check("line: unmasking brings nothing back", pmi.count, 1);
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+	check("line: lost until STATUS is cleared", pmi.count, 1);
+
+	/* Cleared and unmasked: the next one comes. */
+	wrmsr(MSR_OVF, 1);
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+	check("line: the next edge", pmi.count, 2);
+	check("line: edges", item(0, ITEM_EDGES) - edges, 3);
+	check("line: lost", item(0, ITEM_LOST) - lost, 1);
+	check("line: delivered in the end",
+	      item(0, ITEM_DELIVERED) - delivered, 2);
+	pmu_quiet();
+}
+
+static void two_counters(void)
+{
+	u64 edges = item(0, ITEM_EDGES);
+
+	/* Both by the same instruction: one edge, one interrupt, two bits */
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
+	wrmsr(MSR_CNT1, WRAP - 10);
+	measure0(f_nops);
+	check("line: both counters at once, STATUS", pmi.status, 3);
+	check("line: both counters at once, one edge",
+	      item(0, ITEM_EDGES) - edges, 1);
+	check("line: both counters at once, one interrupt", pmi.count, 1);
+
+	/* One of two bits cleared: the line stays up, so no new edge. */
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_OVF, 1);
+	wrmsr(MSR_CNT0, WRAP - 10);
+	wrmsr(MSR_CNT1, 0);
+	measure0(f_nops);
+	check("line: up while one bit is set", item(0, ITEM_EDGES) - edges, 1);
+	check("line: no interrupt while one bit is set", pmi.count, 1);
+	wrmsr(MSR_OVF, 2);
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+	check("line: still up through the other bit",
+	      item(0, ITEM_EDGES) - edges, 1);
+	wrmsr(MSR_OVF, 3);
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+	check("line: down when both are cleared", pmi.count, 2);
+
+	/* A bit that was set with INT off does not hold the line. */
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
+	wrmsr(MSR_CNT1, WRAP - 5);
+	measure0(f_nops);
+	check("line: a counter without INT leaves it alone", pmi.count, 1);
+	check("line: the other counter's STATUS", pmi.status, 3);
+	pmu_quiet();
+}
+
+static void fixed_vector(void)
+{
+	u64 eois = item(0, ITEM_EOIS);
+
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
+	asm volatile("sti; nop");
+	measure0(f_nops);
+	asm volatile("cli");
+	check("line: fixed vector", pmi.count, 1);
+	check("line: fixed vector, precise", pmi.rip, (u64)f_nops + 9);
+	check("line: fixed vector, masked as well", apic_read(APIC_LVTPC),
+	      VEC_PMI | LVT_MASKED);
+	check("line: EOI", item(0, ITEM_EOIS) - eois, 1);
+
+	/* With interrupts off it waits in the APIC. */
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
+	measure0(f_nops);
+	check("line: fixed vector, interrupts off", pmi.count, 0);
+	asm volatile("sti; nop; cli");
+	check("line: fixed vector, interrupts on", pmi.count, 1);
+	pmu_quiet();
+}
+
+/* The test device's bursts: counted, wrapped and reported like other events */
+static void burst(u64 n, int counter)
+{
+	outl(TESTDEV + 4, n);
+	outl(TESTDEV + 8, n >> 32 | counter << 16);
+}
+
+static void bursts(void)
+{
+	u64 total;
+
+	pmu_quiet();
+	wrmsr(MSR_SEL1, EV_CYCLES | SEL_USR | SEL_EN);
+	burst(1000, 1);
+	check("burst: nothing while not counting", rdmsr(MSR_CNT1), 0);
+	wrmsr(MSR_GLOBAL, 2);
+	total = item(0, ITEM_TOTAL1);
+	burst(WRAP - 1, 1);
+	check("burst: 2^40 - 1", rdmsr(MSR_CNT1), WRAP - 1);
+	check("burst: no overflow yet", rdmsr(MSR_STATUS), 0);
+	burst(WRAP, 1);
+	check("burst: 2^40", rdmsr(MSR_CNT1), WRAP - 1);
+	check("burst: overflow", rdmsr(MSR_STATUS), 2);
+	check("burst: total", item(0, ITEM_TOTAL1) - total, 2 * WRAP - 1);
+	pmu_quiet();
+}
+
+void test_overflow(void)
+{
+	wrap();
+	precise();
+	places();
+	auto_mask();
+	two_counters();
+	fixed_vector();
+	bursts();
+}
+
+/*
+ * For the trace: a PMI with the seven steps, one that is lost, and the rest of
+ * what leaves a line. The script compares them all.
+ */
+void traced(void);
+asm("	.globl	traced\n"
+    "traced:\n"
+    "	nop\n"
+    "	movl	$1, %eax\n"
+    "	.byte	0xc5, 0xfb, 0xae, 0xf0\n"
+    "	xorl	%ecx, %ecx\n"
+    "	rdpmc\n"
+    "	nop\n"
+    "	nop\n"
+    "	ret\n");
+
+static void seven_steps(struct regs *r)
+{
+	(void)r;
+	wrmsr(MSR_GLOBAL, 0);
+	wrmsr(MSR_OVF, rdmsr(MSR_STATUS));
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_CNT0, 0);
+	apic_write(APIC_EOI, 0);
+}
+
+void test_trace(void)
+{
+	arm(EV_INSTRUCTIONS | SEL_USR | SEL_INT, 7, LVT_NMI);
+	handlers[2] = seven_steps;
+	set_pce(1);
+	outl(TESTDEV + 12, 1);
+	user_run(traced);
+	outl(TESTDEV + 12, 2);
+	apic_write(APIC_LVTPC, LVT_MASKED);
+	wrmsr(MSR_CNT0, WRAP - 1);
+	user_run(f_empty);
+	wrmsr_faults(MSR_STATUS, 5);
+	rdmsr_faults(MSR_OVF);
+	outl(TESTDEV + 12, 3);
+}

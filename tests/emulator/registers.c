@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Every register: width, reserved bits, RO, WO, and what is not a register */
+#include "bare.h"
+
+#define GP	13
+
+static const u32 registers[] = {
+	MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_STATUS,
+	MSR_GLOBAL,
+};
+
+static void reset_values(void)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < sizeof(registers) / sizeof(*registers); i++)
+		sum |= rdmsr(registers[i]);
+	check("registers: all 0 after power-on", sum, 0);
+	check("registers: LVTPC masked after power-on", apic_read(APIC_LVTPC),
+	      LVT_MASKED);
+}
+
+/*
+ * Each bit by itself: those of @valid keep what is written, the others fault
+ * and leave the register alone.
+ */
+static void bits(const char *name, u32 msr, u64 valid)
+{
+	u64 wrong = 0;
+
+	for (int i = 0; i < 64; i++) {
+		int fault;
+
+		wrmsr(msr, 0);
+		fault = wrmsr_faults(msr, BIT(i));
+		if (fault != (valid & BIT(i) ? -1 : GP) ||
+		    rdmsr(msr) != (valid & BIT(i)))
+			wrong |= BIT(i);
+	}
+	wrmsr(msr, valid);
+	if (rdmsr(msr) != valid)
+		wrong = -1;
+	wrmsr(msr, 0);
+	result(!wrong, name, "wrong bits 0x%lx", wrong);
+}
+
+static void write_only(void)
+{
+	u64 wrong = 0;
+
+	for (int i = 0; i < 64; i++)
+		if (wrmsr_faults(MSR_OVF, BIT(i)) != (i < 2 ? -1 : GP))
+			wrong |= BIT(i);
+	result(!wrong, "registers: reserved bits of OVF_CTRL",
+	       "wrong bits 0x%lx", wrong);
+	check("registers: reading OVF_CTRL faults", rdmsr_faults(MSR_OVF), GP);
+}
+
+static void read_only(void)
+{
+	check("registers: writing STATUS faults", wrmsr_faults(MSR_STATUS, 0), GP);
+	check("registers: clearing STATUS by writing it faults",
+	      wrmsr_faults(MSR_STATUS, 1), GP);
+	check("registers: reading STATUS", rdmsr_faults(MSR_STATUS), -1);
+}
+
+static void holes(void)
+{
+	u64 wrong = 0;
+
+	for (u32 msr = MSR_CNT0; msr <= MSR_GLOBAL; msr++) {
+		if (!(msr >= 0x22 && msr <= 0x27) && msr != 0x2a && msr != 0x2b)
+			continue;
+		if (rdmsr_faults(msr) != GP || wrmsr_faults(msr, 0) != GP)
+			wrong |= BIT(msr);
+	}
+	result(!wrong, "registers: none at 0x22-0x27, 0x2a, 0x2b",
+	       "wrong numbers 0x%lx", wrong);
+}
+
+static void sign(void)
+{
+	wrmsr(MSR_CNT0, 0xffffffff);
+	wrmsr(MSR_CNT1, WRAP - 1);
+	check("registers: no sign extension of a counter", rdmsr(MSR_CNT0),
+	      0xffffffff);
+	check("registers: 40 bits of a counter", rdmsr(MSR_CNT1), WRAP - 1);
+	pmu_quiet();
+}
+
+static void independent(void)
+{
+	wrmsr(MSR_CNT0, 1);
+	wrmsr(MSR_CNT1, 2);
+	wrmsr(MSR_SEL0, 3);
+	wrmsr(MSR_SEL1, 4);
+	result(rdmsr(MSR_CNT0) == 1 && rdmsr(MSR_CNT1) == 2 &&
+	       rdmsr(MSR_SEL0) == 3 && rdmsr(MSR_SEL1) == 4 &&
+	       rdmsr(MSR_GLOBAL) == 0 && rdmsr(MSR_SPFLT) == 0,
+	       "registers: each keeps its own value", "they do not");
+	pmu_quiet();
+}
+
+static void count_gp(u64 a, u64 b)
+{
+	(void)a, (void)b;
+	rdmsr(MSR_OVF);
+}
+
+/* A register access that faults is not an instruction that was executed. */
+static void fault_not_counted(void)
+{
+	u64 before, after;
+
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
+	wrmsr(MSR_GLOBAL, 1);
+	before = item(0, ITEM_INSNS0);
+	after = item(0, ITEM_INSNS0);
+	faults(count_gp, 0, 0);
+	wrmsr(MSR_GLOBAL, 0);
+	result(after > before && rdmsr(MSR_CNT0) == item(0, ITEM_TOTAL0),
+	       "registers: count and total agree", "0x%lx, 0x%lx",
+	       rdmsr(MSR_CNT0), item(0, ITEM_TOTAL0));
+	pmu_quiet();
+}
+
+static void accesses(void)
+{
+	u64 rd = item(0, ITEM_RDMSRS), wr = item(0, ITEM_WRMSRS);
+	u64 lvt = item(0, ITEM_LVTPCS), eoi = item(0, ITEM_EOIS);
+	u64 pmc = item(0, ITEM_RDPMCS);
+
+	rdmsr(MSR_STATUS);
+	rdmsr_faults(MSR_OVF);
+	rdmsr(0xc0000080);
+	wrmsr(MSR_OVF, 0);
+	wrmsr(MSR_CNT0, 0);
+	wrmsr_faults(MSR_STATUS, 0);
+	apic_write(APIC_LVTPC, LVT_MASKED);
+	apic_write(APIC_EOI, 0);
+	apic_write(APIC_EOI, 0);
+	asm volatile("rdpmc" : : "c"(0) : "rax", "rdx");
+	result(item(0, ITEM_RDMSRS) == rd + 1 && item(0, ITEM_WRMSRS) == wr + 2 &&
+	       item(0, ITEM_LVTPCS) == lvt + 1 && item(0, ITEM_EOIS) == eoi + 2 &&
+	       item(0, ITEM_RDPMCS) == pmc + 1,
+	       "test device: number of accesses", "wrong");
+	check("test device: magic", item(0, ITEM_MAGIC), 0x4b4e4350);
+	check("test device: no such item", item(0, 999), -1ul);
+	check("test device: no such thread", item(999, ITEM_MAGIC), -1ul);
+}
+
+static void cpuid(u32 leaf, u32 *r)
+{
+	r[0] = leaf;
+	r[2] = 0;
+	asm volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
+}
+
+static void identity(void)
+{
+	u32 r[4], max;
+
+	cpuid(0, r);
+	max = r[0];
+	result(r[1] == 0x756e6547 && r[3] == 0x49656e69 && r[2] == 0x6c65746e,
+	       "cpu: GenuineIntel", "it is not");
+	cpuid(1, r);
+	check("cpu: family 11", (r[0] >> 8 & 15) + (r[0] >> 20 & 255), 11);
+	check("cpu: model 1", r[0] >> 4 & 15, 1);
+	check("cpu: no PDCM", r[2] >> 15 & 1, 0);
+	check("cpu: no DS", r[3] >> 21 & 1, 0);
+	cpuid(10, r);
+	result(max < 10 || !(r[0] & 0xff), "cpu: no architectural PMU",
+	       "leaf 0xA is 0x%x", r[0]);
+}
+
+static void time_stamp(void)
+{
+	u64 a, b;
+
+	wrmsr(MSR_TSC, 1ul << 50);
+	a = rdtsc();
+	b = rdmsr(MSR_TSC);
+	result(a >= 1ul << 50 && a < (1ul << 50) + (1ul << 36) && b > a,
+	       "registers: TSC can be set", "0x%lx, 0x%lx", a, b);
+}
+
+void test_registers(void)
+{
+	reset_values();
+	identity();
+	pmu_quiet();
+	bits("registers: bits of counter 0", MSR_CNT0, WRAP - 1);
+	bits("registers: bits of counter 1", MSR_CNT1, WRAP - 1);
+	bits("registers: bits of EVTSEL0", MSR_SEL0, 0xffffffff & ~BIT(19));
+	bits("registers: bits of EVTSEL1", MSR_SEL1, 0xffffffff & ~BIT(19));
+	bits("registers: bits of SPFLT_CONTROL", MSR_SPFLT, SPFLT_PREF | 3);
+	bits("registers: bits of GLOBAL_CTRL", MSR_GLOBAL, 3);
+	pmu_quiet();
+	write_only();
+	read_only();
+	holes();
+	sign();
+	independent();
+	fault_not_counted();
+	accesses();
+	time_stamp();
+}

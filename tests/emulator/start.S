@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "bare.h"
+
+	.set	MAGIC, 0x1badb002
+	.set	FLAGS, 0x00010000
+
+	.section .multiboot, "a"
+	.balign	4
+header:
+	.long	MAGIC, FLAGS, -(MAGIC + FLAGS)
+	.long	header, header, _edata, _end, start
+
+	.text
+	.code32
+	.globl	start
+start:
+	movl	%ebx, boot_info
+	movl	$stacks + STACK_SIZE, %esp
+	call	page_tables
+	call	long_mode
+	ljmp	$KERNEL_CS, $start64
+
+/* 4 GiB, mapped one to one, open to ring 3; one 2 MiB area in small pages */
+page_tables:
+	movl	$pml4, %edi
+	movl	$pdpt + 7, (%edi)
+	movl	$pdpt, %edi
+	movl	$pd + 7, %eax
+1:	movl	%eax, (%edi)
+	addl	$4096, %eax
+	addl	$8, %edi
+	cmpl	$pdpt + 32, %edi
+	jne	1b
+	movl	$pd, %edi
+	movl	$0x87, %eax
+2:	movl	%eax, (%edi)
+	addl	$0x200000, %eax
+	addl	$8, %edi
+	cmpl	$pd + 4 * 4096, %edi
+	jne	2b
+	movl	$paged_table + 7, pd + (PAGED_AREA >> 21) * 8
+	ret
+
+	.globl	long_mode
+long_mode:
+	movl	$0x6a0, %eax		/* PAE, PGE, OSFXSR, OSXMMEXCPT */
+	movl	%eax, %cr4
+	movl	$pml4, %eax
+	movl	%eax, %cr3
+	movl	$0xc0000080, %ecx	/* EFER: SCE, LME */
+	movl	$0x101, %eax
+	xorl	%edx, %edx
+	wrmsr
+	lgdt	gdt_pointer
+	movl	$0x80010013, %eax	/* PG, WP, ET, MP, PE */
+	movl	%eax, %cr0
+	ret
+
+	.code64
+start64:
+	movl	$KERNEL_DS, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	xorl	%eax, %eax
+	movl	%eax, %fs
+	movl	%eax, %gs
+	movl	$stacks + STACK_SIZE, %esp
+	xorl	%ebp, %ebp
+	call	main
+1:	hlt
+	jmp	1b
+
+/* The other threads start here in real mode, at TRAMPOLINE. */
+	.code16
+	.globl	trampoline, trampoline_end
+trampoline:
+	cli
+	xorw	%ax, %ax
+	movw	%ax, %ds
+	lgdtl	TRAMPOLINE + (tramp_gdt - trampoline)
+	movl	$0x11, %eax
+	movl	%eax, %cr0
+	ljmpl	$0x08, $TRAMPOLINE + (tramp32 - trampoline)
+	.code32
+tramp32:
+	movl	$0x10, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	movl	$0xfee00020, %eax
+	movl	(%eax), %ebx
+	shrl	$24, %ebx
+	movl	%ebx, %eax
+	incl	%eax
+	imull	$STACK_SIZE, %eax
+	addl	$stacks, %eax
+	movl	%eax, %esp
+	movl	$long_mode, %eax
+	call	*%eax
+	ljmp	$KERNEL_CS, $ap64
+	.balign	8
+tramp_gdt_table:
+	.quad	0, 0x00cf9b000000ffff, 0x00cf93000000ffff
+tramp_gdt:
+	.word	. - tramp_gdt_table - 1
+	.long	TRAMPOLINE + (tramp_gdt_table - trampoline)
+trampoline_end:
+
+	.code64
+ap64:
+	movl	$KERNEL_DS, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	movl	%esp, %esp
+	xorl	%ebp, %ebp
+	movl	%ebx, %edi
+	call	ap_main
+1:	hlt
+	jmp	1b
+
+/* Traps: every stub pushes an error code, if the CPU did not, and its vector */
+	.balign	16
+	.globl	trap_stubs
+trap_stubs:
+	.set	vector, 0
+	.rept	256
+	.balign	16
+	.if !((vector == 8) || ((vector >= 10) && (vector <= 14)) || (vector == 17))
+	pushq	$0
+	.endif
+	pushq	$vector
+	jmp	trap_common
+	.set	vector, vector + 1
+	.endr
+
+trap_common:
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	pushq	%r11
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	cld
+	movq	%rsp, %rdi
+	call	trap
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%r11
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rsi
+	popq	%rbp
+	popq	%rbx
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	addq	$16, %rsp
+	iretq
+
+/*
+ * measure0: both counters are on for the call of *%rdi.
+ * Counted besides the function: call; movl, xorl, xorl, wrmsr: 5 instructions,
+ * 1 branch. The wrmsr that starts the counters is not counted.
+ */
+	.globl	measure0
+measure0:
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	movq	%rdi, %r8
+	movl	$MSR_GLOBAL, %ecx
+	movl	$3, %eax
+	xorl	%edx, %edx
+	wrmsr
+	call	*%r8
+	movl	$MSR_GLOBAL, %ecx
+	xorl	%eax, %eax
+	xorl	%edx, %edx
+	wrmsr
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	ret
+
+/*
+ * user_run: the same in ring 3, with IOPL 3 and without interrupts.
+ * Counted besides the function, in ring 3: call, int: 2 instructions,
+ * 2 branches. In ring 0: iretq; movl, xorl, xorl, wrmsr: 5 instructions,
+ * 1 branch.
+ */
+	.globl	user_run, user_return, user_stub
+user_run:
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	movq	%rdi, %r8
+	movq	%rsp, saved_rsp
+	pushq	$USER_DS
+	pushq	$user_stack + STACK_SIZE
+	pushq	$0x3002
+	pushq	$USER_CS
+	pushq	$user_stub
+	movl	$MSR_GLOBAL, %ecx
+	movl	$3, %eax
+	xorl	%edx, %edx
+	wrmsr
+	iretq
+user_stub:
+	call	*%r8
+	int	$VEC_RETURN
+user_return:
+	movl	$MSR_GLOBAL, %ecx
+	xorl	%eax, %eax
+	xorl	%edx, %edx
+	wrmsr
+	movq	saved_rsp, %rsp
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	ret
+
+	.globl	syscall_entry
+syscall_entry:
+	sysretq
+
+	.data
+	.balign	8
+	.globl	gdt, gdt_pointer
+gdt:
+	.quad	0
+	.quad	0x00af9b000000ffff	/* kernel code */
+	.quad	0x00cf93000000ffff	/* kernel data */
+	.quad	0x00cff3000000ffff	/* user data */
+	.quad	0x00affb000000ffff	/* user code */
+	.fill	2 * MAX_CPUS, 8, 0	/* TSS of each CPU */
+gdt_pointer:
+	.word	. - gdt - 1
+	.quad	gdt
+	.globl	boot_info, saved_rsp
+boot_info:
+	.long	0
+saved_rsp:
+	.quad	0
+
+	.bss
+	.balign	4096
+	.globl	paged_table, pml4
+pml4:		.skip	4096
+pdpt:		.skip	4096
+pd:		.skip	4 * 4096
+paged_table:	.skip	4096
+	.globl	stacks, trap_stacks, user_stack
+stacks:		.skip	STACK_SIZE * MAX_CPUS
+trap_stacks:	.skip	STACK_SIZE * MAX_CPUS
+user_stack:	.skip	STACK_SIZE

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Several hardware threads, INIT, and reset */
+#include "bare.h"
+
+#define KBC_COMMAND	0x64
+#define RESET_CONTROL	0xcf9
+#define VALUES		7
+
+void long_loop(u64 times);
+
+static const u32 registers[VALUES] = {
+	MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_STATUS,
+	MSR_GLOBAL,
+};
+
+static u64 seen[VALUES];
+static u32 seen_lvt;
+
+static void look(void)
+{
+	for (int i = 0; i < VALUES; i++)
+		seen[i] = rdmsr(registers[i]);
+	seen_lvt = apic_read(APIC_LVTPC);
+}
+
+/* Everything is set, STATUS by an overflow, and nothing counts any more. */
+static void set_all(void)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL1, EV_CYCLES | SEL_OS | SEL_EN);
+	wrmsr(MSR_CNT1, WRAP - 1);
+	wrmsr(MSR_GLOBAL, 2);
+	wrmsr(MSR_GLOBAL, 0);
+	wrmsr(MSR_SEL1, EV_CYCLES | SEL_USR | SEL_INT);
+	wrmsr(MSR_SEL0, EV_BRANCHES | SEL_USR | SEL_EN);
+	wrmsr(MSR_CNT0, 0x1111111111);
+	wrmsr(MSR_CNT1, 0x2222222222);
+	wrmsr(MSR_SPFLT, SPFLT_PREF | 1);
+	wrmsr(MSR_GLOBAL, 3);
+	apic_write(APIC_LVTPC, LVT_NMI);
+}
+
+static int as_set(void)
+{
+	return seen[0] == 0x1111111111 && seen[1] == 0x2222222222 &&
+	       seen[2] == (EV_BRANCHES | SEL_USR | SEL_EN) &&
+	       seen[3] == (EV_CYCLES | SEL_USR | SEL_INT) &&
+	       seen[4] == (SPFLT_PREF | 1) && seen[5] == 2 && seen[6] == 3;
+}
+
+static void count_on(void)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
+	wrmsr(MSR_GLOBAL, 1);
+}
+
+static void init_keeps(void)
+{
+	u64 before;
+
+	on_cpu(1, set_all);
+	on_cpu(1, look);
+	result(as_set(), "init: set beforehand", "it is not");
+	check("init: LVTPC set beforehand", seen_lvt, LVT_NMI);
+	init_cpu(1);
+	on_cpu(1, look);
+	result(as_set(), "init: keeps every PMU register", "it does not");
+	check("init: masks LVTPC", seen_lvt, LVT_MASKED);
+
+	on_cpu(1, count_on);
+	on_cpu(1, look);
+	before = seen[0];
+	init_cpu(1);
+	on_cpu(1, look);
+	result(before && seen[0] > before,
+	       "init: a counter goes on counting", "0x%lx, 0x%lx", before,
+	       seen[0]);
+	on_cpu(1, pmu_quiet);
+}
+
+/* What one thread does to its PMU is nobody else's business. */
+static void separate(void)
+{
+	u64 sum = 0;
+
+	pmu_quiet();
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu(n, pmu_quiet);
+	on_cpu(1, set_all);
+	for (int i = 0; i < VALUES; i++)
+		sum |= rdmsr(registers[i]);
+	check("threads: registers of their own", sum, 0);
+	if (ncpus() > 2) {
+		on_cpu(2, look);
+		for (int i = 0; i < VALUES; i++)
+			sum |= seen[i];
+		check("threads: and of another", sum, 0);
+	}
+	on_cpu(1, pmu_quiet);
+}
+
+static u64 tsc_seen;
+
+static void read_tsc(void)
+{
+	tsc_seen = rdtsc();
+}
+
+static void set_tsc(void)
+{
+	wrmsr(MSR_TSC, 1ul << 55);
+}
+
+static void shared_tsc(void)
+{
+	on_cpu(1, set_tsc);
+	on_cpu(2, read_tsc);
+	result(tsc_seen >= 1ul << 55, "threads: one TSC for the core",
+	       "0x%lx", tsc_seen);
+}
+
+/*
+ * Sampling on all threads at once. The handler is the seven steps of
+ * 327357-001 section 1.4.3.9, so that no interrupt may be lost, and each
+ * counter's total is what the loop makes of it.
+ */
+#define PERIOD0		1009
+#define PERIOD1		1511
+#define ROUNDS		2000000ul
+
+static struct {
+	u64 samples0, samples1, total0, total1;
+} sampled[MAX_CPUS];
+
+static void sample(struct regs *r)
+{
+	int me = this_cpu();
+	u64 status;
+
+	(void)r;
+	wrmsr(MSR_GLOBAL, 0);
+	status = rdmsr(MSR_STATUS);
+	wrmsr(MSR_OVF, status);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	if (status & 1) {
+		sampled[me].samples0++;
+		wrmsr(MSR_CNT0, WRAP - PERIOD0);
+	}
+	if (status & 2) {
+		sampled[me].samples1++;
+		wrmsr(MSR_CNT1, WRAP - PERIOD1);
+	}
+	wrmsr(MSR_GLOBAL, 3);
+}
+
+/* The function that counts runs in ring 0, the handler must not count. */
+void sampled_loop(void);
+asm("	.globl	sampled_loop\n"
+    "sampled_loop:\n"
+    "	movl	$2000000, %ecx\n"
+    "1:	decl	%ecx\n"
+    "	jnz	1b\n"
+    "	ret\n");
+
+static void sampling(void)
+{
+	int me = this_cpu();
+
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
+	wrmsr(MSR_SEL1, EV_BRANCHES | SEL_OS | SEL_INT | SEL_EN);
+	wrmsr(MSR_CNT0, WRAP - PERIOD0);
+	wrmsr(MSR_CNT1, WRAP - PERIOD1);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	sampled[me].samples0 = sampled[me].samples1 = 0;
+	sampled[me].total0 = item(me, ITEM_TOTAL0);
+	sampled[me].total1 = item(me, ITEM_TOTAL1);
+	measure0(sampled_loop);
+	pmu_quiet();
+	sampled[me].total0 = item(me, ITEM_TOTAL0) - sampled[me].total0;
+	sampled[me].total1 = item(me, ITEM_TOTAL1) - sampled[me].total1;
+}
+
+static void sample_all(void)
+{
+	u64 lost = 0, edges = 0, delivered = 0, samples = 0;
+	int wrong = 0, n;
+
+	handlers[2] = sample;
+	for (n = 0; n < ncpus(); n++) {
+		lost -= item(n, ITEM_LOST);
+		edges -= item(n, ITEM_EDGES);
+		delivered -= item(n, ITEM_DELIVERED);
+	}
+	/* item() has one latch for all threads: one of them after another. */
+	for (n = 1; n < ncpus(); n++)
+		on_cpu_start(n, sampling);
+	for (n = 1; n < ncpus(); n++)
+		on_cpu_wait(n);
+	sampling();
+	handlers[2] = 0;
+	for (n = 0; n < ncpus(); n++) {
+		u64 loop = 2 * ROUNDS + 2 + 5, branches = ROUNDS + 2;
+
+		lost += item(n, ITEM_LOST);
+		edges += item(n, ITEM_EDGES);
+		delivered += item(n, ITEM_DELIVERED);
+		samples += sampled[n].samples0 + sampled[n].samples1;
+		/*
+		 * The handler adds the instructions from its beginning to the
+		 * wrmsr that stops the counters and from the one that starts
+		 * them to its iretq: the same number every time.
+		 */
+		if (sampled[n].samples0 < loop / PERIOD0 ||
+		    sampled[n].samples1 < branches / PERIOD1 ||
+		    sampled[n].samples0 > 2 * loop / PERIOD0 ||
+		    sampled[n].samples1 > 2 * branches / PERIOD1)
+			wrong++;
+	}
+	check("threads: samples of each", wrong, 0);
+	check("threads: no interrupt lost", lost, 0);
+	check("threads: every edge delivered", edges - delivered, 0);
+	result(edges <= samples && edges > samples / 2,
+	       "threads: an edge for one or two overflows",
+	       "%ld edges, %ld overflows", edges, samples);
+}
+
+/* Totals that no handler disturbs: user code only, on every thread in turn */
+static u64 user_insns[MAX_CPUS], user_branches[MAX_CPUS];
+
+static void user_loop(void)
+{
+	int me = this_cpu();
+
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_USR | SEL_INT | SEL_EN);
+	wrmsr(MSR_SEL1, EV_BRANCHES | SEL_USR | SEL_INT | SEL_EN);
+	wrmsr(MSR_CNT0, WRAP - PERIOD0);
+	wrmsr(MSR_CNT1, WRAP - PERIOD1);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	sampled[me].samples0 = sampled[me].samples1 = 0;
+	user_run(sampled_loop);
+	user_insns[me] = sampled[me].samples0 * PERIOD0 + rdmsr(MSR_CNT0) -
+			 (WRAP - PERIOD0);
+	user_branches[me] = sampled[me].samples1 * PERIOD1 + rdmsr(MSR_CNT1) -
+			    (WRAP - PERIOD1);
+	pmu_quiet();
+}
+
+static void user_sampling(void)
+{
+	handlers[2] = sample;
+	for (int n = 0; n < 2; n++) {
+		if (n)
+			on_cpu(n, user_loop);
+		else
+			user_loop();
+		check(n ? "threads: instructions sampled in ring 3, thread 1" :
+		      "threads: instructions sampled in ring 3, thread 0",
+		      user_insns[n], 2 * ROUNDS + 2 + 2);
+		check(n ? "threads: branches sampled in ring 3, thread 1" :
+		      "threads: branches sampled in ring 3, thread 0",
+		      user_branches[n], ROUNDS + 1 + 2);
+		check("threads: as many samples as periods",
+		      sampled[n].samples0, (2 * ROUNDS + 4) / PERIOD0);
+	}
+	handlers[2] = 0;
+}
+
+void test_threads(void)
+{
+	start_cpus();
+	if (ncpus() < 4) {
+		result(0, "threads: four of them", "%d", ncpus());
+		return;
+	}
+	separate();
+	shared_tsc();
+	init_keeps();
+	sample_all();
+	user_sampling();
+}
+
+/*
+ * Reset. The machine starts anew each time; a word in memory that no image is
+ * loaded over tells how often it has.
+ */
+#define MARKER		0x5245534554ul
+
+static struct {
+	u64 marker, times;
+} *const boots = (void *)0x3000000;
+
+static void triple_fault(void)
+{
+	struct { u16 limit; u64 base; } __attribute__((packed)) none = { 0, 0 };
+
+	asm volatile("lidt %0; int3" : : "m"(none));
+}
+
+static u64 anything_set(void)
+{
+	u64 sum = seen_lvt ^ LVT_MASKED;
+
+	for (int i = 0; i < VALUES; i++)
+		sum |= seen[i];
+	return sum;
+}
+
+void test_reset(void)
+{
+	static const char *const names[] = {
+		"reset: power-on", "reset: by the keyboard controller",
+		"reset: by a triple fault", "reset: by port 0xcf9",
+	};
+	u64 sum;
+
+	if (boots->marker != MARKER) {
+		boots->marker = MARKER;
+		boots->times = 0;
+	}
+	look();
+	sum = anything_set();
+	start_cpus();
+	on_cpu(1, look);
+	sum |= anything_set();
+	result(!sum, names[boots->times], "a register is not 0: 0x%lx", sum);
+
+	set_all();
+	on_cpu(1, set_all);
+	on_cpu(1, look);
+	if (!as_set())
+		result(0, "reset: registers set beforehand", "they are not");
+	/* What is counted must not survive either. */
+	switch (boots->times++) {
+	case 0:
+		outb(KBC_COMMAND, 0xfe);
+		break;
+	case 1:
+		triple_fault();
+		break;
+	case 2:
+		outb(RESET_CONTROL, 2);
+		outb(RESET_CONTROL, 6);
+		break;
+	default:
+		return;
+	}
+	for (;;)
+		asm volatile("hlt");
+}
