@@ -29,18 +29,39 @@ bool knc_host_may_count_any(const struct perf_event *event)
 
 static void knc_disable_all(void)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	kc->enabled = false;
-	knc_stop_counters(kc);
+	knc_pmu_pause(this_cpu_ptr(&knc_cpu));
 }
 
 static void knc_enable_all(int added)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	knc_pmu_resume(this_cpu_ptr(&knc_cpu));
+}
 
-	kc->enabled = true;
-	knc_start_counters(kc);
+/* The x86 core's own, which it gives every event. */
+static void (*knc_core_destroy)(struct perf_event *event);
+
+static void knc_event_destroy(struct perf_event *event)
+{
+	knc_spflt_event_destroy(event);
+	knc_core_destroy(event);
+}
+
+static int knc_hw_config(struct perf_event *event)
+{
+	int ret;
+
+	ret = knc_event_config(event);
+	if (ret)
+		return ret;
+
+	ret = knc_spflt_event_init(event);
+	if (ret)
+		return ret;
+
+	knc_core_destroy = event->destroy;
+	event->destroy = knc_event_destroy;
+
+	return 0;
 }
 
 static void knc_enable(struct perf_event *event)
@@ -102,7 +123,7 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 	.enable_all		= knc_enable_all,
 	.enable			= knc_enable,
 	.disable		= knc_event_disable,
-	.hw_config		= knc_event_config,
+	.hw_config		= knc_hw_config,
 	.schedule_events	= x86_schedule_events,
 	.get_event_constraints	= knc_get_event_constraints,
 	.set_period		= knc_set_period,

@@ -18,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/static_call.h>
+#include <linux/tracepoint.h>
 
 #include <asm/cpu_device_id.h>
 #include <asm/nmi.h>
@@ -151,6 +152,7 @@ static void knc_put_registers(void)
 
 static void knc_event_destroy(struct perf_event *event)
 {
+	knc_spflt_event_destroy(event);
 	knc_put_registers();
 }
 
@@ -288,6 +290,12 @@ static int knc_event_init(struct perf_event *event)
 	if (ret)
 		return ret;
 
+	ret = knc_spflt_event_init(event);
+	if (ret) {
+		knc_put_registers();
+		return ret;
+	}
+
 	event->hw.idx = -1;
 	event->destroy = knc_event_destroy;
 
@@ -296,18 +304,12 @@ static int knc_event_init(struct perf_event *event)
 
 static void knc_pmu_disable(struct pmu *pmu)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	kc->enabled = false;
-	knc_stop_counters(kc);
+	knc_pmu_pause(this_cpu_ptr(&knc_cpu));
 }
 
 static void knc_pmu_enable(struct pmu *pmu)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	kc->enabled = true;
-	knc_start_counters(kc);
+	knc_pmu_resume(this_cpu_ptr(&knc_cpu));
 }
 
 static void knc_start(struct perf_event *event, int flags)
@@ -559,6 +561,8 @@ static void __exit knc_module_exit(void)
 	if (knc_is_cpu_pmu)
 		knc_put_registers();
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
+	/* SPFLT events have followed tasks through one. */
+	tracepoint_synchronize_unregister();
 }
 module_exit(knc_module_exit);
 

@@ -29,6 +29,7 @@ PMU_FORMAT_ATTR(edge,	"config:18");
 PMU_FORMAT_ATTR(any,	"config:21");
 PMU_FORMAT_ATTR(inv,	"config:23");
 PMU_FORMAT_ATTR(cmask,	"config:24-31");
+PMU_FORMAT_ATTR(spflt,	"config1:0");
 
 static struct attribute *knc_format_attrs[] = {
 	&format_attr_event.attr,
@@ -37,6 +38,7 @@ static struct attribute *knc_format_attrs[] = {
 	&format_attr_any.attr,
 	&format_attr_inv.attr,
 	&format_attr_cmask.attr,
+	&format_attr_spflt.attr,
 	NULL
 };
 
@@ -173,7 +175,8 @@ static int knc_raw_config(struct perf_event *event, u64 *config)
 
 static int knc_check_attr(const struct perf_event_attr *attr)
 {
-	if (attr->config1 || attr->config2 || compat_attr_config3(attr))
+	if (attr->config1 & ~KNC_CONFIG1_SPFLT || attr->config2 ||
+	    compat_attr_config3(attr))
 		return knc_refuse(-EINVAL, "bits without meaning in config1..3");
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		return knc_refuse(-EOPNOTSUPP, "no branch records");
@@ -299,7 +302,7 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 		kc->value[idx] = 0;
 		kc->event[idx] = NULL;
 	}
-	knc_spflt_reset();
+	knc_spflt_reset(kc);
 
 	/* Last, when nothing can set it again. */
 	knc_clear_status(KNC_COUNTER_MASK);
@@ -369,9 +372,10 @@ void knc_event_enable(struct perf_event *event)
 	}
 
 	kc->event[idx] = event;
+	knc_spflt_enable(kc, event);
 	__set_bit(idx, &kc->active);
 	if (kc->enabled)
-		knc_start_counters(kc);
+		knc_pmu_resume(kc);
 }
 
 /**
@@ -393,6 +397,7 @@ void knc_event_disable(struct perf_event *event)
 	 */
 	knc_stop_counters(kc);
 	__clear_bit(event->hw.idx, &kc->active);
+	knc_spflt_disable(event);
 	if (running)
 		knc_start_counters(kc);
 }

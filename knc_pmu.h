@@ -21,6 +21,8 @@ struct pt_regs;
  * @value:	what each stopped counter holds, valid for the counters in @known
  * @evtsel:	what each PerfEvtSel holds
  * @known:	counters whose @value is that of the register
+ * @filtered:	counters that shall count what SPFLT lets through
+ * @filters:	what PERF_SPFLT_CONTROL holds of that
  * @enabled:	the host wants the counters in @active to run
  * @ready:	the registers are the driver's, and were put into a known state
  * @event:	the event on each counter in @active
@@ -37,6 +39,8 @@ struct knc_cpu {
 	u64 value[KNC_NUM_COUNTERS];
 	u32 evtsel[KNC_NUM_COUNTERS];
 	u8 known;
+	u8 filtered;
+	u8 filters;
 	bool enabled;
 	bool ready;
 	struct perf_event *event[KNC_NUM_COUNTERS];
@@ -63,12 +67,20 @@ bool knc_event_set_period(struct perf_event *event);
 int knc_pmi(struct pt_regs *regs);
 
 /* spflt.c: user-controlled counting */
-void knc_spflt_reset(void);
+int knc_spflt_event_init(struct perf_event *event);
+void knc_spflt_event_destroy(struct perf_event *event);
+void knc_spflt_enable(struct knc_cpu *kc, struct perf_event *event);
+void knc_spflt_disable(struct perf_event *event);
+void knc_spflt_resume(struct knc_cpu *kc);
+void knc_spflt_reset(struct knc_cpu *kc);
 
 /* Supplied by the host, called with the counters stopped. */
 void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
 		       struct pt_regs *regs);
 bool knc_host_may_count_any(const struct perf_event *event);
+
+/* attr.config1 */
+#define KNC_CONFIG1_SPFLT	BIT_ULL(0)
 
 /*
  * Counters run and stop through GLOBAL_CTRL alone: one write for both, and
@@ -100,6 +112,20 @@ static inline void knc_start_counters(struct knc_cpu *kc)
 		kc->ctrl = active;
 		knc_write_global_ctrl(active);
 	} while (unlikely(active != READ_ONCE(kc->active)));
+}
+
+/* perf core disables the PMU around whatever changes what is on the counters. */
+static inline void knc_pmu_pause(struct knc_cpu *kc)
+{
+	kc->enabled = false;
+	knc_stop_counters(kc);
+}
+
+static inline void knc_pmu_resume(struct knc_cpu *kc)
+{
+	knc_spflt_resume(kc);
+	kc->enabled = true;
+	knc_start_counters(kc);
 }
 
 #endif /* _KNC_PMU_H */

@@ -226,7 +226,7 @@ static void test_refusals(struct kunit *test)
 	event->attr.config2 = 1;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EINVAL);
 	event->attr = attr;
-	event->attr.config1 = 1ULL << 32;
+	event->attr.config1 = 2;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EINVAL);
 	event->attr = attr;
 	event->attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
@@ -672,6 +672,119 @@ static void test_start_stop_enabled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
+/* SPFLT: PERF_SPFLT_CONTROL 1:0 filter the counters, 63 is the program's */
+
+#define PREFERENCE	(1ULL << 63)
+
+static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
+					  struct task_struct *task)
+{
+	struct perf_event *event = new_event(test, config, 0);
+
+	event->attr.config1 = 1;
+	KUNIT_ASSERT_EQ(test, knc_event_config(event), 0);
+	if (task) {
+		event->attach_state = PERF_ATTACH_TASK;
+		event->hw.target = task;
+		KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+	}
+
+	return event;
+}
+
+/* The scheduler, and perf core for a task with @events of ours on counters. */
+static void task_switch(struct task_struct *prev, struct perf_event **events,
+			int count, struct task_struct *next)
+{
+	knc_spflt_switch(NULL, false, prev, next, 0);
+	if (count)
+		del_all(events, count);
+}
+
+/* A CPU-wide event: the filter is its own, the bit is left as it is. */
+static void test_spflt_cpu_wide(struct kunit *test)
+{
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, NULL);
+	struct perf_event *plain = new_event(test, CYCLES, 0);
+
+	record.msr[0x2c] = PREFERENCE;
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+
+	/* The program has changed its mind; an ordinary event joins. */
+	record.msr[0x2c] = 2;
+	add_all(test, &plain, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
+
+	/* An ordinary event takes the filtered counter. */
+	del_all(&event, 1);
+	del_all(&plain, 1);
+	record.msr[0x2c] = PREFERENCE | 2;
+	add_all(test, &plain, 1);
+	KUNIT_EXPECT_EQ(test, plain->hw.idx, 0);
+	event = new_event(test, BRANCHES_, 0);
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, event->hw.idx, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
+}
+
+/* Two tasks with opposite preferences, and one that has no events at all. */
+static void test_spflt_tasks(struct kunit *test)
+{
+	struct task_struct *other = kunit_kzalloc(test, 2 * sizeof(u64), GFP_KERNEL);
+	struct task_struct *stranger = (void *)((char *)other + sizeof(u64));
+	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, current);
+	struct perf_event *theirs = new_spflt_event(test, INSTRUCTIONS, other);
+
+	/* Left over from whoever ran before: a new task begins with 0. */
+	record.msr[0x2c] = PREFERENCE;
+	add_all(test, &mine, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
+
+	/* The program says 1, and leaves with its event still counting. */
+	record.msr[0x2c] |= PREFERENCE;
+	knc_spflt_switch(NULL, false, current, other, 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+	del_all(&mine, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+
+	/* The other has said nothing; a stranger says 1, and is not heard. */
+	task_switch(other, NULL, 0, stranger);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(stranger, NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+
+	/* Back: the bit is there before the event is. */
+	task_switch(other, NULL, 0, current);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
+	add_all(test, &mine, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+
+	/* It says 0 while its event is not on a counter, and is heard. */
+	del_all(&mine, 1);
+	record.msr[0x2c] &= ~PREFERENCE;
+	task_switch(current, NULL, 0, stranger);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(stranger, NULL, 0, current);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+
+	knc_spflt_event_destroy(mine);
+	knc_spflt_event_destroy(theirs);
+}
+
+/* Without SPFLT events, the register is not looked at. */
+static void test_spflt_unused(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	unsigned int i;
+
+	add_all(test, &event, 1);
+	del_all(&event, 1);
+	for (i = 0; i < record.count; i++)
+		KUNIT_EXPECT_FALSE(test, record.log[i].kind != LVTPC &&
+				   record.log[i].reg == 0x2c);
+}
+
 /* Known state (1.4.4): whatever a CPU brings with it is gone. */
 static void test_reset(struct kunit *test)
 {
@@ -825,6 +938,13 @@ static struct kunit_case knc_registers_cases[] = {
 	{}
 };
 
+static struct kunit_case knc_spflt_cases[] = {
+	KUNIT_CASE(test_spflt_cpu_wide),
+	KUNIT_CASE(test_spflt_tasks),
+	KUNIT_CASE(test_spflt_unused),
+	{}
+};
+
 static struct kunit_case knc_tables_cases[] = {
 	KUNIT_CASE(test_event_tables),
 	KUNIT_CASE(test_event_show),
@@ -844,9 +964,10 @@ KNC_SUITE(knc_constraints);
 KNC_SUITE(knc_period);
 KNC_SUITE(knc_pmi);
 KNC_SUITE(knc_registers);
+KNC_SUITE(knc_spflt);
 KNC_SUITE(knc_tables);
 
 kunit_test_suites(&knc_encoding_suite, &knc_constraints_suite, &knc_period_suite,
-		  &knc_pmi_suite, &knc_registers_suite, &knc_tables_suite);
+		  &knc_pmi_suite, &knc_registers_suite, &knc_spflt_suite, &knc_tables_suite);
 
 /* MODULE_LICENSE() has come with knc_module.c. */
