@@ -14,6 +14,7 @@
 
 #include <asm/cpu_device_id.h>
 #include <asm/msr.h>
+#include <asm/tlbflush.h>
 
 /* 6.16 renamed the accessors of 64-bit MSRs. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
@@ -40,6 +41,31 @@ static inline u64 compat_attr_config3(const struct perf_event_attr *attr)
 	return attr->config3;
 #endif
 }
+
+/*
+ * RDPMC for programs, by the module: the kernel must know the counters' width,
+ * which takes a hook (scripts/install-in-tree), and give modules access to CR4,
+ * which newer ones do for KVM only.
+ */
+#if IS_MODULE(CONFIG_KNC_PMU) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define COMPAT_USER_RDPMC	true
+static inline void compat_set_cr4_pce(bool allowed)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (allowed)
+		cr4_set_bits_irqsoff(X86_CR4_PCE);
+	else
+		cr4_clear_bits_irqsoff(X86_CR4_PCE);
+	local_irq_restore(flags);
+}
+#else
+#define COMPAT_USER_RDPMC	false
+static inline void compat_set_cr4_pce(bool allowed)
+{
+}
+#endif
 
 /* 6.11 turned the number of counters in struct x86_pmu into a mask. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)

@@ -21,6 +21,7 @@
 #include <linux/tracepoint.h>
 
 #include <asm/cpu_device_id.h>
+#include <asm/mmu.h>
 #include <asm/nmi.h>
 #include <asm/processor.h>
 
@@ -154,6 +155,57 @@ static void knc_event_destroy(struct perf_event *event)
 {
 	knc_spflt_event_destroy(event);
 	knc_put_registers();
+}
+
+/*
+ * RDPMC for programs (1.3.2). perf core tells a program in the event's mapped
+ * page on which counter the event is; CR4.PCE is set for address spaces that
+ * have such a page. The width of the counters, too, is told there, by a function
+ * of the kernel that does not know ours; it does in a kernel that was configured
+ * for this module (scripts/install-in-tree), and elsewhere the page says that
+ * RDPMC is not to be used.
+ */
+
+static atomic_t knc_rdpmc_pages = ATOMIC_INIT(0);
+
+static void knc_rdpmc_update(void *mm)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	if (current->active_mm != mm)
+		return;
+
+	if (kc->ready)
+		knc_pmu_clear_stale(kc);
+	compat_set_cr4_pce(atomic_read(&current->active_mm->context.perf_rdpmc_allowed));
+}
+
+static void knc_event_mapped(struct perf_event *event, struct mm_struct *mm)
+{
+	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
+		return;
+
+	atomic_inc(&knc_rdpmc_pages);
+	if (atomic_inc_return(&mm->context.perf_rdpmc_allowed) == 1)
+		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
+}
+
+static void knc_event_unmapped(struct perf_event *event, struct mm_struct *mm)
+{
+	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
+		return;
+
+	if (atomic_dec_and_test(&mm->context.perf_rdpmc_allowed))
+		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
+	atomic_dec(&knc_rdpmc_pages);
+}
+
+static int knc_event_idx(struct perf_event *event)
+{
+	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
+		return 0;
+
+	return event->hw.idx + 1;
 }
 
 /* Which event is on which counter */
@@ -298,6 +350,8 @@ static int knc_event_init(struct perf_event *event)
 
 	event->hw.idx = -1;
 	event->destroy = knc_event_destroy;
+	if (COMPAT_USER_RDPMC && knc_is_cpu_pmu)
+		event->hw.flags |= PERF_EVENT_FLAG_USER_READ_CNT;
 
 	return 0;
 }
@@ -309,7 +363,11 @@ static void knc_pmu_disable(struct pmu *pmu)
 
 static void knc_pmu_enable(struct pmu *pmu)
 {
-	knc_pmu_resume(this_cpu_ptr(&knc_cpu));
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	if (atomic_read(&knc_rdpmc_pages) && kc->ready)
+		knc_pmu_clear_stale(kc);
+	knc_pmu_resume(kc);
 }
 
 static void knc_start(struct perf_event *event, int flags)
@@ -397,6 +455,9 @@ static const struct pmu knc_pmu_template = {
 	.start		= knc_start,
 	.stop		= knc_stop,
 	.read		= knc_read,
+	.event_mapped	= knc_event_mapped,
+	.event_unmapped	= knc_event_unmapped,
+	.event_idx	= knc_event_idx,
 };
 
 static int knc_nmi(unsigned int type, struct pt_regs *regs)

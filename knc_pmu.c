@@ -354,6 +354,22 @@ static void knc_load_counter(struct knc_cpu *kc, unsigned int idx, u64 value)
 }
 
 /**
+ * knc_pmu_clear_stale() - leave nothing to read on counters without an event
+ * @kc: the PMU of this hardware thread
+ *
+ * For when RDPMC is open to programs: what a task has left on a counter is not
+ * the next one's to know.
+ */
+void knc_pmu_clear_stale(struct knc_cpu *kc)
+{
+	unsigned int idx;
+
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
+		if (!kc->event[idx])
+			knc_load_counter(kc, idx, 0);
+}
+
+/**
  * knc_event_enable() - let a counter run for an event
  * @event: an event on counter @event->hw.idx, which is stopped and loaded
  *
@@ -409,17 +425,23 @@ void knc_event_disable(struct perf_event *event)
  * The PMI may do the same at any point of this, and change what was counted
  * up to.
  *
- * Return: the counter, 40 bits.
+ * Return: the counter, 40 bits, sign-extended.
  */
 u64 knc_event_update(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	struct hw_perf_event *hwc = &event->hw;
-	u64 before, now, delta;
+	s64 before, now;
+	u64 delta;
 
+	/*
+	 * Signed, as programs that use RDPMC take the counter to be: it counts
+	 * up to 0, and an event's offset holds before and after.
+	 */
 	do {
 		before = local64_read(&hwc->prev_count);
-		now = knc_read_counter(kc, hwc->idx);
+		now = sign_extend64(knc_read_counter(kc, hwc->idx),
+				    KNC_COUNTER_WIDTH - 1);
 	} while (local64_cmpxchg(&hwc->prev_count, before, now) != before);
 
 	delta = (now - before) & KNC_COUNTER_BITS;
@@ -445,7 +467,6 @@ bool knc_event_set_period(struct perf_event *event)
 	s64 left = local64_read(&hwc->period_left);
 	s64 period = hwc->sample_period;
 	bool over = left <= 0;
-	u64 value;
 
 	if (over) {
 		/* More than a whole period late: begin anew. */
@@ -457,10 +478,8 @@ bool knc_event_set_period(struct perf_event *event)
 	}
 
 	left = min_t(s64, left, KNC_MAX_PERIOD);
-	value = (u64)-left & KNC_COUNTER_BITS;
-
-	local64_set(&hwc->prev_count, value);
-	knc_load_counter(kc, hwc->idx, value);
+	local64_set(&hwc->prev_count, -left);
+	knc_load_counter(kc, hwc->idx, (u64)-left & KNC_COUNTER_BITS);
 
 	return over;
 }

@@ -55,6 +55,7 @@ extern const struct attribute_group knc_pmu_events_group;
 int knc_pmu_probe(void);
 void knc_pmu_reset(struct knc_cpu *kc);
 void knc_pmu_quiesce(struct knc_cpu *kc);
+void knc_pmu_clear_stale(struct knc_cpu *kc);
 
 int knc_event_config(struct perf_event *event);
 unsigned long knc_event_counters(const struct perf_event *event);
