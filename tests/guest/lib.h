@@ -179,6 +179,17 @@ void sysctl_set(const char *name, long value);
 void become_nobody(void);
 u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
 
+/* The driver, where it is a module */
+
+void module_need(void);			/* skip() where it is built in */
+bool driver_loaded(void);
+/* 0, or -1 with errno; loading gives it some time for what it waits for */
+int driver_load(void);
+int driver_unload(void);
+int module_insert(const char *path);
+/* how often the kernel's log has this text */
+unsigned int in_log(const char *text);
+
 /* The emulator's test device */
 
 enum td_item {

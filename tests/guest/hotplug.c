@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* CPUs that go and come back under load, and what they find in their registers. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#define TYPE PERF_SAMPLE_IP
+
+static void set_online(int cpu, bool online)
+{
+	char path[64];
+	int fd, tries;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		skip("CPU %d cannot go offline: %s", cpu, strerror(errno));
+	/* another one may be on its way */
+	for (tries = 0; write(fd, online ? "1" : "0", 1) != 1; tries++) {
+		must(errno == EBUSY && tries < 100, "%s: %s", path, strerror(errno));
+		usleep(10000);
+	}
+	close(fd);
+}
+
+static void no_throttling(void)
+{
+	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
+	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+}
+
+static void pin_pid(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	must(!sched_setaffinity(pid, sizeof(set), &set), "pinning to CPU %d: %s", cpu,
+	     strerror(errno));
+}
+
+struct load {
+	bool stop;
+	u64 chunks;
+};
+
+/* Exact counts, and all samples, wherever the kernel moves this task */
+static void sampled_task(struct load *load)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	const u64 n = 1000000, period = 10007;
+	u64 base;
+	int fd;
+
+	fd = ev_open(&attr, 0, -1, -1);
+	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+	base = ev_count(fd);
+	close(fd);
+	attr.sample_period = period;
+	attr.sample_type = TYPE;
+	while (!__atomic_load_n(&load->stop, __ATOMIC_RELAXED)) {
+		struct tally t = {};
+		struct ring r;
+		u64 want;
+
+		fd = ev_open(&attr, 0, -1, -1);
+		ring_map(&r, fd, 16, TYPE);
+		must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+		ring_tally(&r, &t, spin_lo, spin_hi);
+		must(ev_count(fd) == base + 2 * n, "a task counted %llu, not %llu",
+		     (unsigned long long)ev_count(fd), (unsigned long long)base + 2 * n);
+		want = ev_count(fd) / period;
+		must(t.samples + 1 >= want && t.samples <= want + 1,
+		     "%llu samples of a task, want %llu", (unsigned long long)t.samples,
+		     (unsigned long long)want);
+		must(!t.lost && !t.throttles && !t.outside,
+		     "%llu samples lost, throttled %llu times, %llu addresses outside the loop",
+		     (unsigned long long)t.lost, (unsigned long long)t.throttles,
+		     (unsigned long long)t.outside);
+		ring_unmap(&r);
+		close(fd);
+		__atomic_add_fetch(&load->chunks, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void plain_task(struct load *load)
+{
+	while (!__atomic_load_n(&load->stop, __ATOMIC_RELAXED))
+		spin20(1000);
+}
+
+static void start(pid_t *pids, int n, void (*fn)(struct load *), struct load *load)
+{
+	int i;
+
+	load->stop = false;
+	fflush(stdout);
+	for (i = 0; i < n; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (!pids[i]) {
+			fn(load);
+			_exit(0);
+		}
+	}
+}
+
+static void end(pid_t *pids, int n, struct load *load)
+{
+	int i;
+
+	__atomic_store_n(&load->stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < n; i++)
+		reap(pids[i]);
+}
+
+/*
+ * A CPU-wide sampling event until its CPU goes: perf core takes such an event
+ * off for good then, so that the time offline, and all after it, is lost; what
+ * was counted before stays, and an event that is opened later has all the rest.
+ */
+static void check_cpu_wide(int cpu, u64 *total)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	const u64 period = 20011;
+	u64 truth[2] = {}, count[2], begin;
+	struct tally t[2] = {};
+	struct ring r[2];
+	int fd[2], i;
+	bool td = td_present();
+
+	attr.sample_period = period;
+	attr.sample_type = TYPE;
+	for (i = 0; i < 2; i++) {
+		if (td)
+			truth[i] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+		fd[i] = ev_open(&attr, -1, cpu, -1);
+		ring_map(&r[i], fd[i], 128, TYPE);
+		ev_on(fd[i]);
+		begin = now_ns();
+		while (now_ns() - begin < 20000000)
+			;
+		if (i == 0)
+			set_online(cpu, false);
+		else
+			ev_off(fd[i]);
+		if (td)
+			truth[i] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - truth[i];
+		count[i] = ev_count(fd[i]);
+		if (i == 0) {
+			usleep(1000);
+			must(ev_count(fd[0]) == count[0], "an event of an offline CPU counts");
+			set_online(cpu, true);
+		}
+		ring_tally(&r[i], &t[i], NULL, NULL);
+		must(!td || count[i] == truth[i], "%s CPU %d went: counted %llu, the emulator %llu",
+		     i ? "after" : "until", cpu, (unsigned long long)count[i],
+		     (unsigned long long)truth[i]);
+		must(t[i].samples + t[i].lost + 1 >= count[i] / period &&
+		     t[i].samples + t[i].lost <= count[i] / period + 1,
+		     "%s CPU %d went: %llu samples of %llu", i ? "after" : "until", cpu,
+		     (unsigned long long)t[i].samples, (unsigned long long)count[i] / period);
+		*total += count[i];
+	}
+	for (i = 0; i < 2; i++) {
+		ring_unmap(&r[i]);
+		close(fd[i]);
+	}
+}
+
+TEST(hotplug, "hotplug", 300)
+{
+	struct load *load = shared(sizeof(*load));
+	int n = cpus_online(), rounds = 100 / (scale() > 1 ? 4 : 1), round;
+	u64 total = 0, begin = now_ns();
+	pid_t pids[8];
+
+	must(n > 1, "there is but one CPU");
+	no_throttling();
+	start(pids, 3, sampled_task, load);
+	for (round = 0; round < rounds; round++) {
+		int cpu = 1 + round % (n - 1);
+
+		set_online(cpu, false);
+		usleep(1000 * (round % 7));
+		set_online(cpu, true);
+		usleep(1000 * (round % 5));
+	}
+	end(pids, 3, load);
+	must(load->chunks >= 10, "only %llu loops were counted meanwhile",
+	     (unsigned long long)load->chunks);
+	note("%d rounds under %llu counted loops in %llu ms", rounds,
+	     (unsigned long long)load->chunks, (unsigned long long)(now_ns() - begin) / 1000000);
+
+	/* each CPU but this one has something to do */
+	n = n > 9 ? 9 : n;
+	pin(0);
+	start(pids, n - 1, plain_task, load);
+	for (round = 0; round < 2 * (n - 1); round++) {
+		int cpu = 1 + round % (n - 1);
+
+		/* a CPU that goes takes the affinity of its tasks with it */
+		pin_pid(pids[cpu - 1], cpu);
+		check_cpu_wide(cpu, &total);
+	}
+	end(pids, n - 1, load);
+	must(total > 1000000, "CPU-wide events counted only %llu", (unsigned long long)total);
+}
+
+/*
+ * INIT leaves the PMU as it is: a CPU that comes back finds what was there.
+ * Here that is junk, and counters that run; the driver must clear it away.
+ */
+static void leave_junk(int cpu)
+{
+	int i;
+
+	/* no INT: an overflow must set STATUS, and not interrupt anybody */
+	for (i = 0; i < 2; i++) {
+		wrmsr_on(cpu, 0x20 + i, 0xfffffffffeULL);
+		wrmsr_on(cpu, 0x28 + i, INSTRUCTIONS | EVTSEL_USR | EVTSEL_OS | EVTSEL_EN);
+	}
+	wrmsr_on(cpu, 0x2f, 3);
+	must(rdmsr_on(cpu, 0x2d) == 3, "CPU %d: STATUS is %#llx after two overflows", cpu,
+	     (unsigned long long)rdmsr_on(cpu, 0x2d));
+	wrmsr_on(cpu, 0x28, 0x81ff | EVTSEL_EDGE | EVTSEL_USR | EVTSEL_EN);
+	wrmsr_on(cpu, 0x29, 0x42002fff | EVTSEL_ANY | EVTSEL_OS | EVTSEL_EN);
+	wrmsr_on(cpu, 0x2c, 1ULL << 63 | 3);
+}
+
+static void must_be_clean(int cpu, const char *when)
+{
+	static const u32 msrs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2d, 0x2f };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(msrs); i++) {
+		u64 value = rdmsr_on(cpu, msrs[i]);
+
+		must(!value, "%s, CPU %d has %#llx in MSR %#x", when, cpu,
+		     (unsigned long long)value, msrs[i]);
+	}
+}
+
+/* ... and works: counts exactly, and its interrupt comes */
+static void must_work(int cpu, const char *when)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct tally t = {};
+	struct ring r;
+	u64 base;
+	int fd;
+
+	pin(cpu);
+	no_throttling();
+	fd = ev_self(INSTRUCTIONS);
+	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+	base = ev_count(fd);
+	close(fd);
+	attr.sample_period = 10007;
+	attr.sample_type = TYPE;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 16, TYPE);
+	must(!measured_spin(fd, 1000000, 0), "enabling or disabling failed");
+	ring_tally(&r, &t, spin_lo, spin_hi);
+	must(ev_count(fd) == base + 2000000, "%s, CPU %d counted %llu, not %llu", when, cpu,
+	     (unsigned long long)ev_count(fd), (unsigned long long)base + 2000000);
+	must(t.samples >= 199 && t.samples <= 200, "%s, CPU %d has %llu samples, not 199", when,
+	     cpu, (unsigned long long)t.samples);
+	ring_unmap(&r);
+	close(fd);
+}
+
+TEST(hotplug_reset, "hotplug-reset", 60)
+{
+	int cpu, n = cpus_online();
+
+	if (!have_msr())
+		skip("needs /dev/cpu/0/msr");
+	must(n > 1, "there is but one CPU");
+	for (cpu = 1; cpu < n; cpu++) {
+		leave_junk(cpu);
+		set_online(cpu, false);
+		set_online(cpu, true);
+		must_be_clean(cpu, "back online");
+		must_work(cpu, "back online");
+	}
+}
+
+/* The same for a driver that is loaded on a machine with a past */
+TEST(reset_state, "reset-state", 60)
+{
+	int cpu, n = cpus_online();
+
+	if (!have_msr())
+		skip("needs /dev/cpu/0/msr");
+	module_need();
+	if (driver_loaded())
+		must(!driver_unload(), "unloading: %s", strerror(errno));
+	for (cpu = 0; cpu < n; cpu++)
+		leave_junk(cpu);
+	must(!driver_load(), "loading: %s", strerror(errno));
+	for (cpu = 0; cpu < n; cpu++)
+		must_be_clean(cpu, "after loading");
+	for (cpu = 0; cpu < n; cpu++)
+		must_work(cpu, "after loading");
+	/* and it leaves nothing behind */
+	must(!driver_unload(), "unloading: %s", strerror(errno));
+	for (cpu = 0; cpu < n; cpu++)
+		must_be_clean(cpu, "after unloading");
+}

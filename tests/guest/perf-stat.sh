@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# perf stat: generic events, the driver's own names, raw codes, CPU-wide
+. ./lib.sh
+
+# count NAME FILE - its count in perf's CSV; name and count are columns 3 and 1
+count()
+{
+	awk -F, -v name="$1" '$3 == name { print $1 }' "$2"
+}
+
+# between WHAT VALUE LEAST MOST
+between()
+{
+	case $2 in
+	'' | *[!0-9]*) fail "$1 is \"$2\"" ;;
+	esac
+	[ "$2" -ge "$3" ] && [ "$2" -le "$4" ] || fail "$1 is $2, not in $3..$4"
+}
+
+stat()
+{
+	perf stat -x, -o "$tmp/csv" "$@" || fail "perf stat $*: $(tail -n 2 "$tmp/csv")"
+}
+
+# 0x100000 iterations of 20 instructions, one of them a branch
+spin="./gt --spin20 100000"
+insns=20971520
+branches=1048576
+
+stat -e cycles,instructions,branches $spin
+between instructions "$(count instructions "$tmp/csv")" $insns $((insns * 3))
+between branches "$(count branches "$tmp/csv")" $branches $((branches * 10))
+between cycles "$(count cycles "$tmp/csv")" $((insns / 2)) $((insns * 20))
+
+stat -e instructions:u,branches:u $spin
+between instructions:u "$(count instructions:u "$tmp/csv")" $insns $((insns + 200000))
+between branches:u "$(count branches:u "$tmp/csv")" $branches $((branches + 50000))
+
+stat -e cpu/instructions_executed/u -e cpu/event=0x12,name=mine/u $spin
+between cpu/instructions_executed/u "$(count cpu/instructions_executed/u "$tmp/csv")" \
+	$insns $((insns + 200000))
+between mine "$(count mine "$tmp/csv")" $branches $((branches + 50000))
+
+stat -e r0016:u $spin
+between r0016:u "$(count r0016:u "$tmp/csv")" $insns $((insns + 200000))
+
+# three at once take turns, and perf scales; so do all the generic ones
+stat -e cycles,instructions,branches,cache-references,cache-misses,branch-misses \
+	-e stalled-cycles-frontend ./gt --spin20 1000000
+between "scaled instructions" "$(count instructions "$tmp/csv")" \
+	$((insns * 16 / 2)) $((insns * 16 * 2))
+
+# all CPUs, each on a line of its own
+stat -a -A -e instructions:u -- sleep 0.2
+cpus=$(grep -c '^CPU[0-9]*,' "$tmp/csv")
+[ "$cpus" -eq "$(nproc)" ] || fail "-a -A has $cpus lines"
+grep -q 'not supported\|not counted' "$tmp/csv" && fail "-a: $(cat "$tmp/csv")"
+
+# and what this PMU does not have is "not supported", not 0
+perf stat -x, -o "$tmp/csv" -e bus-cycles $spin
+grep -q '<not supported>' "$tmp/csv" || fail "bus-cycles: $(tail -n 1 "$tmp/csv")"
+ok
