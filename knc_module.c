@@ -27,6 +27,7 @@
 
 #include "knc_pmu.h"
 
+/* Set once perf core is done with registering it */
 static struct pmu *knc_pmu;
 static bool knc_is_cpu_pmu;
 
@@ -327,7 +328,8 @@ static int knc_event_init(struct perf_event *event)
 {
 	int ret;
 
-	if (!knc_is_ours(event))
+	/* perf core finds the PMU, by its type, before it is complete. */
+	if (!smp_load_acquire(&knc_pmu) || !knc_is_ours(event))
 		return -ENOENT;
 
 	ret = knc_event_config(event);
@@ -552,7 +554,7 @@ static int knc_register_pmu(bool sampling)
 	if (IS_ERR(pmu))
 		return PTR_ERR(pmu);
 
-	knc_pmu = pmu;
+	smp_store_release(&knc_pmu, pmu);
 	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
 		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
 
