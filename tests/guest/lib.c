@@ -260,10 +260,16 @@ u64 pmi_line(void)
 
 #define PMUS "/sys/bus/event_source/devices"
 
+static struct pmu found;
+
+void pmu_forget(void)
+{
+	found.name[0] = '\0';
+}
+
 const struct pmu *pmu(void)
 {
 	static const char * const names[] = { "knc", "cpu" };
-	static struct pmu found;
 	char path[128];
 	char *text;
 	size_t i;

@@ -66,6 +66,8 @@ struct pmu {
 };
 
 const struct pmu *pmu(void);
+/* Loaded again, it may be of another type. */
+void pmu_forget(void);
 /* Contents of a file under the PMU's directory in sysfs; NULL if absent. */
 char *pmu_file(const char *path);
 /* "event=0x16,umask=0" through the format/ files; false if a term is unknown. */

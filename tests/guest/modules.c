@@ -38,6 +38,7 @@ int module_insert(const char *path)
 
 int driver_load(void)
 {
+	pmu_forget();
 	return module_insert(DRIVER);
 }
 
