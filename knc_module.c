@@ -209,6 +209,12 @@ static int knc_event_idx(struct perf_event *event)
 	return event->hw.idx + 1;
 }
 
+static void knc_reset_cpu(struct knc_cpu *kc)
+{
+	knc_pmu_reset(kc);
+	kc->shared = !knc_is_cpu_pmu;
+}
+
 /* Which event is on which counter */
 
 static unsigned long knc_free_counters(struct knc_cpu *kc)
@@ -410,7 +416,7 @@ static int knc_add(struct perf_event *event, int flags)
 
 	/* A CPU on its way up may run tasks before knc_cpu_online(). */
 	if (!kc->ready)
-		knc_pmu_reset(kc);
+		knc_reset_cpu(kc);
 
 	idx = knc_find_counter(kc, event);
 	if (idx < 0)
@@ -489,7 +495,7 @@ static int knc_cpu_online(unsigned int cpu)
 
 	local_irq_save(flags);
 	if (READ_ONCE(knc_owners) && !kc->ready)
-		knc_pmu_reset(kc);
+		knc_reset_cpu(kc);
 	local_irq_restore(flags);
 
 	return 0;

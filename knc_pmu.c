@@ -311,6 +311,7 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 	kc->ctrl = 0;
 	kc->known = KNC_COUNTER_MASK;
 	kc->enabled = false;
+	kc->shared = false;
 }
 
 /**
@@ -325,6 +326,15 @@ void knc_pmu_reset(struct knc_cpu *kc)
 	knc_pmu_quiesce(kc);
 	knc_unmask_lvtpc();
 	kc->ready = true;
+}
+
+static void knc_load_evntsel(struct knc_cpu *kc, unsigned int idx, u32 value)
+{
+	if (kc->evtsel[idx] == value)
+		return;
+
+	knc_write_evntsel(idx, value);
+	kc->evtsel[idx] = value;
 }
 
 static u64 knc_read_counter(struct knc_cpu *kc, unsigned int idx)
@@ -382,12 +392,7 @@ void knc_event_enable(struct perf_event *event)
 	struct hw_perf_event *hwc = &event->hw;
 	unsigned int idx = hwc->idx;
 
-	if (kc->evtsel[idx] != hwc->config) {
-		knc_write_evntsel(idx, hwc->config);
-		kc->evtsel[idx] = hwc->config;
-	}
-
-	kc->event[idx] = event;
+	knc_load_evntsel(kc, idx, hwc->config);
 	knc_spflt_enable(kc, event);
 	__set_bit(idx, &kc->active);
 	if (kc->enabled)
@@ -404,6 +409,7 @@ void knc_event_enable(struct perf_event *event)
 void knc_event_disable(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	unsigned int idx = event->hw.idx;
 	/* In the PMI they are stopped although the host wants them to run. */
 	bool running = kc->ctrl;
 
@@ -411,8 +417,11 @@ void knc_event_disable(struct perf_event *event)
 	 * The counter first: an overflow up to that write has its interrupt
 	 * while the event is still there to take it.
 	 */
-	knc_stop_counters(kc);
-	__clear_bit(event->hw.idx, &kc->active);
+	if (running)
+		knc_stop_counters(kc);
+	__clear_bit(idx, &kc->active);
+	if (kc->shared)
+		knc_load_evntsel(kc, idx, kc->evtsel[idx] & ~KNC_EVNTSEL_EN);
 	knc_spflt_disable(event);
 	if (running)
 		knc_start_counters(kc);

@@ -25,7 +25,8 @@ struct pt_regs;
  * @filters:	what PERF_SPFLT_CONTROL holds of that
  * @enabled:	the host wants the counters in @active to run
  * @ready:	the registers are the driver's, and were put into a known state
- * @event:	the event on each counter in @active
+ * @shared:	another driver writes GLOBAL_CTRL, too, see knc_stop_counters()
+ * @event:	the event on each counter; the host says which
  *
  * It spares the driver every read of a register and every write that would not
  * change one. It belongs to its CPU: the PMI and code with interrupts off on
@@ -43,6 +44,7 @@ struct knc_cpu {
 	u8 filters;
 	bool enabled;
 	bool ready;
+	bool shared;
 	struct perf_event *event[KNC_NUM_COUNTERS];
 } ____cacheline_aligned;
 
@@ -87,10 +89,15 @@ bool knc_host_may_count_any(const struct perf_event *event);
  * Counters run and stop through GLOBAL_CTRL alone: one write for both, and
  * PerfEvtSel keeps its enable bit. The register is the driver's own, so it is
  * never read (1.4.3.7).
+ *
+ * Unless the kernel has its own driver, too. Then perf core has that one, for
+ * events that are ours, clear and set both bits as it reschedules: what was
+ * written last is not what is there, and the enable bit of PerfEvtSel is what
+ * stops a counter for good.
  */
 static inline void knc_stop_counters(struct knc_cpu *kc)
 {
-	if (!kc->ctrl)
+	if (!kc->ctrl && !kc->shared)
 		return;
 
 	knc_write_global_ctrl(0);
@@ -107,7 +114,7 @@ static inline void knc_start_counters(struct knc_cpu *kc)
 	 */
 	do {
 		active = READ_ONCE(kc->active);
-		if (active == kc->ctrl)
+		if (active == kc->ctrl && !kc->shared)
 			return;
 		kc->known &= ~active;
 		kc->ctrl = active;

@@ -86,8 +86,8 @@ static int knc_test_init(struct kunit *test)
 	memset(&samples, 0, sizeof(samples));
 	static_call_update(knc_perf_event_overflow, record_overflow);
 
-	/* The driver's state is per CPU: stay on this one. */
-	migrate_disable();
+	/* The driver's state is per CPU. Each test is a thread of its own. */
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
 	knc_pmu_reset(this_cpu_ptr(&knc_cpu));
 	knc_pmu_enable(NULL);
 	record_restart();
@@ -97,7 +97,6 @@ static int knc_test_init(struct kunit *test)
 
 static void knc_test_exit(struct kunit *test)
 {
-	migrate_enable();
 	/* No test may do what the strict hardware would answer with #GP. */
 	KUNIT_EXPECT_EQ(test, record.forbidden, 0);
 }
@@ -673,6 +672,38 @@ static void test_start_stop_enabled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
+/*
+ * Next to the kernel's own driver, which sets both bits of GLOBAL_CTRL as it
+ * likes: a counter that is not in use must not run even so.
+ */
+static void test_shared_ctrl(struct kunit *test)
+{
+	static const struct access out[] = {
+		STOP, { WRMSR, 0x29, 0x130016 }, PMC(1, P40 - 900), RUN(0),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	this_cpu_ptr(&knc_cpu)->shared = true;
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
+	count(1, 100);
+
+	/* Whatever the other has written: it is stopped here. */
+	record.msr[0x2f] = 3;
+	record_restart();
+	del_all(&event, 1);
+	record_expect(test, out, ARRAY_SIZE(out));
+
+	record.msr[0x2f] = 3;
+	knc_pmu_disable(NULL);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	KUNIT_ASSERT_EQ(test, knc_add(event, PERF_EF_START), 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	knc_pmu_enable(NULL);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
+}
+
 /* SPFLT: PERF_SPFLT_CONTROL 1:0 filter the counters, 63 is the program's */
 
 #define PREFERENCE	(1ULL << 63)
@@ -935,6 +966,7 @@ static struct kunit_case knc_registers_cases[] = {
 	KUNIT_CASE(test_read_running),
 	KUNIT_CASE(test_idle_pmu),
 	KUNIT_CASE(test_start_stop_enabled),
+	KUNIT_CASE(test_shared_ctrl),
 	KUNIT_CASE(test_reset),
 	{}
 };
