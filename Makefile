@@ -62,7 +62,7 @@ help:
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one test'
 	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak'
 	@echo '  check-mainline   that the tests find the known defects of the mainline driver'
-	@echo '  bench            what the emulator costs, in time'
+	@echo '  bench            what the driver costs, beside the mainline driver'
 
 .PHONY: all modules modules_install clean help setup demo shell bench check \
 	check-unit check-static check-emulator check-guest check-debug check-mainline
