@@ -339,6 +339,9 @@ static const struct {
 	{ "reset", test_reset },
 	{ "plain", test_plain_cpu },
 	{ "trace", test_trace },
+	{ "memory", test_memory },
+	{ "any", test_any },
+	{ "compare", test_compare },
 };
 
 int main(void)

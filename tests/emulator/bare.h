@@ -60,9 +60,31 @@ typedef unsigned long u64;
 #define SPFLT_PREF	BIT(63)
 
 /* Table 1-6: event and unit mask as they stand in the register */
-#define EV_BRANCHES	0x12
-#define EV_INSTRUCTIONS	0x16
-#define EV_CYCLES	0x2a
+#define EV_DATA_READ		0x0000
+#define EV_DATA_WRITE		0x0001
+#define EV_DATA_PAGE_WALK	0x0002
+#define EV_DATA_READ_MISS	0x0003
+#define EV_DATA_WRITE_MISS	0x0004
+#define EV_WRITTEN_BACK		0x0006
+#define EV_CODE_READ		0x000c
+#define EV_CODE_PAGE_WALK	0x000d
+#define EV_CODE_MISS		0x000e
+#define EV_BRANCHES		0x0012
+#define EV_INSTRUCTIONS		0x0016
+#define EV_DATA_READ_OR_WRITE	0x0028
+#define EV_DATA_MISS		0x0029
+#define EV_CYCLES		0x002a
+#define EV_MISPREDICTED		0x002b
+#define EV_FE_STALLED		0x002d
+#define EV_EXEC_STAGE		0x002e
+#define EV_LONG_DATA_PAGE_WALK	0x003a
+#define EV_LONG_CODE_PAGE_WALK	0x003b
+#define EV_L2_READ_MISS		0x10cb
+#define EV_L2_WRITE_HIT		0x10cc
+#define EV_L2_VICTIM		0x10d7
+#define EV_L2_CODE_MEM		0x10f5
+#define EV_L2_DATA_READ_MEM	0x10f6
+#define EV_L2_DATA_WRITE_MEM	0x10f7
 
 #define APIC		0xfee00000ul
 #define APIC_EOI	0xb0
@@ -204,6 +226,9 @@ void test_threads(void);
 void test_reset(void);
 void test_plain_cpu(void);
 void test_trace(void);
+void test_memory(void);
+void test_any(void);
+void test_compare(void);
 
 #endif
 #endif

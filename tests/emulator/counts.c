@@ -347,3 +347,30 @@ void test_gates(void)
 	       "%ld of 128 wrong", wrong);
 	pmu_quiet();
 }
+
+/*
+ * For the comparison with QEMU's plugins, which count attempts, and halves of
+ * an access of 16 bytes: a bit of everything that completes at the first
+ * attempt, without such accesses and without DELAY; then the end.
+ */
+void test_compare(void)
+{
+	extern code f_sse, f_self_modifying, f_spflt_insns;
+
+	set_pce(1);
+	pmu_quiet();
+	for (const struct entry *e = code_table; e->fn; e++) {
+		if (e->fn == f_sse || e->fn == f_self_modifying ||
+		    e->fn == f_spflt_insns)
+			continue;
+		measure0(e->fn);
+		user_run(e->fn);
+	}
+	handlers[VEC_INT80] = just_count;
+	handlers[3] = just_count;
+	user_run(f_int80);
+	user_run(f_syscall);
+	print("done 1 0\n");
+	for (;;)
+		asm volatile("cli; hlt");
+}

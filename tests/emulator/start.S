@@ -229,6 +229,7 @@ user_run:
 	xorl	%edx, %edx
 	wrmsr
 	iretq
+	.balign	64			/* a line of code of its own */
 user_stub:
 	call	*%r8
 	int	$VEC_RETURN

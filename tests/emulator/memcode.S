@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Functions whose accesses to memory can be counted by hand. MEM says how many
+ * reads and writes there are, the read of its own ret included.
+ */
+#include "bare.h"
+
+	.section .memtable, "a"
+	.balign	8
+	.globl	mem_table
+mem_table:
+	.text
+
+	.macro	MEM name, reads, writes
+	.section .memtable
+	.quad	m_\name, \reads, \writes, mname_\name
+	.section .rodata
+mname_\name:
+	.asciz	"\name"
+	.text
+	.balign	64
+	.globl	m_\name
+m_\name:
+	.endm
+
+MEM	none, 1, 0
+	movl	$5, %eax
+	leaq	buffer(%rax), %rbx
+	ret
+
+MEM	loads, 5, 0
+	movb	buffer, %al
+	movw	buffer, %ax
+	movl	buffer, %eax
+	movq	buffer, %rax
+	ret
+
+MEM	stores, 1, 4
+	movb	%al, buffer
+	movw	%ax, buffer
+	movl	%eax, buffer
+	movq	$0, buffer
+	ret
+
+MEM	modify, 5, 3
+	incl	buffer
+	addq	%rax, buffer
+	xorl	buffer, %eax
+	negb	buffer
+	ret
+
+MEM	stack, 6, 5
+	pushq	%rax
+	pushq	buffer
+	popq	%rbx
+	popq	buffer
+	call	1f
+	ret
+1:	pushfq
+	popq	%rdx
+	ret
+
+/* 16 bytes are one access, aligned or not; and 8 and 4 are */
+MEM	vectors, 5, 3
+	movdqa	buffer, %xmm0
+	movups	buffer + 1, %xmm1
+	paddd	buffer, %xmm0
+	movsd	buffer, %xmm2
+	movaps	%xmm0, buffer
+	movdqu	%xmm1, buffer + 3
+	movss	%xmm2, buffer
+	ret
+
+/* Over the end of a line, and of a page: still one access */
+MEM	split, 3, 1
+	movq	buffer + 60, %rax
+	movq	buffer + 4092, %rbx
+	movl	%eax, buffer + 4094
+	ret
+
+MEM	rep_movs, 101, 100
+	movl	$buffer, %esi
+	movl	$buffer + 4096, %edi
+	movl	$100, %ecx
+	rep movsb
+	ret
+
+MEM	rep_stos, 1, 50
+	movl	$buffer, %edi
+	movl	$50, %ecx
+	rep stosq
+	ret
+
+MEM	rep_none, 1, 0
+	movl	$buffer, %edi
+	xorl	%ecx, %ecx
+	rep stosq
+	ret
+
+/* 5 rounds agree, and the one that ends it reads as well */
+MEM	rep_cmps, 13, 0
+	movl	$buffer + 64, %edi
+	movl	$buffer + 128, %esi
+	movl	$20, %ecx
+	repe cmpsb
+	ret
+
+MEM	locked, 5, 4
+	lock incl buffer
+	movl	$1, %eax
+	xchgl	%eax, buffer
+	lock xaddl %eax, buffer
+	lock cmpxchgl %eax, buffer
+	ret
+
+MEM	leave, 2, 1
+	pushq	%rbp
+	movq	%rsp, %rbp
+	subq	$64, %rsp
+	leave
+	ret
+
+MEM	not_data, 1, 0
+	leaq	buffer, %rax
+	nopl	buffer(%rax)
+	cmovzl	%eax, %ebx
+	prefetchnta buffer
+	ret
+
+	.section .memtable
+	.quad	0
+	.text
+
+/* walk_read(start, end, stride), walk_write: one access each, in ring 0 */
+	.globl	walk_read, walk_write, walk_from, walk_to, walk_step
+	.balign	64
+walk_read:
+	movq	walk_from, %rsi
+	movq	walk_to, %rdi
+	movq	walk_step, %rdx
+1:	movl	(%rsi), %eax
+	addq	%rdx, %rsi
+	cmpq	%rdi, %rsi
+	jb	1b
+	ret
+
+	.balign	64
+walk_write:
+	movq	walk_from, %rsi
+	movq	walk_to, %rdi
+	movq	walk_step, %rdx
+1:	movl	%eax, (%rsi)
+	addq	%rdx, %rsi
+	cmpq	%rdi, %rsi
+	jb	1b
+	ret
+
+/* 10 loads, each a known distance from the next */
+	.globl	ten_loads
+	.balign	64
+ten_loads:
+	movl	$buffer, %ebx		/* 5 bytes */
+	.rept	10
+	movl	(%rbx), %eax
+	.endr
+	ret
+
+/* 10 instructions with two accesses, 5 with one */
+	.globl	mixed
+	.balign	64
+mixed:
+	.rept	10
+	incl	buffer
+	.endr
+	.rept	5
+	movl	buffer, %eax
+	.endr
+	ret
+
+/* 16 lines of code and the ret */
+	.globl	lines16
+	.balign	64
+lines16:
+	.rept	1024
+	nop
+	.endr
+	ret
+
+/* One line, 1000 times */
+	.globl	one_line
+	.balign	64
+one_line:
+	movl	$1000, %ecx
+1:	decl	%ecx
+	jnz	1b
+	ret
+
+/* 16 KiB and 48 KiB of code */
+	.globl	code16k, code48k
+	.balign	64
+code16k:
+	.fill	16384 - 1, 1, 0x90
+	ret
+	.balign	64
+code48k:
+	.fill	49152 - 1, 1, 0x90
+	ret
+
+/* One instruction in each of 48 pages */
+	.globl	hops
+	.balign	4096
+hops:
+	.rept	48
+	jmp	1f
+	.balign	4096
+1:
+	.endr
+	ret
+
+/* Taken and not taken in turn, 1000 times */
+	.globl	alternating
+	.balign	64
+alternating:
+	movl	$1000, %ecx
+1:	testl	$1, %ecx
+	jnz	2f
+	nop
+2:	decl	%ecx
+	jnz	1b
+	ret
+
+/* Two targets in turn, 1000 times */
+	.globl	two_targets
+	.balign	64
+two_targets:
+	movl	$1000, %ecx
+1:	movl	%ecx, %eax
+	andl	$1, %eax
+	movq	targets(, %rax, 8), %rdx
+	call	*%rdx
+	decl	%ecx
+	jnz	1b
+	ret
+3:	nop
+	ret
+4:	ret
+
+/* 100 cycles for nothing */
+	.globl	delayed
+	.balign	64
+delayed:
+	movl	$100, %eax
+	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
+	ret
+
+	.data
+	.balign	8
+targets:
+	.quad	3b, 4b
+walk_from:	.quad	0
+walk_to:	.quad	0
+walk_step:	.quad	0
+
+	.bss
+	.balign	4096
+	.globl	buffer
+buffer:	.skip	2 << 20

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Accesses to memory, caches, TLBs, fetches and predictions */
+#include "bare.h"
+
+struct entry {
+	code *fn;
+	u64 reads, writes;
+	const char *name;
+};
+
+extern const struct entry mem_table[];
+extern code walk_read, walk_write, ten_loads, mixed, lines16, one_line,
+	code16k, code48k, hops, alternating, two_targets, delayed;
+extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_nops, f_call;
+extern u64 walk_from, walk_to, walk_step;
+extern u8 buffer[];
+
+static void program(u64 sel0, u64 sel1)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, sel0 | SEL_EN);
+	wrmsr(MSR_SEL1, sel1 | SEL_EN);
+}
+
+static const char *name2(const char *a, const char *b)
+{
+	static char buf[80];
+	char *p = buf;
+
+	while (*a)
+		*p++ = *a++;
+	while (*b)
+		*p++ = *b++;
+	*p = 0;
+	return buf;
+}
+
+/* user_run adds a write, of the call. */
+static void accesses(void)
+{
+	for (const struct entry *e = mem_table; e->fn; e++) {
+		u64 r, w;
+
+		for (int i = 0; i < 64; i++)
+			buffer[64 + i] = buffer[128 + i] = 1;
+		buffer[64 + 5] = 2;
+		program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
+		user_run(e->fn);
+		r = rdmsr(MSR_CNT0);
+		w = rdmsr(MSR_CNT1);
+		result(r == e->reads && w == e->writes + 1,
+		       name2("memory: ", e->name),
+		       "%ld reads, not %ld; %ld writes, not %ld", r, e->reads,
+		       w, e->writes + 1);
+		program(EV_DATA_READ_OR_WRITE | SEL_USR, 0);
+		user_run(e->fn);
+		if (rdmsr(MSR_CNT0) != r + w)
+			result(0, name2("memory: sum: ", e->name), "%ld",
+			       rdmsr(MSR_CNT0));
+	}
+}
+
+static int trapped;
+
+static void map_and_retry(struct regs *r)
+{
+	u64 addr;
+
+	(void)r;
+	trapped++;
+	asm volatile("movq %%cr2, %0" : "=r"(addr));
+	map_page((addr - PAGED_AREA) / 4096, 1, 1);
+}
+
+/* An instruction that faults half-way has its accesses once. */
+static void restarted(void)
+{
+	handlers[14] = map_and_retry;
+	trapped = 0;
+	map_page(0, 0, 0);
+	program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
+	user_run(f_fault_load);
+	check("memory: load restarted after a fault", rdmsr(MSR_CNT0), 2);
+	map_page(0, 0, 0);
+	map_page(1, 0, 0);
+	program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
+	user_run(f_fault_push);
+	check("memory: push restarted twice, reads", rdmsr(MSR_CNT0), 2);
+	check("memory: push restarted twice, writes", rdmsr(MSR_CNT1), 2);
+	check("memory: faults taken", trapped, 3);
+	handlers[14] = 0;
+}
+
+static u64 pmi_rip;
+
+static void take_pmi(struct regs *r)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	pmi_rip = r->rip;
+}
+
+static void precise(void)
+{
+	int wrong = 0;
+
+	handlers[2] = take_pmi;
+	for (int n = 1; n <= 10; n++) {
+		program(EV_DATA_READ | SEL_OS | SEL_INT, 0);
+		wrmsr(MSR_CNT0, WRAP - n);
+		apic_write(APIC_LVTPC, LVT_NMI);
+		measure0(ten_loads);
+		if (pmi_rip != (u64)ten_loads + 5 + 2 * n)
+			wrong++;
+	}
+	handlers[2] = 0;
+	check("memory: no skid after any of 10 loads", wrong, 0);
+}
+
+static void masks(void)
+{
+	static const struct {
+		const char *name;
+		u64 sel, want;
+	} cases[] = {
+		/* 25 accesses, the call's and the ret's */
+		{ "none", 0, 27 },
+		{ "cmask 1", SEL_CMASK(1), 17 },
+		{ "cmask 2", SEL_CMASK(2), 10 },
+		{ "cmask 3", SEL_CMASK(3), 0 },
+		{ "edge", SEL_E, 17 },
+		/* 18 instructions in ring 3: 36 cycles */
+		{ "cmask 1, inverted", SEL_CMASK(1) | SEL_INV, 36 - 17 },
+		{ "cmask 2, inverted", SEL_CMASK(2) | SEL_INV, 36 - 10 },
+		{ "inverted without cmask", SEL_INV, 27 },
+	};
+
+	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		program(EV_DATA_READ_OR_WRITE | SEL_USR | cases[i].sel, 0);
+		user_run(mixed);
+		check(name2("memory: mask: ", cases[i].name), rdmsr(MSR_CNT0),
+		      cases[i].want);
+	}
+}
+
+/*
+ * Another round over @size bytes by @step: events of @event. A few accesses
+ * are measure0's own and the function's; 2 % are let through.
+ */
+static void walk(const char *name, code *fn, u32 event, u64 from, u64 size,
+		 u64 step, u64 want)
+{
+	u64 got, off;
+
+	walk_from = from;
+	walk_to = from + size;
+	walk_step = step;
+	program(event | SEL_OS, (fn == walk_read ? EV_DATA_READ :
+				 EV_DATA_WRITE) | SEL_OS);
+	measure0(fn);
+	measure0(fn);
+	wrmsr(MSR_CNT0, 0);
+	wrmsr(MSR_CNT1, 0);
+	measure0(fn);
+	got = rdmsr(MSR_CNT0);
+	off = got > want ? got - want : want - got;
+	result(off * 50 <= (want ? want : rdmsr(MSR_CNT1)), name,
+	       "%ld, not %ld, of %ld accesses", got, want, rdmsr(MSR_CNT1));
+}
+
+#define KB	1024
+#define MB	(1024 * KB)
+
+static void caches(void)
+{
+	u64 b = (u64)buffer;
+
+	walk("cache: 16 KiB by 8, read misses", walk_read, EV_DATA_READ_MISS,
+	     b, 16 * KB, 8, 0);
+	walk("cache: 16 KiB by 64, read misses", walk_read, EV_DATA_READ_MISS,
+	     b, 16 * KB, 64, 0);
+	walk("cache: 64 KiB by 8, read misses", walk_read, EV_DATA_READ_MISS,
+	     b, 64 * KB, 8, 64 * KB / 64);
+	walk("cache: 64 KiB by 64, read misses", walk_read, EV_DATA_READ_MISS,
+	     b, 64 * KB, 64, 64 * KB / 64);
+	walk("cache: 64 KiB by 64, either miss", walk_read,
+	     EV_DATA_MISS, b, 64 * KB, 64, 64 * KB / 64);
+	walk("cache: 256 KiB by 64, read misses", walk_read, EV_DATA_READ_MISS,
+	     b, 256 * KB, 64, 256 * KB / 64);
+	walk("cache: 256 KiB by 64, L2 read misses", walk_read,
+	     EV_L2_READ_MISS, b, 256 * KB, 64, 0);
+	walk("cache: 1 MiB by 8, L2 read misses", walk_read, EV_L2_READ_MISS,
+	     b, MB, 8, MB / 64);
+	walk("cache: 1 MiB by 64, L2 read misses", walk_read, EV_L2_READ_MISS,
+	     b, MB, 64, MB / 64);
+	walk("cache: 1 MiB by 64, filled from memory", walk_read,
+	     EV_L2_DATA_READ_MEM, b, MB, 64, MB / 64);
+	walk("cache: 1 MiB by 64, reads leave nothing to write", walk_read,
+	     EV_L2_VICTIM, b, MB, 64, 0);
+	walk("cache: 16 KiB by 64, write misses", walk_write,
+	     EV_DATA_WRITE_MISS, b, 16 * KB, 64, 0);
+	walk("cache: 16 KiB by 64, written back", walk_write,
+	     EV_WRITTEN_BACK, b, 16 * KB, 64, 0);
+	walk("cache: 64 KiB by 8, write misses", walk_write,
+	     EV_DATA_WRITE_MISS, b, 64 * KB, 8, 64 * KB / 64);
+	walk("cache: 64 KiB by 8, written back", walk_write, EV_WRITTEN_BACK,
+	     b, 64 * KB, 8, 64 * KB / 64);
+	walk("cache: 256 KiB by 64, L2 write hits", walk_write,
+	     EV_L2_WRITE_HIT, b, 256 * KB, 64, 256 * KB / 64);
+	walk("cache: 256 KiB by 64, L2 keeps it", walk_write, EV_L2_VICTIM,
+	     b, 256 * KB, 64, 0);
+	walk("cache: 1 MiB by 64, L2 write hits", walk_write, EV_L2_WRITE_HIT,
+	     b, MB, 64, 0);
+	walk("cache: 1 MiB by 64, fetched for writing", walk_write,
+	     EV_L2_DATA_WRITE_MEM, b, MB, 64, MB / 64);
+	walk("cache: 1 MiB by 64, L2 writes to memory", walk_write,
+	     EV_L2_VICTIM, b, MB, 64, MB / 64);
+	/* 4 KiB apart: one set of the L1 with its 8 ways */
+	walk("cache: 8 lines of one set", walk_read, EV_DATA_READ_MISS, b,
+	     8 * 4 * KB, 4 * KB, 0);
+	walk("cache: 9 lines of one set", walk_read, EV_DATA_READ_MISS, b,
+	     9 * 4 * KB, 4 * KB, 9);
+}
+
+static void tlbs(void)
+{
+	u64 cr3;
+
+	/* 128 pages of 4 KiB, over the same 16 of memory */
+	for (int n = 0; n < 128; n++)
+		paged_table[n] = (u64)pages[n % 16] | 7;
+	asm volatile("movq %%cr3, %0; movq %0, %%cr3" : "=r"(cr3) : : "memory");
+	/* The stack and the variables take three of 64 entries. */
+	walk("tlb: 32 pages, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA,
+	     32 * 4 * KB, 4 * KB, 0);
+	walk("tlb: 128 pages, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA,
+	     128 * 4 * KB, 4 * KB, 128);
+	walk("tlb: 128 pages, long walks", walk_read, EV_LONG_DATA_PAGE_WALK,
+	     PAGED_AREA, 128 * 4 * KB, 4 * KB, 128);
+	walk("tlb: 128 pages by 64, walks", walk_read, EV_DATA_PAGE_WALK,
+	     PAGED_AREA, 128 * 4 * KB, 64, 128);
+	/* With 8 entries, those two pages of its own go as well. */
+	walk("tlb: 32 large pages, walks", walk_read, EV_DATA_PAGE_WALK,
+	     64 * MB, 64 * MB, 2 * MB, 32 + 2);
+	walk("tlb: 32 large pages, long walks", walk_read,
+	     EV_LONG_DATA_PAGE_WALK, 64 * MB, 64 * MB, 2 * MB, 0);
+
+	walk_from = PAGED_AREA;
+	walk_to = PAGED_AREA + 16 * 4 * KB;
+	walk_step = 4 * KB;
+	program(EV_DATA_PAGE_WALK | SEL_OS, 0);
+	measure0(walk_read);
+	wrmsr(MSR_CNT0, 0);
+	asm volatile("invlpg (%0)" : : "r"(PAGED_AREA + 4 * 4096ul));
+	measure0(walk_read);
+	check("tlb: invlpg drops one page", rdmsr(MSR_CNT0), 1);
+	wrmsr(MSR_CNT0, 0);
+	asm volatile("movq %0, %%cr3" : : "r"(cr3) : "memory");
+	measure0(walk_read);
+	result(rdmsr(MSR_CNT0) >= 16 && rdmsr(MSR_CNT0) <= 20,
+	       "tlb: loading cr3 drops all", "%ld", rdmsr(MSR_CNT0));
+	for (int i = 0; i < 16; i++)
+		map_page(i, 1, 1);
+}
+
+/* Run three times, the last of them counted, in ring 3 */
+static u64 third(code *fn, u32 event)
+{
+	program(event | SEL_USR, 0);
+	user_run(fn);
+	user_run(fn);
+	wrmsr(MSR_CNT0, 0);
+	user_run(fn);
+	return rdmsr(MSR_CNT0);
+}
+
+/* user_run's own stub is one line more, before the function and after it. */
+static void fetches(void)
+{
+	u64 got;
+
+	check("code: 17 lines one after the other",
+	      third(lines16, EV_CODE_READ), 17 + 2);
+	check("code: a loop within a line", third(one_line, EV_CODE_READ),
+	      1 + 2);
+	check("code: 16 KiB, misses", third(code16k, EV_CODE_MISS), 0);
+	got = third(code48k, EV_CODE_MISS);
+	result(got >= 768 * 98 / 100 && got <= 768 * 102 / 100,
+	       "code: 48 KiB, misses", "%ld, not 768", got);
+	check("code: 48 KiB, L2 misses", third(code48k, EV_L2_CODE_MEM), 0);
+	/* 49 pages in turn, the stub's, and for 32 entries there is no rest. */
+	check("code: 49 pages, walks", third(hops, EV_CODE_PAGE_WALK), 49 + 1);
+	check("code: 49 pages, long walks", third(hops, EV_LONG_CODE_PAGE_WALK),
+	      0);
+}
+
+static void predictions(void)
+{
+	/* The stub's branches and the ret are the same each time. */
+	check("branches: the end of a loop is not foreseen",
+	      third(f_loop, EV_MISPREDICTED), 1);
+	check("branches: 100 nops", third(f_nops, EV_MISPREDICTED), 0);
+	check("branches: taken every other time",
+	      third(alternating, EV_MISPREDICTED), 500 + 1);
+	/* The call, which it is wrong about each time, and the loop's end */
+	check("branches: two targets in turn",
+	      third(two_targets, EV_MISPREDICTED), 1000 + 1);
+	check("branches: calls of one function", third(f_call, EV_MISPREDICTED),
+	      1);
+}
+
+static void stages(void)
+{
+	program(EV_EXEC_STAGE | SEL_OS, EV_FE_STALLED | SEL_OS);
+	measure0(f_rep_movsb);
+	check("stages: rounds of rep movsb", rdmsr(MSR_CNT0), 5 + 5 + 999);
+	check("stages: front end waits for them", rdmsr(MSR_CNT1), 2 * 999);
+	program(EV_EXEC_STAGE | SEL_OS, EV_FE_STALLED | SEL_OS);
+	measure0(f_nops);
+	check("stages: 100 nops", rdmsr(MSR_CNT0), 106);
+	check("stages: no wait", rdmsr(MSR_CNT1), 0);
+	program(EV_CYCLES | SEL_USR, EV_INSTRUCTIONS | SEL_USR);
+	user_run(delayed);
+	check("delay: cycles", rdmsr(MSR_CNT0), 2 * 5 + 100);
+	check("delay: instructions", rdmsr(MSR_CNT1), 5);
+}
+
+void test_memory(void)
+{
+	accesses();
+	restarted();
+	precise();
+	masks();
+	caches();
+	tlbs();
+	fetches();
+	predictions();
+	stages();
+}
+
+/*
+ * Thread count mode: what the other threads of the core do. They count
+ * nothing for themselves.
+ */
+static void run_nops(void)
+{
+	/* Another thread takes a moment to hear that it is counted. */
+	delay(20000000);
+	user_run(f_nops);
+	user_run(mixed);
+}
+
+static void any_one(const char *name, u64 event, u64 want)
+{
+	program(event | SEL_USR | SEL_ANY, event | SEL_USR);
+	wrmsr(MSR_GLOBAL, 3);
+	on_cpu(1, run_nops);
+	on_cpu(2, run_nops);
+	wrmsr(MSR_GLOBAL, 0);
+	check(name2("any thread: ", name), rdmsr(MSR_CNT0), 2 * want);
+	check(name2("any thread: not without the bit: ", name),
+	      rdmsr(MSR_CNT1), 0);
+}
+
+static void take_any(struct regs *r)
+{
+	(void)r;
+	wrmsr(MSR_GLOBAL, 0);
+	trapped++;
+}
+
+void test_any(void)
+{
+	u64 before;
+
+	start_cpus();
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu(n, pmu_quiet);
+	any_one("instructions", EV_INSTRUCTIONS, 103 + 18);
+	any_one("branches", EV_BRANCHES, 3 + 3);
+	any_one("reads", EV_DATA_READ, 1 + 16);
+
+	/* Its own events count as well. */
+	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
+	wrmsr(MSR_GLOBAL, 1);
+	on_cpu(1, run_nops);
+	user_run(f_nops);
+	check("any thread: and its own", rdmsr(MSR_CNT0), 103 + 18 + 103);
+
+	/* Another thread's events overflow this one's counter. */
+	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, 0);
+	wrmsr(MSR_CNT0, WRAP - 50);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	handlers[2] = take_any;
+	trapped = 0;
+	before = item(0, ITEM_LOST);
+	wrmsr(MSR_GLOBAL, 1);
+	on_cpu(1, run_nops);
+	delay(20000000);
+	handlers[2] = 0;
+	check("any thread: interrupt here for events there", trapped, 1);
+	check("any thread: none lost", item(0, ITEM_LOST) - before, 0);
+	pmu_quiet();
+}
