@@ -5,8 +5,9 @@
 # this boot left the machine as it should. A test is a function of the program
 # gt or a script of its own; either prints "ok", "FAIL" or "skip".
 #
-# Environment: TEST_SCALE, TEST_PMIS (see lib.h), TEST_DRIVER: "module", or
-# "builtin" where there is nothing to load.
+# Environment: TEST_PREFIX, which goes before the names of the tests; TEST_SCALE
+# and TEST_PMIS (see lib.h); TEST_DRIVER: "module", or "builtin" where there is
+# nothing to load.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 cd /tests || exit 1
 boot=$1
@@ -53,8 +54,9 @@ load_helpers
 for name; do
 	echo "# begin $name at $(cut -d' ' -f1 /proc/uptime)"
 	run_one "$name" >/tmp/out 2>&1
-	cat /tmp/out
-	grep -qE "^(ok|FAIL|skip) $name( |\$)" /tmp/out || echo "FAIL $name said nothing"
+	sed "s/^\(ok\|FAIL\|skip\) $name\( \|\$\)/\1 $TEST_PREFIX$name\2/" /tmp/out
+	grep -qE "^(ok|FAIL|skip) $name( |\$)" /tmp/out ||
+		echo "FAIL $TEST_PREFIX$name said nothing"
 done
 
 echo "# begin boot-$boot at $(cut -d' ' -f1 /proc/uptime)"

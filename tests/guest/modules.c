@@ -289,7 +289,7 @@ TEST(wrong_cpu, "wrong-cpu", 30)
  * A kernel with a driver of its own: whoever has the counters has them all, and
  * the other is told so.
  */
-TEST(stock_busy, "stock-busy", 60)
+TEST(stock_busy, "busy", 60)
 {
 	struct perf_event_attr own = user_attr(INSTRUCTIONS), theirs = own;
 	unsigned int lines;
