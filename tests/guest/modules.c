@@ -110,18 +110,37 @@ static void must_sample(const char *when)
 	close(fd);
 }
 
+/* The type that the PMU has now, if there is one; not the built-in driver's */
+static bool pmu_type(u32 *type)
+{
+	char path[96];
+	FILE *f;
+	bool good;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu()->name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	good = fscanf(f, "%u", type) == 1;
+	fclose(f);
+	return good;
+}
+
 /* Events being opened, used and closed while the driver comes and goes */
 static void opener(bool *stop, u64 *opened)
 {
 	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
-		struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_RAW };
+		struct perf_event_attr attr = { .size = sizeof(attr) };
 		int fd;
 
+		if (!pmu_type(&attr.type)) {
+			usleep(100);
+			continue;
+		}
 		attr.config = INSTRUCTIONS;
 		attr.sample_period = 5003;
 		fd = sys_open(&attr, 0, -1, -1, 0);
 		if (fd < 0) {
-			/* loading: another CPU's registers are not reset yet? no: */
 			must(errno == ENOENT || errno == ENODEV || errno == ENOSYS ||
 			     errno == EOPNOTSUPP || errno == EBUSY,
 			     "opening while the driver comes and goes: %s", strerror(errno));

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Programs that measure themselves: SPFLT and RDPMC. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "../../include/knc_pmu_user.h"
+
+static struct perf_event_attr spflt_attr(u64 config)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	attr.config1 = 1;
+	return attr;
+}
+
+static void spflt_need(void)
+{
+	char *format = pmu_file("format/spflt");
+
+	must(format && !strcmp(format, "config1:0"), "format/spflt is \"%s\"",
+	     format ? format : "not there");
+	must(knc_cpu(), "knc_cpu() does not know this CPU");
+}
+
+#define ON	".byte 0xc5, 0xfb, 0xae, 0xf0\n\t"	/* SPFLT %eax */
+
+/* SPFLT 1; n times two instructions; SPFLT 0: 2 n + 1 are counted, or n + 1 branches not */
+static void __attribute__((noinline, noclone)) region(u64 n)
+{
+	asm volatile("mov $1, %%eax\n\t"
+		     "test %0, %0\n\t"
+		     "jz 2f\n\t"
+		     ON
+		     "1:\tdec %0\n\t"
+		     "jnz 1b\n\t"
+		     "mov $0, %%eax\n\t"
+		     ON
+		     "jmp 3f\n"
+		     "2:\t" ON
+		     "mov $0, %%eax\n\t"
+		     ON
+		     "3:"
+		     : "+r" (n) : : "rax", "cc", "memory");
+}
+
+/* What is in region() besides the loop, of what is counted: MOV and SPFLT 0 */
+#define REGION_COST	2
+
+/* To the instruction, among code that is not counted */
+TEST(spflt_region_test, "spflt-region", 60)
+{
+	struct perf_event_attr attr;
+	u64 n, want = 0;
+	int fd, i;
+
+	spflt_need();
+	attr = spflt_attr(INSTRUCTIONS);
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	spin(1000000);
+	must(!ev_count(fd), "counted %llu without SPFLT", (unsigned long long)ev_count(fd));
+	for (i = 0; i < 3; i++) {
+		for (n = 0; n <= 10000000 / scale(); n = n * 10 + 1) {
+			spin(50000);
+			region(n);
+			spin20(5000);
+			want += 2 * n + REGION_COST;
+			must(ev_count(fd) == want, "a region of %llu iterations: %llu, not %llu",
+			     (unsigned long long)n, (unsigned long long)ev_count(fd),
+			     (unsigned long long)want);
+		}
+	}
+	/* enabled again, the preference is what it was */
+	spflt_on();
+	ev_off(fd);
+	spin(1000);
+	must(ev_count(fd) >= want, "counts backwards");
+	want = ev_count(fd);
+	spin(1000);
+	must(ev_count(fd) == want, "counts while it is off");
+	spflt_off();
+	ev_on(fd);
+	spin(1000);
+	must(ev_count(fd) == want, "counts with the preference 0 after it was off");
+	close(fd);
+
+	/* another event begins with 0, whatever the last one had */
+	spflt_on();
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	region(1000);
+	spin(1000);
+	must(ev_count(fd) == 2000 + REGION_COST, "the second event: %llu, not %u",
+	     (unsigned long long)ev_count(fd), 2000 + REGION_COST);
+	close(fd);
+}
+
+/* Nothing but the regions, in a million toggles */
+TEST(spflt_toggle, "spflt-toggle", 60)
+{
+	struct perf_event_attr attr;
+	u64 n = 1000000 / scale(), i, count;
+	int fd;
+
+	spflt_need();
+	attr = spflt_attr(INSTRUCTIONS);
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	for (i = 0; i < n; i++)
+		region(0);
+	ev_off(fd);
+	count = ev_count(fd);
+	must(count == n * REGION_COST, "%llu toggles counted %llu, not %llu",
+	     (unsigned long long)n, (unsigned long long)count,
+	     (unsigned long long)n * REGION_COST);
+}
+
+/* Both at once: all, and the region's; opened, not yet on */
+struct both {
+	int all, spflt;
+};
+
+static struct both open_both(bool inherit)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct both b;
+
+	attr.inherit = inherit;
+	b.all = ev_open(&attr, 0, -1, -1);
+	attr.config1 = 1;
+	attr.disabled = 0;
+	b.spflt = ev_open(&attr, 0, -1, b.all);
+	return b;
+}
+
+#define must_be_equal(b, what) do {						\
+	u64 all_ = ev_count((b).all), spflt_ = ev_count((b).spflt);		\
+	must(all_ == spflt_ && all_, "%s: %llu in all, %llu with SPFLT", what,	\
+	     (unsigned long long)all_, (unsigned long long)spflt_);		\
+} while (0)
+
+/*
+ * Two tasks that take turns on one hardware thread, one always counted, the
+ * other never; and a third, without events, that sets the bit as it likes.
+ */
+static void ping_pong(int in, int out, int i)
+{
+	struct both b = {};
+	int turn, turns = 5000 / (scale() > 1 ? 10 : 1);
+	char c;
+
+	pin(0);
+	if (i < 2) {
+		b = open_both(false);
+		spflt_on();
+		if (i == 1)
+			spflt_off();
+		ev_on(b.all);
+	}
+	for (turn = 0; turn < turns; turn++) {
+		if (read(in, &c, 1) != 1)
+			fail("pipe: %s", strerror(errno));
+		spin(100 + turn % 10);
+		if (i == 2)
+			knc_spflt(turn & 1);
+		if (write(out, &c, 1) != 1)
+			fail("pipe: %s", strerror(errno));
+	}
+	if (i == 2)
+		return;
+	ev_off(b.all);
+	if (i == 0)
+		must_be_equal(b, "a task that is always counted");
+	else
+		must(!ev_count(b.spflt) && ev_count(b.all) > 1000,
+		     "a task that is never counted: %llu of %llu",
+		     (unsigned long long)ev_count(b.spflt), (unsigned long long)ev_count(b.all));
+}
+
+TEST(spflt_switch, "spflt-switch", 120)
+{
+	int pipes[3][2], i;
+	pid_t pids[3];
+
+	spflt_need();
+	for (i = 0; i < 3; i++)
+		must(!pipe(pipes[i]), "pipe: %s", strerror(errno));
+	for (i = 0; i < 3; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (!pids[i]) {
+			ping_pong(pipes[i][0], pipes[(i + 1) % 3][1], i);
+			_exit(0);
+		}
+	}
+	/* the token goes round, 5000 times, over three switches each */
+	must(write(pipes[0][1], "", 1) == 1, "pipe: %s", strerror(errno));
+	for (i = 0; i < 3; i++)
+		reap(pids[i]);
+}
+
+/* A region that is moved from one hardware thread to the next all the while */
+TEST(spflt_migrate, "spflt-migrate", 60)
+{
+	int n = cpus_online(), i;
+	struct both b;
+	u64 count;
+
+	spflt_need();
+	b = open_both(false);
+	spflt_on();
+	ev_on(b.all);
+	for (i = 0; i < 400; i++) {
+		pin(i * 3 % n);
+		spin(1000 + i);
+	}
+	ev_off(b.all);
+	must_be_equal(b, "a region on all hardware threads");
+	ev_on(b.all);
+	spflt_off();
+	count = ev_count(b.spflt);
+	must(ev_count(b.all) > count, "the preference 0 has no effect");
+	for (i = 0; i < 400; i++) {
+		pin(i * 5 % n);
+		spin(1000 + i);
+	}
+	must(ev_count(b.spflt) == count, "outside, and on other hardware threads: %llu more",
+	     (unsigned long long)(ev_count(b.spflt) - count));
+}
+
+/* A new task begins with 0; its regions go to the parent's count. */
+TEST(spflt_inherit, "spflt-inherit", 60)
+{
+	struct perf_event_attr attr;
+	const u64 n = 100000;
+	int fd, i;
+	u64 want;
+
+	spflt_need();
+	attr = spflt_attr(INSTRUCTIONS);
+	attr.inherit = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	region(n);
+	want = 2 * n + REGION_COST;
+	for (i = 0; i < 6; i++) {
+		pid_t pid = fork();
+
+		must(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			spin(1000000);
+			if (i & 1)
+				region(n);
+			spin(1000000);
+			_exit(0);
+		}
+		reap(pid);
+		if (i & 1)
+			want += 2 * n + REGION_COST;
+		must(ev_count(fd) == want, "after %d children: %llu, not %llu", i + 1,
+		     (unsigned long long)ev_count(fd), (unsigned long long)want);
+	}
+	/* a child of a task that is in a region is not in one itself */
+	spflt_on();
+	ev_off(fd);
+	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+	close(fd);
+}
+
+/* Two SPFLT events; three, which take turns; and one that samples */
+TEST(spflt_several, "spflt-several", 120)
+{
+	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, INSTRUCTIONS };
+	struct perf_event_attr attr;
+	u64 n = 0, begin;
+	struct times t;
+	int fd[3], i;
+
+	spflt_need();
+	attr = spflt_attr(INSTRUCTIONS);
+	fd[0] = ev_open(&attr, 0, -1, -1);
+	attr.config = BRANCHES;
+	attr.disabled = 0;
+	fd[1] = ev_open(&attr, 0, -1, fd[0]);
+	ev_on(fd[0]);
+	spin(10000);
+	region(12345);
+	spin(10000);
+	ev_off(fd[0]);
+	must(ev_count(fd[0]) == 2 * 12345 + REGION_COST && ev_count(fd[1]) == 12345,
+	     "two SPFLT events: %llu and %llu", (unsigned long long)ev_count(fd[0]),
+	     (unsigned long long)ev_count(fd[1]));
+	close(fd[1]);
+	close(fd[0]);
+
+	for (i = 0; i < 3; i++) {
+		attr = spflt_attr(configs[i]);
+		attr.read_format = READ_TIMES;
+		fd[i] = ev_open(&attr, 0, -1, -1);
+	}
+	for (i = 0; i < 3; i++)
+		ev_on(fd[i]);
+	begin = now_ns();
+	while (now_ns() - begin < 4000000000ULL) {
+		region(20000);
+		spin(20000);
+		n += 20000;
+	}
+	for (i = 0; i < 3; i++) {
+		u64 truth = configs[i] == BRANCHES ? n : 2 * n;
+		double scaled;
+
+		t = ev_times(fd[i]);
+		must(t.running && t.running < t.enabled, "event %d of three: no turns taken", i);
+		scaled = (double)t.value * t.enabled / t.running;
+		must(scaled > truth * 0.93 && scaled < truth * 1.07,
+		     "event %d of three: scaled %.0f, true %llu", i, scaled,
+		     (unsigned long long)truth);
+		close(fd[i]);
+	}
+}
+
+TEST(spflt_sample, "spflt-sample", 60)
+{
+	struct perf_event_attr attr;
+	struct tally t = {};
+	struct ring r;
+	u64 want;
+	int fd, i;
+
+	spflt_need();
+	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
+	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+	attr = spflt_attr(INSTRUCTIONS);
+	attr.sample_period = 10007;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 64, attr.sample_type);
+	ev_on(fd);
+	for (i = 0; i < 100; i++) {
+		spin(100000);
+		region(100000);
+		spin20(10000);
+	}
+	ev_off(fd);
+	ring_tally(&r, &t, (char *)region, (char *)region + 64);
+	want = ev_count(fd) / 10007;
+	must(ev_count(fd) == 100 * (200000 + REGION_COST), "counted %llu",
+	     (unsigned long long)ev_count(fd));
+	must(t.samples + 1 >= want && t.samples <= want + 1, "%llu samples, want %llu",
+	     (unsigned long long)t.samples, (unsigned long long)want);
+	must(!t.outside, "%llu of %llu samples outside the region, such as %#llx",
+	     (unsigned long long)t.outside, (unsigned long long)t.samples,
+	     (unsigned long long)t.last_outside);
+}
+
+/* A CPU-wide event sees the hardware thread's bit, whosever it is. */
+TEST(spflt_wide, "spflt-wide", 60)
+{
+	struct perf_event_attr attr;
+	u64 before;
+	int fd;
+
+	spflt_need();
+	pin(1);
+	knc_spflt(0);
+	attr = spflt_attr(INSTRUCTIONS);
+	fd = ev_open(&attr, -1, 1, -1);
+	ev_on(fd);
+	spin(100000);
+	before = ev_count(fd);
+	region(100000);
+	must(ev_count(fd) - before >= 200000 + REGION_COST &&
+	     ev_count(fd) - before < 200000 + 1000, "a region on the CPU: %llu, not %u",
+	     (unsigned long long)(ev_count(fd) - before), 200000 + REGION_COST);
+	before = ev_count(fd);
+	spin(100000);
+	must(ev_count(fd) == before, "outside: %llu more",
+	     (unsigned long long)(ev_count(fd) - before));
+	close(fd);
+}
+
+/* RDPMC */
+
+static struct perf_event_mmap_page *page_of(int fd)
+{
+	struct perf_event_mmap_page *page;
+
+	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	return page;
+}
+
+/* What RDPMC and read(2) say grows by the same. */
+TEST(rdpmc_exact, "rdpmc", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_mmap_page *page;
+	u64 base_read = 0, base_self = 0, n, a, b, c, d;
+	int fd, round;
+
+	fd = ev_open(&attr, 0, -1, -1);
+	page = page_of(fd);
+	if (!page->cap_user_rdpmc) {
+		must(knc_rdpmc(page, &a) == -EOPNOTSUPP, "knc_rdpmc() does not refuse");
+		skip("this kernel gives programs no RDPMC (cap_user_rdpmc is 0)");
+	}
+	must(knc_rdpmc(page, &a) == -EAGAIN, "knc_rdpmc() of an event that is off");
+	ev_on(fd);
+	must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
+
+	/*
+	 * The same order each time, the costs are constant: RDPMC, read, loop,
+	 * RDPMC, read.  Then the two differences may differ by nothing.
+	 */
+	for (round = 0; round < 200; round++) {
+		n = round * 1001;
+		must(!knc_rdpmc(page, &a), "knc_rdpmc() fails");
+		b = ev_count(fd);
+		spin(1 + n);
+		must(!knc_rdpmc(page, &c), "knc_rdpmc() fails");
+		d = ev_count(fd);
+		if (!round) {
+			base_self = c - a;
+			base_read = d - b;
+			continue;
+		}
+		must(c - a - base_self == 2 * n, "RDPMC: %llu more in a loop of %llu",
+		     (unsigned long long)(c - a - base_self), (unsigned long long)2 * n);
+		must(d - b - base_read == 2 * n, "read: %llu more in a loop of %llu",
+		     (unsigned long long)(d - b - base_read), (unsigned long long)2 * n);
+		must(b > a && b - a < 500, "right after RDPMC a read is %lld more",
+		     (long long)(b - a));
+	}
+	ev_off(fd);
+	must(knc_rdpmc(page, &a) == -EAGAIN, "knc_rdpmc() of an event that is off again");
+}
+
+/* A task without events reads no counter, least of all another task's. */
+static void faulted(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+static u64 plain_rdpmc(u32 counter)
+{
+	u32 low, high;
+
+	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
+	return low | (u64)high << 32;
+}
+
+TEST(rdpmc_others, "rdpmc-others", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_mmap_page *pages[2];
+	int fd[2], go[2], i, status, round;
+	pid_t pid;
+	char c;
+
+	pin(0);
+	for (round = 0; round < 10; round++) {
+		must(!pipe(go), "pipe: %s", strerror(errno));
+		/* a stranger, on the same hardware thread, that has no event */
+		pid = fork();
+		must(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			u64 got = 0;
+
+			signal(SIGSEGV, faulted);
+			if (read(go[0], &c, 1) != 1)
+				_exit(2);
+			for (i = 0; i < 1000; i++) {
+				got |= plain_rdpmc(0);
+				got |= plain_rdpmc(1);
+				if (i % 100 == 0)
+					sched_yield();
+			}
+			_exit(got ? 3 : 0);
+		}
+		/* the same event all along, mapped: this task may read it */
+		for (i = 0; i < 2; i++) {
+			fd[i] = ev_open(&attr, 0, -1, -1);
+			pages[i] = page_of(fd[i]);
+			ev_on(fd[i]);
+		}
+		spin(12345);
+		must(write(go[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		while (waitpid(pid, &status, WNOHANG) == 0) {
+			spin(1000);
+			sched_yield();
+		}
+		must(!status, "a task without events reads another's counter (status %#x)", status);
+		for (i = 0; i < 2; i++) {
+			munmap(pages[i], getpagesize());
+			close(fd[i]);
+		}
+		close(go[0]);
+		close(go[1]);
+	}
+}
