@@ -23,7 +23,8 @@ asm("	.globl	do_rdpmc\n"
 
 static void in_ring0(u64 a, u64 b)
 {
-	(void)a, (void)b;
+	(void)a;
+	(void)b;
 	do_rdpmc();
 }
 
