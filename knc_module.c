@@ -560,6 +560,7 @@ static int knc_register_pmu(bool sampling)
 	if (IS_ERR(pmu))
 		return PTR_ERR(pmu);
 
+	/* Pairs with knc_event_init(). */
 	smp_store_release(&knc_pmu, pmu);
 	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
 		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);

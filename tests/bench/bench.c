@@ -287,7 +287,8 @@ static void bench_wide(void)
 	struct row row = { "wide", 20, 0, 1, round_wide };
 
 	ncpus = cpus_online();
-	row.cpus = row.each = ncpus;
+	row.cpus = ncpus;
+	row.each = ncpus;
 	attr.disabled = 0;
 	for (int cpu = 0; cpu < ncpus; cpu++)
 		fds[cpu] = ev_open(&attr, -1, cpu, -1);

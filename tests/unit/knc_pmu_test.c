@@ -356,9 +356,9 @@ struct period_case {
 	bool over;
 };
 
-#define P31	(1LL << 31)
-#define P39	(1LL << 39)
-#define P40	(1LL << 40)
+#define P31	((s64)BIT_ULL(31))
+#define P39	((s64)BIT_ULL(39))
+#define P40	((s64)BIT_ULL(40))
 
 static const struct period_case period_cases[] = {
 	{ "1", 1, 1, P40 - 1, 1, false },
@@ -706,7 +706,7 @@ static void test_shared_ctrl(struct kunit *test)
 
 /* SPFLT: PERF_SPFLT_CONTROL 1:0 filter the counters, 63 is the program's */
 
-#define PREFERENCE	(1ULL << 63)
+#define PREFERENCE	BIT_ULL(63)
 
 static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
 					  struct task_struct *task)
@@ -845,11 +845,14 @@ static void test_reset(struct kunit *test)
 
 /* The tables against the sources that were collected */
 
+#define INCLUDE_TEXT(name)						\
+	#name ": .incbin \"" KNC_TEST_DATA "/" #name ".csv\"\n"		\
+	".byte 0\n"
+
 asm(".pushsection .rodata\n"
-    "knc_events_csv: .incbin \"" KNC_TEST_DATA "/knc_events.csv\"\n.byte 0\n"
-    "knc_events_extra_csv: .incbin \"" KNC_TEST_DATA "/knc_events_extra.csv\"\n.byte 0\n"
-    ".popsection");
-extern const char knc_events_csv[], knc_events_extra_csv[];
+	INCLUDE_TEXT(knc_events)
+	INCLUDE_TEXT(knc_events_extra)
+	".popsection");
 
 static const struct perf_pmu_events_attr *find_event(const char *name)
 {
@@ -910,8 +913,8 @@ static void test_event_tables(struct kunit *test)
 	for (attr = knc_pmu_events_group.attrs; *attr; attr++)
 		named++;
 
-	KUNIT_EXPECT_EQ(test, check_csv(test, knc_events_csv, 1, 10), 59);
-	KUNIT_EXPECT_EQ(test, check_csv(test, knc_events_extra_csv, 0, -1), 4);
+	KUNIT_EXPECT_EQ(test, check_csv(test, knc_events, 1, 10), 59);
+	KUNIT_EXPECT_EQ(test, check_csv(test, knc_events_extra, 0, -1), 4);
 	KUNIT_EXPECT_EQ(test, named, 59 + 4 + generic);
 }
 

@@ -105,6 +105,9 @@ static void knc_write_lvtpc(u32 value)
 	record.lvtpc = value;
 }
 
+/* Files of tests/data, as text; knc_pmu_test.c includes them. */
+extern const char knc_events[], knc_events_extra[];
+
 /* What was recorded is exactly this, in this order. */
 static void record_expect(struct kunit *test, const struct access *expected,
 			  unsigned int count)
