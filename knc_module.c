@@ -120,6 +120,20 @@ fail:
 	return -EBUSY;
 }
 
+static void knc_reset_cpu(struct knc_cpu *kc)
+{
+	knc_pmu_reset(kc);
+	kc->shared = !knc_is_cpu_pmu;
+}
+
+static void knc_reset_this_cpu(void *unused)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	if (!kc->ready)
+		knc_reset_cpu(kc);
+}
+
 static int knc_get_registers(void)
 {
 	int ret = 0;
@@ -127,8 +141,9 @@ static int knc_get_registers(void)
 	mutex_lock(&knc_owners_mutex);
 	if (!knc_owners)
 		ret = knc_reserve_counters();
-	if (!ret)
-		knc_owners++;
+	/* A CPU that comes online from here on does so for itself. */
+	if (!ret && !knc_owners++)
+		on_each_cpu(knc_reset_this_cpu, NULL, 1);
 	mutex_unlock(&knc_owners_mutex);
 
 	return ret;
@@ -207,12 +222,6 @@ static int knc_event_idx(struct perf_event *event)
 		return 0;
 
 	return event->hw.idx + 1;
-}
-
-static void knc_reset_cpu(struct knc_cpu *kc)
-{
-	knc_pmu_reset(kc);
-	kc->shared = !knc_is_cpu_pmu;
 }
 
 /* Which event is on which counter */
@@ -490,12 +499,11 @@ static int knc_cpu_prepare(unsigned int cpu)
 
 static int knc_cpu_online(unsigned int cpu)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (READ_ONCE(knc_owners) && !kc->ready)
-		knc_reset_cpu(kc);
+	if (READ_ONCE(knc_owners))
+		knc_reset_this_cpu(NULL);
 	local_irq_restore(flags);
 
 	return 0;
@@ -505,8 +513,8 @@ static int knc_setup_hotplug(void)
 {
 	int ret;
 
-	ret = cpuhp_setup_state(CPUHP_BP_PREPARE_DYN, "perf/x86/knc:prepare",
-				knc_cpu_prepare, NULL);
+	ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "perf/x86/knc:prepare",
+					knc_cpu_prepare, NULL);
 	if (ret < 0)
 		return ret;
 	knc_prepare_state = ret;
@@ -514,7 +522,7 @@ static int knc_setup_hotplug(void)
 	ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "perf/x86/knc:online",
 				knc_cpu_online, NULL);
 	if (ret < 0) {
-		cpuhp_remove_state(knc_prepare_state);
+		cpuhp_remove_state_nocalls(knc_prepare_state);
 		return ret;
 	}
 	knc_online_state = ret;
@@ -525,7 +533,7 @@ static int knc_setup_hotplug(void)
 static void knc_remove_hotplug(void)
 {
 	cpuhp_remove_state(knc_online_state);
-	cpuhp_remove_state(knc_prepare_state);
+	cpuhp_remove_state_nocalls(knc_prepare_state);
 }
 
 /* Ask perf core itself: if it knows raw events, somebody has them. */

@@ -20,6 +20,7 @@
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/tracepoint.h>
 
 #include "knc_pmu.h"
@@ -217,6 +218,24 @@ void knc_spflt_resume(struct knc_cpu *kc)
 	sc->load = false;
 }
 
+/*
+ * A running task gets its first SPFLT event. From here on it is followed, and
+ * may say what it likes before the event is enabled.
+ */
+static void knc_spflt_adopt(void *task)
+{
+	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_spflt_task *st = knc_spflt_find(current);
+
+	if (current != task || !st || !kc->ready || st->id == sc->task)
+		return;
+
+	sc->task = st->id;
+	sc->load = false;
+	knc_spflt_write(kc, READ_ONCE(st->preference));
+}
+
 /* Events come and go */
 
 static void knc_spflt_match_tracepoint(struct tracepoint *tp, void *unused)
@@ -236,6 +255,7 @@ static int knc_spflt_follow_tasks(void)
 	return tracepoint_probe_register(knc_spflt_tracepoint, knc_spflt_switch, NULL);
 }
 
+/* Returns 1 if it is the task's first, 0 if not, or an error. */
 static int knc_spflt_get_task(struct task_struct *task)
 {
 	struct knc_spflt_task *st;
@@ -257,7 +277,7 @@ static int knc_spflt_get_task(struct task_struct *task)
 	st->id = ++knc_spflt_last_id;
 	hash_add_rcu(knc_spflt_tasks, &st->node, (unsigned long)task);
 
-	return 0;
+	return 1;
 }
 
 static void knc_spflt_put_task(struct task_struct *task)
@@ -283,24 +303,30 @@ static void knc_spflt_put_task(struct task_struct *task)
  */
 int knc_spflt_event_init(struct perf_event *event)
 {
-	int ret;
+	struct task_struct *task = event->hw.target;
+	int ret, first;
 
 	if (!knc_spflt_of_task(event))
 		return 0;
 
 	mutex_lock(&knc_spflt_mutex);
-	ret = knc_spflt_get_task(event->hw.target);
+	first = knc_spflt_get_task(task);
+	ret = min(first, 0);
 	if (ret)
 		goto unlock;
 
 	if (!atomic_read(&knc_spflt_events)) {
 		ret = knc_spflt_follow_tasks();
 		if (ret) {
-			knc_spflt_put_task(event->hw.target);
+			knc_spflt_put_task(task);
 			goto unlock;
 		}
 	}
 	atomic_inc(&knc_spflt_events);
+
+	/* Should it move meanwhile, the switch takes care of it. */
+	if (first)
+		smp_call_function_single(task_cpu(task), knc_spflt_adopt, task, 1);
 unlock:
 	mutex_unlock(&knc_spflt_mutex);
 

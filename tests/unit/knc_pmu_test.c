@@ -765,16 +765,21 @@ static void test_spflt_tasks(struct kunit *test)
 {
 	struct task_struct *other = kunit_kzalloc(test, 2 * sizeof(u64), GFP_KERNEL);
 	struct task_struct *stranger = (void *)((char *)other + sizeof(u64));
-	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, current);
-	struct perf_event *theirs = new_spflt_event(test, INSTRUCTIONS, other);
+	struct perf_event *mine, *theirs;
 
 	/* Left over from whoever ran before: a new task begins with 0. */
 	record.msr[0x2c] = PREFERENCE;
-	add_all(test, &mine, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
+	theirs = new_spflt_event(test, INSTRUCTIONS, other);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
+	mine = new_spflt_event(test, INSTRUCTIONS, current);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
 
-	/* The program says 1, and leaves with its event still counting. */
+	/* The program says 1 before its event is on a counter, and is heard. */
 	record.msr[0x2c] |= PREFERENCE;
+	add_all(test, &mine, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+
+	/* It leaves with its event still counting. */
 	knc_spflt_switch(NULL, false, current, other, 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 	del_all(&mine, 1);
