@@ -342,6 +342,9 @@ static const struct {
 	{ "memory", test_memory },
 	{ "any", test_any },
 	{ "compare", test_compare },
+	{ "bench-off", bench_off },
+	{ "bench-count", bench_count },
+	{ "bench-cache", bench_cache },
 };
 
 int main(void)

@@ -229,6 +229,9 @@ void test_trace(void);
 void test_memory(void);
 void test_any(void);
 void test_compare(void);
+void bench_off(void);
+void bench_count(void);
+void bench_cache(void);
 
 #endif
 #endif

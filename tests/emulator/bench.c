@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A fixed piece of work, for scripts/bench-emulator: sorting, a checksum, a
+ * list, a matrix and calls, over 2 MiB of memory. The emulator's time for it
+ * is what is wanted; the result only shows that the work has been done.
+ */
+#include "bare.h"
+
+#define WORDS	(64 * 1024)
+#define BYTES	(1024 * 1024)
+#define SIZE	96
+#define ROUNDS	12
+
+static u32 words[WORDS];
+static u8 bytes[BYTES];
+static u32 crc_table[256];
+static u32 a[SIZE][SIZE], b[SIZE][SIZE], c[SIZE][SIZE];
+static struct node { struct node *next; u64 value; } nodes[WORDS];
+
+static u32 seed;
+
+static u32 random(void)
+{
+	seed = seed * 1664525 + 1013904223;
+	return seed >> 8;
+}
+
+static void sort(u32 *v, long lo, long hi)
+{
+	while (lo < hi) {
+		u32 pivot = v[lo + (hi - lo) / 2];
+		long i = lo, j = hi;
+
+		while (i <= j) {
+			while (v[i] < pivot)
+				i++;
+			while (v[j] > pivot)
+				j--;
+			if (i <= j) {
+				u32 t = v[i];
+
+				v[i++] = v[j];
+				v[j--] = t;
+			}
+		}
+		sort(v, lo, j);
+		lo = i;
+	}
+}
+
+static u32 checksum(void)
+{
+	u32 crc = ~0u;
+
+	for (int i = 0; i < BYTES; i++)
+		crc = crc_table[(crc ^ bytes[i]) & 0xff] ^ crc >> 8;
+	return crc;
+}
+
+static u64 list(void)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < WORDS; i++) {
+		nodes[i].next = &nodes[i * 40503l % WORDS];
+		nodes[i].value = i;
+	}
+	for (struct node *n = nodes + 1, *end = n + WORDS - 2; n < end; n++)
+		sum += n->next->value;
+	return sum;
+}
+
+static u32 matrix(void)
+{
+	u32 trace = 0;
+
+	for (int i = 0; i < SIZE; i++)
+		for (int j = 0; j < SIZE; j++) {
+			u32 sum = 0;
+
+			for (int k = 0; k < SIZE; k++)
+				sum += a[i][k] * b[k][j];
+			c[i][j] = sum;
+		}
+	for (int i = 0; i < SIZE; i++)
+		trace += c[i][i];
+	return trace;
+}
+
+static u32 __attribute__((noinline)) fibonacci(u32 n)
+{
+	return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+static u64 work(void)
+{
+	u64 sum = 0;
+
+	seed = 1;
+	for (int i = 0; i < 256; i++) {
+		u32 r = i;
+
+		for (int j = 0; j < 8; j++)
+			r = r & 1 ? r >> 1 ^ 0xedb88320 : r >> 1;
+		crc_table[i] = r;
+	}
+	for (int n = 0; n < ROUNDS; n++) {
+		for (int i = 0; i < WORDS; i++)
+			words[i] = random();
+		for (int i = 0; i < BYTES; i++)
+			bytes[i] = i * n;
+		for (int i = 0; i < SIZE; i++)
+			for (int j = 0; j < SIZE; j++) {
+				a[i][j] = random();
+				b[i][j] = random();
+			}
+		sort(words, 0, WORDS - 1);
+		sum += words[WORDS / 2] + checksum() + list() + matrix() +
+		       fibonacci(24);
+	}
+	return sum;
+}
+
+static void bench(void)
+{
+	u64 start, end, sum;
+
+	work();		/* translates it */
+	start = rdtsc();
+	sum = work();
+	end = rdtsc();
+	print("time %ld result %lx\n", end - start, sum);
+}
+
+void bench_off(void)
+{
+	bench();
+}
+
+void bench_count(void)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_SEL1, EV_CYCLES | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_GLOBAL, 3);
+	bench();
+	pmu_quiet();
+}
+
+void bench_cache(void)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_DATA_READ_MISS | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_SEL1, EV_DATA_WRITE_MISS | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_GLOBAL, 3);
+	bench();
+	pmu_quiet();
+}
