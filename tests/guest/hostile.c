@@ -275,7 +275,7 @@ static void grind(void)
 /* Killed in the middle of it all */
 static void kill_users(void)
 {
-	int i, k;
+	int i, k, fd;
 
 	for (i = 0; i < 12; i++) {
 		pid_t pid = fork();
@@ -288,7 +288,8 @@ static void kill_users(void)
 				attr.disabled = 0;
 				attr.inherit = k & 1;
 				attr.sample_period = 2003;
-				if (sys_open(&attr, 0, k & 2 ? 0 : -1, -1, 0) < 0 && errno == EMFILE)
+				fd = sys_open(&attr, 0, k & 2 ? 0 : -1, -1, 0);
+				if (fd < 0 && errno == EMFILE)
 					for (;;)
 						spin(100);
 				spin(100);

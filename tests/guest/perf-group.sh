@@ -1,6 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # A group whose leader alone samples, and all are read: {cpu-clock,...}:S
+#
+# n_cycles and its like are set through eval.
+# shellcheck disable=SC2154
 . ./lib.sh
 data=$tmp/data
 
