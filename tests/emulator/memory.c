@@ -42,7 +42,9 @@ static void accesses(void)
 		u64 r, w;
 
 		for (int i = 0; i < 64; i++)
-			buffer[64 + i] = buffer[128 + i] = 1;
+			buffer[64 + i] = 1;
+		for (int i = 0; i < 64; i++)
+			buffer[128 + i] = 1;
 		buffer[64 + 5] = 2;
 		program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
 		user_run(e->fn);

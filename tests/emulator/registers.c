@@ -103,7 +103,8 @@ static void independent(void)
 
 static void count_gp(u64 a, u64 b)
 {
-	(void)a, (void)b;
+	(void)a;
+	(void)b;
 	rdmsr(MSR_OVF);
 }
 

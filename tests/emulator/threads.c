@@ -173,7 +173,8 @@ static void sampling(void)
 	wrmsr(MSR_CNT0, WRAP - PERIOD0);
 	wrmsr(MSR_CNT1, WRAP - PERIOD1);
 	apic_write(APIC_LVTPC, LVT_NMI);
-	sampled[me].samples0 = sampled[me].samples1 = 0;
+	sampled[me].samples0 = 0;
+	sampled[me].samples1 = 0;
 	sampled[me].total0 = item(me, ITEM_TOTAL0);
 	sampled[me].total1 = item(me, ITEM_TOTAL1);
 	measure0(sampled_loop);
@@ -239,7 +240,8 @@ static void user_loop(void)
 	wrmsr(MSR_CNT0, WRAP - PERIOD0);
 	wrmsr(MSR_CNT1, WRAP - PERIOD1);
 	apic_write(APIC_LVTPC, LVT_NMI);
-	sampled[me].samples0 = sampled[me].samples1 = 0;
+	sampled[me].samples0 = 0;
+	sampled[me].samples1 = 0;
 	user_run(sampled_loop);
 	user_insns[me] = sampled[me].samples0 * PERIOD0 + rdmsr(MSR_CNT0) -
 			 (WRAP - PERIOD0);
