@@ -15,9 +15,11 @@ bad=$(grep -E "$splats" "$tmp/log" | grep -vE "${TEST_LOG_OK:-^\$}" |
 [ -s "$tmp/log" ] || fail "the kernel has no log"
 
 ./gt interrupts-balance >"$tmp/out" 2>&1
-cat "$tmp/out" | grep '^#'
+grep '^#' "$tmp/out"
 case $(grep -E '^(ok|FAIL|skip)' "$tmp/out") in
 ok*) ok ;;
-skip*) skip "$(sed -n 's/^skip [^ ]* //p' "$tmp/out")" ;;
+skip*)	# the log was clean; another processor has no interrupts to balance
+	sed -n 's/^skip/# no balance of/p' "$tmp/out"
+	ok ;;
 *) fail "$(sed -n 's/^FAIL [^ ]* //p' "$tmp/out")" ;;
 esac

@@ -48,7 +48,7 @@ static void many_files(void)
 /* Thousands of events of one task, all of them enabled */
 static void thousands(void)
 {
-	int n = 4000 / scale(), i, *fds = calloc(n, sizeof(*fds));
+	int n = 2000 / scale(), i, *fds = calloc(n, sizeof(*fds));
 	u64 configs[] = { INSTRUCTIONS, L2_READ_MISS, BRANCHES, L2_WRITE_HIT };
 
 	many_files();

@@ -154,7 +154,8 @@ TEST(sample_freq, "sample-freq", 120)
 	rate = t.samples * 1000000000ULL / ran;
 	note("%llu samples in %llu ms: %llu a second", (unsigned long long)t.samples,
 	     (unsigned long long)ran / 1000000, (unsigned long long)rate);
-	must(rate >= 250 && rate <= 1000, "%llu samples a second, asked for 500",
+	/* the guest's clock runs while the host has its CPUs busy otherwise */
+	must(rate >= 500 / 3 && rate <= 500 * 3, "%llu samples a second, asked for 500",
 	     (unsigned long long)rate);
 	/* a period that is changed half-way is reported as what it became */
 	must(t.period_sum <= count + count / 20 && t.period_sum >= count - count / 20,
