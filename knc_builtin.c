@@ -73,7 +73,6 @@ static void knc_enable(struct perf_event *event)
 static int knc_set_period(struct perf_event *event)
 {
 	struct cpu_hw_events *cpuc = this_cpu_ptr(&cpu_hw_events);
-	int ret;
 
 	/*
 	 * The x86 core marks the counter of an event that leaves, and before a
@@ -83,10 +82,7 @@ static int knc_set_period(struct perf_event *event)
 	if (!test_bit(event->hw.idx, cpuc->dirty))
 		this_cpu_ptr(&knc_cpu)->known &= ~BIT(event->hw.idx);
 
-	ret = knc_event_set_period(event);
-	perf_event_update_userpage(event);
-
-	return ret;
+	return knc_event_set_period(event);
 }
 
 static struct event_constraint *

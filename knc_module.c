@@ -367,7 +367,8 @@ static int knc_event_init(struct perf_event *event)
 
 	event->hw.idx = -1;
 	event->destroy = knc_event_destroy;
-	if (COMPAT_USER_RDPMC && knc_is_cpu_pmu)
+	/* A page to be written anew at each sample would cost every sample. */
+	if (COMPAT_USER_RDPMC && knc_is_cpu_pmu && !is_sampling_event(event))
 		event->hw.flags |= PERF_EVENT_FLAG_USER_READ_CNT;
 
 	return 0;

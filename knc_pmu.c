@@ -490,5 +490,9 @@ bool knc_event_set_period(struct perf_event *event)
 	local64_set(&hwc->prev_count, -left);
 	knc_load_counter(kc, hwc->idx, (u64)-left & KNC_COUNTER_BITS);
 
+	/* A program adds what it reads by RDPMC to what the event's page says. */
+	if (hwc->flags & PERF_EVENT_FLAG_USER_READ_CNT)
+		perf_event_update_userpage(event);
+
 	return over;
 }
