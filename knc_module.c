@@ -294,38 +294,6 @@ static int knc_find_counter(struct knc_cpu *kc, struct perf_event *event)
 	return idx;
 }
 
-/* A group is all or nothing: refuse at once what could never be scheduled. */
-static int knc_check_group(struct perf_event *event)
-{
-	struct perf_event *leader = event->group_leader;
-	unsigned int total = 1, constrained = 0;
-	struct perf_event *sibling;
-
-	if (leader == event)
-		return 0;
-	if (!is_software_event(leader) && leader->pmu != event->pmu)
-		return -EINVAL;
-
-	constrained += knc_event_counters(event) != KNC_COUNTER_MASK;
-	if (leader->pmu == event->pmu) {
-		total++;
-		constrained += knc_event_counters(leader) != KNC_COUNTER_MASK;
-	}
-	for_each_sibling_event(sibling, leader) {
-		if (sibling->pmu != event->pmu)
-			continue;
-		total++;
-		constrained += knc_event_counters(sibling) != KNC_COUNTER_MASK;
-	}
-
-	if (total > KNC_NUM_COUNTERS || constrained > 1) {
-		pr_debug("event refused: its group does not fit the counters\n");
-		return -EINVAL;
-	}
-
-	return 0;
-}
-
 /* The callbacks of struct pmu, with interrupts off but for event_init */
 
 static bool knc_is_ours(const struct perf_event *event)
@@ -351,7 +319,7 @@ static int knc_event_init(struct perf_event *event)
 	if (ret)
 		return ret;
 
-	ret = knc_check_group(event);
+	ret = knc_event_check_group(event);
 	if (ret)
 		return ret;
 

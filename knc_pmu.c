@@ -259,6 +259,44 @@ unsigned long knc_event_counters(const struct perf_event *event)
 	return KNC_COUNTER_MASK;
 }
 
+/**
+ * knc_event_check_group() - can an event be on counters with its group?
+ * @event: a new event that knc_event_config() has encoded
+ *
+ * A group is all or nothing: what could never be scheduled is refused at once,
+ * whether or not all of it is enabled.
+ *
+ * Return: 0, or -EINVAL.
+ */
+int knc_event_check_group(struct perf_event *event)
+{
+	struct perf_event *leader = event->group_leader;
+	unsigned int total = 1, constrained = 0;
+	struct perf_event *sibling;
+
+	if (leader == event)
+		return 0;
+	if (!is_software_event(leader) && leader->pmu != event->pmu)
+		return knc_refuse(-EINVAL, "its group is another PMU's");
+
+	constrained += knc_event_counters(event) != KNC_COUNTER_MASK;
+	if (leader->pmu == event->pmu) {
+		total++;
+		constrained += knc_event_counters(leader) != KNC_COUNTER_MASK;
+	}
+	for_each_sibling_event(sibling, leader) {
+		if (sibling->pmu != event->pmu)
+			continue;
+		total++;
+		constrained += knc_event_counters(sibling) != KNC_COUNTER_MASK;
+	}
+
+	if (total > KNC_NUM_COUNTERS || constrained > 1)
+		return knc_refuse(-EINVAL, "its group does not fit the counters");
+
+	return 0;
+}
+
 /* Counters of this CPU. Interrupts are off in all of the following. */
 
 /**

@@ -341,7 +341,7 @@ static void test_groups(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, ret, 0);
 			event = new_event(test, cases[i].config[j], 0);
 			event->group_leader = leader;
-			ret = knc_check_group(event);
+			ret = knc_event_check_group(event);
 			list_add_tail(&event->sibling_list, &leader->sibling_list);
 		}
 		KUNIT_EXPECT_EQ_MSG(test, ret, cases[i].err, "group %u", i);
