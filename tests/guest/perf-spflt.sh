@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The example of Documentation/examples under perf: the measured phase, no more
+. ./lib.sh
+
+[ $pmu = cpu ] || skip "the PMU is called $pmu here"
+perf stat -x ';' -o "$tmp/csv" -e cpu/instructions_executed,spflt/u -e instructions:u \
+	./matmul >"$tmp/said" || fail "perf stat: $(tail -n 2 "$tmp/csv")"
+grep -q '^trace [1-9][0-9]*$' "$tmp/said" || fail "it says: $(cat "$tmp/said")"
+region=$(awk -F';' '$3 ~ /spflt/ { print $1 }' "$tmp/csv")
+all=$(awk -F';' '$3 == "instructions:u" { print $1 }' "$tmp/csv")
+case "$region$all" in
+'' | *[!0-9]*) fail "perf stat: $(tail -n 2 "$tmp/csv")" ;;
+esac
+# 216 products of blocks, 16 * 16 * 16 multiplications each
+least=$((216 * 16 * 16 * 16))
+[ "$region" -ge "$least" ] || fail "the phase has $region instructions, not even $least"
+[ "$region" -lt "$all" ] || fail "the phase has $region of $all instructions"
+[ $((all - region)) -ge 100000 ] || fail "all but the phase is $((all - region)) instructions"
+
+perf record -q -c 10007 -o "$tmp/data" -e cpu/instructions_executed,spflt/u -- \
+	./matmul >"$tmp/said" 2>&1 || fail "perf record: $(tail -n 2 "$tmp/said")"
+perf script -i "$tmp/data" -F ip,sym >"$tmp/script" 2>/dev/null
+n=$(grep -c . "$tmp/script")
+inside=$(grep -cE '\<(multiply|main)$' "$tmp/script")
+[ "$n" -ge $((region / 10007 - 1)) ] || fail "$n samples, want $((region / 10007))"
+[ "$inside" -eq "$n" ] ||
+	fail "$((n - inside)) of $n samples are elsewhere: $(grep -vE '\<(multiply|main)$' \
+		"$tmp/script" | head -n 3)"
+ok
