@@ -34,7 +34,7 @@ all: modules
 modules modules_install clean:
 	$(kbuild) $@
 
-setup demo shell bench:
+setup demo shell bench bench-emulator:
 	@scripts/$@
 
 check:
@@ -62,9 +62,10 @@ help:
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one test'
 	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak'
 	@echo '  check-mainline   that the tests find the known defects of the mainline driver'
+	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
 	@echo '  bench            what the driver costs, beside the mainline driver'
 
-.PHONY: all modules modules_install clean help setup demo shell bench check \
+.PHONY: all modules modules_install clean help setup demo shell bench bench-emulator check \
 	check-unit check-static check-emulator check-guest check-debug check-mainline
 
 endif
