@@ -184,7 +184,9 @@ TEST(groups_refused, "groups-refused", 30)
 	struct perf_event_attr attr = attr_of(L2_READ_MISS);
 	int a, b, c;
 
+	/* siblings that are off take no counter: what is off may be many */
 	a = ev_open(&attr, 0, -1, -1);
+	attr.disabled = 0;
 	attr.config = L2_WRITE_HIT;
 	ev_refused(&attr, 0, -1, a, EINVAL, "a group of two events for counter 0");
 	attr.config = L2_READ_MISS;
@@ -215,6 +217,7 @@ TEST(groups_refused, "groups-refused", 30)
 
 	a = ev_open(&attr, 0, -1, -1);
 	attr = attr_of(INSTRUCTIONS);
+	attr.disabled = 0;
 	b = ev_open(&attr, 0, -1, a);
 	attr.config = BRANCHES;
 	c = ev_open(&attr, 0, -1, a);
