@@ -540,6 +540,23 @@ int cpus_online(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+void set_online(int cpu, bool online)
+{
+	char path[64];
+	int fd, tries;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		skip("CPU %d cannot go offline: %s", cpu, strerror(errno));
+	/* another one may be on its way */
+	for (tries = 0; write(fd, online ? "1" : "0", 1) != 1; tries++) {
+		must(errno == EBUSY && tries < 100, "%s: %s", path, strerror(errno));
+		usleep(10000);
+	}
+	close(fd);
+}
+
 void pin(int cpu)
 {
 	cpu_set_t set;

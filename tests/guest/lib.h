@@ -166,6 +166,7 @@ long measured_spin20(int fd, u64 n, unsigned long flags);
 
 int cpus_online(void);
 void pin(int cpu);
+void set_online(int cpu, bool online);
 /* Runs fn(arg, i) in n children at once, child i pinned to CPU i if pinned. */
 void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
 void reap(pid_t pid);			/* must have exited with 0 */

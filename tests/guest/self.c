@@ -234,6 +234,115 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 	     (unsigned long long)(ev_count(b.spflt) - count));
 }
 
+/* A region in which hardware threads go and come back, and the task with them */
+TEST(spflt_hotplug, "spflt-hotplug", 120)
+{
+	bool *stop = shared(sizeof(*stop));
+	int n = cpus_online(), i;
+	struct both b;
+	pid_t pid;
+
+	spflt_need();
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		/* A stranger, whose own preference is the opposite */
+		while (!*(volatile bool *)stop)
+			spflt_off();
+		_exit(0);
+	}
+	b = open_both(false);
+	spflt_on();
+	ev_on(b.all);
+	for (i = 0; i < 40; i++) {
+		int cpu = 1 + i % (n - 1);
+
+		pin(cpu);
+		spin(1000 + i);
+		/* It is moved off, to wherever the kernel likes. */
+		set_online(cpu, false);
+		spin(1000 + i);
+		set_online(cpu, true);
+	}
+	ev_off(b.all);
+	*(volatile bool *)stop = true;
+	reap(pid);
+	must_be_equal(b, "a region across hotplug");
+}
+
+/* The preference outlives exec: what differs is what the programs do. */
+static void count_exec(const char *length, u64 *all, u64 *in_region)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	int go[2], fds[2];
+	pid_t pid;
+	char c = 0;
+
+	must(!pipe(go), "pipe: %s", strerror(errno));
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		must(read(go[0], &c, 1) == 1, "pipe");
+		spflt_on();
+		execl("/proc/self/exe", "gt", "--spin", length, NULL);
+		_exit(1);
+	}
+	attr.disabled = 0;
+	fds[0] = ev_open(&attr, pid, -1, -1);
+	attr = spflt_attr(INSTRUCTIONS);
+	attr.disabled = 0;
+	fds[1] = ev_open(&attr, pid, -1, fds[0]);
+	must(write(go[1], &c, 1) == 1, "pipe");
+	reap(pid);
+	*all = ev_count(fds[0]);
+	*in_region = ev_count(fds[1]);
+	close(fds[1]);
+	close(fds[0]);
+	close(go[0]);
+	close(go[1]);
+}
+
+TEST(spflt_exec, "spflt-exec", 60)
+{
+	u64 all[2], in_region[2];
+
+	spflt_need();
+	count_exec("10000", &all[0], &in_region[0]);
+	count_exec("90000", &all[1], &in_region[1]);
+	must(in_region[1] - in_region[0] == 2 * 0x80000,
+	     "two programs differ by %llu instructions, not %u",
+	     (unsigned long long)(in_region[1] - in_region[0]), 2 * 0x80000);
+	must(in_region[0] < all[0] && all[0] - in_region[0] < 10000,
+	     "before SPFLT 1 there were %llu instructions",
+	     (unsigned long long)(all[0] - in_region[0]));
+}
+
+/* Loaded anew, the driver keeps the preference as before. */
+TEST(spflt_reload, "spflt-reload", 60)
+{
+	struct perf_event_attr attr;
+	unsigned int i;
+	int fd;
+
+	module_need();
+	spflt_need();
+	for (i = 0; i < 5; i++) {
+		attr = spflt_attr(INSTRUCTIONS);
+		fd = ev_open(&attr, 0, -1, -1);
+		ev_on(fd);
+		spin(1000);
+		region(1000 + i);
+		spin(1000);
+		must(ev_count(fd) == 2 * (1000 + i) + REGION_COST, "loaded %u times: %llu", i,
+		     (unsigned long long)ev_count(fd));
+		spflt_on();
+		close(fd);
+		must(!driver_unload(), "unloading: %s", strerror(errno));
+		must(!driver_load(), "loading: %s", strerror(errno));
+		pmu_forget();
+	}
+}
+
 /* A new task begins with 0; its regions go to the parent's count. */
 TEST(spflt_inherit, "spflt-inherit", 60)
 {
