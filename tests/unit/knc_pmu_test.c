@@ -341,7 +341,10 @@ static void test_groups(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, ret, 0);
 			event = new_event(test, cases[i].config[j], 0);
 			event->group_leader = leader;
+			/* perf core holds the context's mutex; this will do. */
+			local_irq_disable();
 			ret = knc_event_check_group(event);
+			local_irq_enable();
 			list_add_tail(&event->sibling_list, &leader->sibling_list);
 		}
 		KUNIT_EXPECT_EQ_MSG(test, ret, cases[i].err, "group %u", i);
@@ -766,9 +769,12 @@ static void test_spflt_cpu_wide(struct kunit *test)
 /* Two tasks with opposite preferences, and one that has no events at all. */
 static void test_spflt_tasks(struct kunit *test)
 {
-	struct task_struct *other = kunit_kzalloc(test, 2 * sizeof(u64), GFP_KERNEL);
-	struct task_struct *stranger = (void *)((char *)other + sizeof(u64));
+	struct task_struct *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct task_struct *stranger = kunit_kzalloc(test, sizeof(*stranger), GFP_KERNEL);
 	struct perf_event *mine, *theirs;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, stranger);
 
 	/* Left over from whoever ran before: a new task begins with 0. */
 	record.msr[0x2c] = PREFERENCE;
