@@ -54,11 +54,6 @@ static int knc_hw_config(struct perf_event *event)
 	if (ret)
 		return ret;
 
-	/* The core leaves out what is disabled, and might never fit. */
-	ret = knc_event_check_group(event);
-	if (ret)
-		return ret;
-
 	ret = knc_spflt_event_init(event);
 	if (ret)
 		return ret;

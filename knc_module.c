@@ -319,10 +319,6 @@ static int knc_event_init(struct perf_event *event)
 	if (ret)
 		return ret;
 
-	ret = knc_event_check_group(event);
-	if (ret)
-		return ret;
-
 	ret = knc_get_registers();
 	if (ret)
 		return ret;

@@ -191,13 +191,65 @@ static int knc_check_attr(const struct perf_event_attr *attr)
 }
 
 /**
+ * knc_event_counters() - the counters that can count an event
+ * @event: an event that knc_event_config() has encoded
+ *
+ * The manual is silent. Other drivers put most events of the core-ring
+ * interface on counter 0 only, Intel's own tool is reported to put all of them
+ * there: that is the safe reading.
+ *
+ * Return: a mask of counters.
+ */
+unsigned long knc_event_counters(const struct perf_event *event)
+{
+	if (FIELD_GET(KNC_EVNTSEL_UMASK, event->hw.config) == KNC_UNIT_CRI)
+		return BIT(0);
+
+	return KNC_COUNTER_MASK;
+}
+
+/*
+ * A group is all or nothing: what could never be scheduled is refused at once,
+ * whether or not all of it is enabled.
+ */
+static int knc_check_group(struct perf_event *event)
+{
+	struct perf_event *leader = event->group_leader;
+	unsigned int total = 1, constrained = 0;
+	struct perf_event *sibling;
+
+	if (leader == event)
+		return 0;
+	if (!is_software_event(leader) && leader->pmu != event->pmu)
+		return knc_refuse(-EINVAL, "its group is another PMU's");
+
+	constrained += knc_event_counters(event) != KNC_COUNTER_MASK;
+	if (leader->pmu == event->pmu) {
+		total++;
+		constrained += knc_event_counters(leader) != KNC_COUNTER_MASK;
+	}
+	for_each_sibling_event(sibling, leader) {
+		if (sibling->pmu != event->pmu)
+			continue;
+		total++;
+		constrained += knc_event_counters(sibling) != KNC_COUNTER_MASK;
+	}
+
+	if (total > KNC_NUM_COUNTERS || constrained > 1)
+		return knc_refuse(-EINVAL, "its group does not fit the counters");
+
+	return 0;
+}
+
+/**
  * knc_event_config() - encode an event for PerfEvtSel (1.4.3.3)
  * @event: the event; its attributes are read, @event->hw is set up
  *
- * Return: 0; -EINVAL for bits or generic events that do not exist; -ENOENT for
- * a generic event that the chip has no event for; -EOPNOTSUPP for what it
- * cannot do (precise samples, branch records, exclude_host, exclude_idle);
- * -EACCES for thread count mode without the privilege of a CPU-wide event.
+ * Return: 0; -EINVAL for bits or generic events that do not exist, and for a
+ * group that does not fit the counters; -ENOENT for a generic event that the
+ * chip has no event for; -EOPNOTSUPP for what it cannot do (precise samples,
+ * branch records, exclude_host, exclude_idle); -EACCES for thread count mode
+ * without the privilege of a CPU-wide event.
  */
 int knc_event_config(struct perf_event *event)
 {
@@ -238,63 +290,7 @@ int knc_event_config(struct perf_event *event)
 		local64_set(&hwc->period_left, hwc->sample_period);
 	}
 
-	return 0;
-}
-
-/**
- * knc_event_counters() - the counters that can count an event
- * @event: an event that knc_event_config() has encoded
- *
- * The manual is silent. Other drivers put most events of the core-ring
- * interface on counter 0 only, Intel's own tool is reported to put all of them
- * there: that is the safe reading.
- *
- * Return: a mask of counters.
- */
-unsigned long knc_event_counters(const struct perf_event *event)
-{
-	if (FIELD_GET(KNC_EVNTSEL_UMASK, event->hw.config) == KNC_UNIT_CRI)
-		return BIT(0);
-
-	return KNC_COUNTER_MASK;
-}
-
-/**
- * knc_event_check_group() - can an event be on counters with its group?
- * @event: a new event that knc_event_config() has encoded
- *
- * A group is all or nothing: what could never be scheduled is refused at once,
- * whether or not all of it is enabled.
- *
- * Return: 0, or -EINVAL.
- */
-int knc_event_check_group(struct perf_event *event)
-{
-	struct perf_event *leader = event->group_leader;
-	unsigned int total = 1, constrained = 0;
-	struct perf_event *sibling;
-
-	if (leader == event)
-		return 0;
-	if (!is_software_event(leader) && leader->pmu != event->pmu)
-		return knc_refuse(-EINVAL, "its group is another PMU's");
-
-	constrained += knc_event_counters(event) != KNC_COUNTER_MASK;
-	if (leader->pmu == event->pmu) {
-		total++;
-		constrained += knc_event_counters(leader) != KNC_COUNTER_MASK;
-	}
-	for_each_sibling_event(sibling, leader) {
-		if (sibling->pmu != event->pmu)
-			continue;
-		total++;
-		constrained += knc_event_counters(sibling) != KNC_COUNTER_MASK;
-	}
-
-	if (total > KNC_NUM_COUNTERS || constrained > 1)
-		return knc_refuse(-EINVAL, "its group does not fit the counters");
-
-	return 0;
+	return knc_check_group(event);
 }
 
 /* Counters of this CPU. Interrupts are off in all of the following. */

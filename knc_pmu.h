@@ -61,7 +61,6 @@ void knc_pmu_clear_stale(struct knc_cpu *kc);
 
 int knc_event_config(struct perf_event *event);
 unsigned long knc_event_counters(const struct perf_event *event);
-int knc_event_check_group(struct perf_event *event);
 void knc_event_enable(struct perf_event *event);
 void knc_event_disable(struct perf_event *event);
 u64 knc_event_update(struct perf_event *event);

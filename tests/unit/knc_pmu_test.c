@@ -343,7 +343,7 @@ static void test_groups(struct kunit *test)
 			event->group_leader = leader;
 			/* perf core holds the context's mutex; this will do. */
 			local_irq_disable();
-			ret = knc_event_check_group(event);
+			ret = knc_check_group(event);
 			local_irq_enable();
 			list_add_tail(&event->sibling_list, &leader->sibling_list);
 		}
