@@ -8,6 +8,7 @@
 
 #include <linux/cpu.h>
 #include <linux/err.h>
+#include <linux/hardirq.h>
 #include <linux/perf_event.h>
 #include <linux/platform_device.h>
 #include <linux/version.h>
@@ -23,8 +24,13 @@
 #define wrmsrq			wrmsrl
 #endif
 
+/* 7.2 made an array of what /proc/interrupts shows. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+#define inc_perf_irq_stat()	inc_irq_stat(apic_perf_irqs)
+#endif
+
 /* 6.10 put vendor, family and model into one number. */
-#ifdef X86_MATCH_VFM
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define compat_x86_match_intel(family, model)				\
 	X86_MATCH_VFM(VFM_MAKE(X86_VENDOR_INTEL, family, model), NULL)
 #else
@@ -47,8 +53,8 @@ static inline u64 compat_attr_config3(const struct perf_event_attr *attr)
  * which takes a hook (scripts/install-in-tree), and give modules access to CR4,
  * which newer ones do for KVM only.
  */
-#if IS_MODULE(CONFIG_KNC_PMU) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-#define COMPAT_USER_RDPMC	true
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
 static inline void compat_set_cr4_pce(bool allowed)
 {
 	unsigned long flags;
@@ -66,6 +72,16 @@ static inline void compat_set_cr4_pce(bool allowed)
 {
 }
 #endif
+
+/* 6.15 no longer asks for the attributes, which it never changed. */
+static inline int compat_perf_allow_cpu(const struct perf_event_attr *attr)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	return perf_allow_cpu((struct perf_event_attr *)attr);
+#else
+	return perf_allow_cpu();
+#endif
+}
 
 /* 6.11 turned the number of counters in struct x86_pmu into a mask. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)

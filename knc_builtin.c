@@ -23,8 +23,7 @@ void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
 
 bool knc_host_may_count_any(const struct perf_event *event)
 {
-	/* Not const in older kernels, but only read. */
-	return !perf_allow_cpu((struct perf_event_attr *)&event->attr);
+	return !compat_perf_allow_cpu(&event->attr);
 }
 
 static void knc_disable_all(void)

@@ -9,7 +9,6 @@
  * could set it again, before it unmasks: 327357-001, 1.4.3.8, 1.4.3.9 and the
  * seven steps of Figure 1-2, which are the seven calls of knc_pmi().
  */
-#include <linux/hardirq.h>
 #include <linux/perf_event.h>
 
 #include "knc_pmu.h"
@@ -77,7 +76,7 @@ int knc_pmi(struct pt_regs *regs)
 	knc_unmask_lvtpc();
 
 	/* 6: reset what overflowed, and deliver. */
-	inc_irq_stat(apic_perf_irqs);
+	inc_perf_irq_stat();
 	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
 		if (status & BIT(idx))
 			knc_pmi_reset_counter(kc, idx, regs);

@@ -16,6 +16,8 @@
 #include <linux/perf_event.h>
 #include <linux/sysfs.h>
 
+#include <asm/cpufeature.h>
+
 #include "knc_pmu.h"
 #include "knc_pmu_events.h"
 
@@ -300,12 +302,14 @@ int knc_event_config(struct perf_event *event)
  *
  * Once, before anything relies on them: later accesses are plain ones.
  *
- * Return: 0, or -ENODEV if an access faults.
+ * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use.
  */
 int knc_pmu_probe(void)
 {
 	u64 value;
 
+	if (!boot_cpu_has(X86_FEATURE_APIC))
+		return -ENODEV;
 	if (rdmsrq_safe(KNC_MSR_GLOBAL_CTRL, &value) ||
 	    rdmsrq_safe(KNC_MSR_GLOBAL_STATUS, &value) ||
 	    rdmsrq_safe(KNC_MSR_SPFLT_CONTROL, &value))

@@ -86,9 +86,13 @@ static __always_inline u64 knc_rdpmc(u32 idx)
 	return ((u64)high << 32) | low;
 }
 
+/*
+ * The chip knows no x2APIC: its local APIC is in memory. What apic_write() makes
+ * of that is not for modules in newer kernels.
+ */
 static __always_inline void knc_write_lvtpc(u32 value)
 {
-	apic_write(APIC_LVTPC, value);
+	native_apic_mem_write(APIC_LVTPC, value);
 }
 
 #endif /* !KNC_PMU_RECORD_ACCESSES */
