@@ -1,30 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Read twice: by kbuild, in a kernel tree (arch/x86/events/knc) or out of it,
-# and by whoever types make here; "make help" says for what.
-
-ifneq ($(KERNELRELEASE),)
-
-# Out of tree it is always a module; in a tree it is what .config says. Built in,
-# its host is the x86 perf core; the module brings a host of its own.
-knc-pmu := $(if $(KBUILD_EXTMOD),m,$(CONFIG_KNC_PMU))
-
-obj-$(knc-pmu) += knc_pmu.o
-knc_pmu-y := knc_pmu_backend.o knc_pmi.o spflt.o
-knc_pmu-y += $(if $(filter y,$(knc-pmu)),knc_builtin.o,knc_module.o)
-
-# A module cannot have a part of its own name, and both names are given: the
-# module's and the source file's. So the object is called something else, by the
-# same rule as every other object (C=1 and W=1 work as ever).
-$(obj)/knc_pmu_backend.o: $(src)/knc_pmu.c FORCE
-	$(call if_changed_rule,cc_o_c)
-	$(call cmd,force_checksrc)
-
-ifndef KBUILD_EXTMOD
-obj-$(CONFIG_KNC_PMU_KUNIT_TEST) += tests/unit/
-endif
-
-else
+# For whoever types make here; "make help" says for what. How the driver is built
+# is in Kbuild.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
@@ -67,5 +44,3 @@ help:
 
 .PHONY: all modules modules_install clean help setup demo shell bench bench-emulator check \
 	check-unit check-static check-emulator check-guest check-debug check-mainline
-
-endif

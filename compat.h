@@ -6,54 +6,50 @@
 #ifndef _KNC_COMPAT_H
 #define _KNC_COMPAT_H
 
-#include <linux/cpu.h>
 #include <linux/err.h>
 #include <linux/hardirq.h>
 #include <linux/perf_event.h>
-#include <linux/platform_device.h>
 #include <linux/version.h>
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#include <linux/cpu.h>
+#include <linux/platform_device.h>
+#endif
 
-#include <asm/cpu_device_id.h>
 #include <asm/msr.h>
 #include <asm/tlbflush.h>
 
-/* 6.16 renamed the accessors of 64-bit MSRs. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+/* 6.16 renamed the accessors of 64-bit MSRs. */
 #define rdmsrq			rdmsrl
 #define rdmsrq_safe		rdmsrl_safe
 #define wrmsrq			wrmsrl
 #endif
 
-/* 7.2 made an array of what /proc/interrupts shows. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+/* 7.2 made an array of what /proc/interrupts shows. */
 #define inc_perf_irq_stat()	inc_irq_stat(apic_perf_irqs)
 #endif
 
-/* 6.10 put vendor, family and model into one number. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-#define compat_x86_match_intel(family, model)				\
-	X86_MATCH_VFM(VFM_MAKE(X86_VENDOR_INTEL, family, model), NULL)
-#else
-#define compat_x86_match_intel(family, model)				\
-	X86_MATCH_VENDOR_FAM_MODEL(INTEL, family, model, NULL)
-#endif
-
-/* 6.3 added perf_event_attr::config3. */
-static inline u64 compat_attr_config3(const struct perf_event_attr *attr)
+/* The configuration that has no meaning here: newer kernels have more of it. */
+static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-	return 0;
-#else
-	return attr->config3;
+	u64 bits = attr->config2;
+
+#ifdef PERF_ATTR_SIZE_VER8
+	bits |= attr->config3;
 #endif
+#ifdef PERF_ATTR_SIZE_VER9
+	bits |= attr->config4;
+#endif
+	return bits;
 }
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 /*
  * RDPMC for programs, by the module: the kernel must know the counters' width,
  * which takes a hook (scripts/install-in-tree), and give modules access to CR4,
  * which newer ones do for KVM only.
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
 static inline void compat_set_cr4_pce(bool allowed)
 {
@@ -67,39 +63,32 @@ static inline void compat_set_cr4_pce(bool allowed)
 	local_irq_restore(flags);
 }
 #else
+/* A module cannot open RDPMC to programs: CR4 is for the kernel and KVM only. */
 #define COMPAT_USER_RDPMC	false
 static inline void compat_set_cr4_pce(bool allowed)
 {
 }
 #endif
 
-/* 6.15 no longer asks for the attributes, which it never changed. */
 static inline int compat_perf_allow_cpu(const struct perf_event_attr *attr)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	/* It does not change them. */
 	return perf_allow_cpu((struct perf_event_attr *)attr);
 #else
 	return perf_allow_cpu();
 #endif
 }
 
-/* 6.11 turned the number of counters in struct x86_pmu into a mask. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+/* 6.11 turned the number of counters in struct x86_pmu into a mask. */
 #define COMPAT_X86_PMU_COUNTERS(n)	.num_counters = (n)
 #else
 #define COMPAT_X86_PMU_COUNTERS(n)	.cntr_mask64 = GENMASK_ULL((n) - 1, 0)
 #endif
 
-/*
- * Registration of a struct pmu for hardware events by a module.
- *
- * Since 6.2 the contexts of events belong to tasks and CPUs, and refer to a PMU
- * only while it has events there. Before, a context belonged to one PMU for as
- * long as its task lived, and stayed with a task that had events once. The
- * struct pmu, and what perf core allocates for it, must then outlive the
- * module. So it lives in a platform device that is never removed, and the
- * module finds it there when it is loaded again.
- */
+/* Registration of a struct pmu for hardware events by a module */
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 
 static inline struct pmu *compat_pmu_register(const struct pmu *template,
@@ -114,13 +103,16 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 	return ret ? ERR_PTR(ret) : &pmu;
 }
 
-static inline void compat_pmu_unregister(struct pmu *pmu)
-{
-	perf_pmu_unregister(pmu);
-}
-
 #else /* < 6.2 */
 
+/*
+ * Since 6.2 the contexts of events belong to tasks and CPUs, and refer to a PMU
+ * only while it has events there. Before, a context belonged to one PMU for as
+ * long as its task lived, and stayed with a task that had events once. The
+ * struct pmu, and what perf core allocates for it, must then outlive the
+ * module. So it lives in a platform device that is never removed, and the
+ * module finds it there when it is loaded again.
+ */
 #define COMPAT_PMU_HOLDER	"knc-pmu-context"
 
 static inline struct pmu *compat_pmu_allocate(const struct pmu *template)
@@ -210,11 +202,6 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 	}
 
 	return ret ? ERR_PTR(ret) : pmu;
-}
-
-static inline void compat_pmu_unregister(struct pmu *pmu)
-{
-	perf_pmu_unregister(pmu);
 }
 
 #endif

@@ -542,7 +542,7 @@ static int knc_register_pmu(bool sampling)
 }
 
 static const struct x86_cpu_id knc_cpu_ids[] = {
-	compat_x86_match_intel(KNC_FAMILY, KNC_MODEL),
+	X86_MATCH_VENDOR_FAM_MODEL(INTEL, KNC_FAMILY, KNC_MODEL, NULL),
 	{}
 };
 MODULE_DEVICE_TABLE(x86cpu, knc_cpu_ids);
@@ -598,7 +598,7 @@ module_init(knc_module_init);
 
 static void __exit knc_module_exit(void)
 {
-	compat_pmu_unregister(knc_pmu);
+	perf_pmu_unregister(knc_pmu);
 	knc_remove_hotplug();
 	/* Quiesce first: an interrupt on its way still needs its handler. */
 	if (knc_is_cpu_pmu)

@@ -177,9 +177,8 @@ static int knc_raw_config(struct perf_event *event, u64 *config)
 
 static int knc_check_attr(const struct perf_event_attr *attr)
 {
-	if (attr->config1 & ~KNC_CONFIG1_SPFLT || attr->config2 ||
-	    compat_attr_config3(attr))
-		return knc_refuse(-EINVAL, "bits without meaning in config1..3");
+	if (attr->config1 & ~KNC_CONFIG1_SPFLT || compat_attr_unused(attr))
+		return knc_refuse(-EINVAL, "bits without meaning in config1 and on");
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		return knc_refuse(-EOPNOTSUPP, "no branch records");
 	if (attr->precise_ip)
