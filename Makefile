@@ -17,7 +17,8 @@ setup demo shell bench bench-emulator:
 check:
 	@scripts/check unit static emulator guest
 
-check-unit check-static check-emulator check-guest check-debug check-mainline:
+check-unit check-static check-emulator check-guest check-debug check-mainline \
+check-kernels:
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
 
 help:
@@ -38,9 +39,11 @@ help:
 	@echo '  check-emulator   the emulator alone, without the driver'
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one test'
 	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak'
-	@echo '  check-mainline   that the tests find the known defects of the mainline driver'
+	@echo '  check-mainline   that the tests find the known defects of the mainline driver,'
+	@echo '                   and that they are gone with the two fixes'
+	@echo '  check-kernels    module and built in on Linux 6.1, 6.12 and the newest; an hour'
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
 	@echo '  bench            what the driver costs, beside the mainline driver'
 
 .PHONY: all modules modules_install clean help setup demo shell bench bench-emulator check \
-	check-unit check-static check-emulator check-guest check-debug check-mainline
+	check-unit check-static check-emulator check-guest check-debug check-mainline check-kernels
