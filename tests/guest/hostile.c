@@ -308,8 +308,7 @@ static void kill_users(void)
 
 TEST(hostile, "hostile", 240)
 {
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 100000);
+	sample_limit(100000);
 	must_be_sound("nothing");
 	thousands();
 	must_be_sound("thousands of events");
@@ -552,8 +551,7 @@ TEST(fuzz, "fuzz", 120)
 	struct fuzz *f = shared(sizeof(*f));
 
 	many_files();
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 20000);
+	sample_limit(20000);
 	sysctl_set("kernel/perf_event_paranoid", 0);
 	f->deadline = now_ns() + seconds * 1000000000;
 	f->cpus = cpus_online();

@@ -9,13 +9,6 @@
 
 #define TYPE PERF_SAMPLE_IP
 
-static void no_throttling(void)
-{
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
-	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
-}
-
 static void pin_pid(pid_t pid, int cpu)
 {
 	cpu_set_t set;
@@ -163,7 +156,7 @@ TEST(hotplug, "hotplug", 300)
 	pid_t pids[8];
 
 	must(n > 1, "there is but one CPU");
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	start(pids, 3, sampled_task, load);
 	for (round = 0; round < rounds; round++) {
 		int cpu = 1 + round % (n - 1);
@@ -238,7 +231,7 @@ static void must_work(int cpu, const char *when)
 	int fd;
 
 	pin(cpu);
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	fd = ev_self(INSTRUCTIONS);
 	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
 	base = ev_count(fd);

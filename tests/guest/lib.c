@@ -236,6 +236,18 @@ void sysctl_set(const char *name, long value)
 	close(fd);
 }
 
+/*
+ * Guest time follows the host's: that an interrupt takes long, for which perf
+ * core would lower the limit by itself, says nothing here.
+ */
+void sample_limit(long per_second)
+{
+	/* in this order: the rate cannot be written once the other is 0 */
+	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	sysctl_set("kernel/perf_event_max_sample_rate", per_second);
+	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+}
+
 u64 pmi_line(void)
 {
 	char *line = slurp("/proc/interrupts");

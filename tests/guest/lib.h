@@ -179,6 +179,10 @@ void wrmsr_on(int cpu, u32 msr, u64 value);
 int counter_of(int cpu, u64 config);
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
+
+/* More than any test can take */
+#define NO_SAMPLE_LIMIT	100000000
+void sample_limit(long per_second);
 void become_nobody(void);
 u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
 

@@ -163,9 +163,7 @@ TEST(reload, "reload", 300)
 	pid_t pids[2];
 
 	module_need();
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
-	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+	sample_limit(NO_SAMPLE_LIMIT);
 	must(driver_loaded() || !driver_load(), "loading: %s", strerror(errno));
 	lines = in_log("registered as");
 	for (i = 0; i < rounds / 2; i++) {

@@ -5,13 +5,6 @@
 
 #include <sys/mman.h>
 
-static void no_throttling(void)
-{
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 100000000);
-	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
-}
-
 /*
  * Only addresses are sampled, so each sample has 16 bytes; the buffer is mapped
  * read-only, so the kernel writes on and on, and the head tells how many.
@@ -94,7 +87,7 @@ TEST(pmi_storm, "pmi-storm", 400)
 	int n = cpus_online(), cpu;
 
 	td_need();
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	begin = now_ns();
 	/* some more than asked for: where both periods meet, one PMI serves two */
 	storm->pmis = pmis / n + pmis / n / 100 + 20;
@@ -151,7 +144,7 @@ TEST(pmi_order, "pmi-order", 60)
 	int fa, fb;
 
 	td_need();
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
 	a.sample_period = 10007;
 	fa = ev_open(&a, 0, -1, -1);

@@ -9,18 +9,6 @@
 
 #define TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD)
 
-/*
- * Guest time follows the host's: what the kernel takes for too many or too
- * slow interrupts says nothing here.  Tests of throttling set their own limit.
- */
-static void no_throttling(void)
-{
-	/* in this order: the rate cannot be written once the other is 0 */
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
-	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
-}
-
 static struct perf_event_attr sampling(u64 config, u64 period)
 {
 	struct perf_event_attr attr = user_attr(config);
@@ -73,7 +61,7 @@ static void sample_loop(void *what, int cpu)
 
 TEST(sample_one, "sample-one", 60)
 {
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
 	sample_loop("1 thread", 0);
 }
@@ -82,7 +70,7 @@ TEST(sample_all, "sample-all", 120)
 {
 	int n = cpus_online();
 
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	if (n < 8)
 		note("only %d hardware threads", n);
 	in_children(n, true, sample_loop, "all threads");
@@ -97,7 +85,7 @@ TEST(sample_two, "sample-two", 120)
 	struct ring ra, rb;
 	int fa, fb, round;
 
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	for (round = 0; round < 2; round++) {
 		int same = round;	/* the second time, of one event */
 
@@ -135,7 +123,7 @@ TEST(sample_freq, "sample-freq", 120)
 	struct times times;
 	int fd;
 
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	attr.freq = 1;
 	attr.sample_freq = 500;
 	attr.read_format = READ_TIMES;
@@ -213,7 +201,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 	struct ring r;
 	int fd, dev;
 
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	attr.sample_type = TYPE | PERF_SAMPLE_CALLCHAIN;
 	attr.exclude_callchain_kernel = 1;
 	fd = ev_open(&attr, 0, -1, -1);
@@ -280,7 +268,7 @@ TEST(sample_inherit, "sample-inherit", 120)
 	struct tally t = {};
 	pid_t pids[4];
 
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	attr.inherit = 1;
 	/* an inherited event can have a buffer only if it is bound to a CPU */
 	for (cpu = 0; cpu < n; cpu++) {
@@ -326,8 +314,7 @@ TEST(sample_throttle, "sample-throttle", 120)
 	struct ring r;
 	int fd;
 
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 2000);
+	sample_limit(2000);
 	fd = ev_self(INSTRUCTIONS);
 	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
 	base = ev_count(fd);
@@ -353,7 +340,7 @@ TEST(sample_throttle, "sample-throttle", 120)
 	     (unsigned long long)count);
 
 	/* and with the limit out of the way it is exact again */
-	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
+	sample_limit(NO_SAMPLE_LIMIT);
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
 	value = 1000003;
 	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&value);
@@ -364,7 +351,7 @@ TEST(sample_throttle, "sample-throttle", 120)
 	     (unsigned long long)ev_count(fd), (unsigned long long)base + 40000000);
 	near(t.samples, 39, "after throttling");
 	whole(&t, "after throttling");
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /*
@@ -379,8 +366,7 @@ TEST(sample_tiny, "sample-tiny", 120)
 	size_t i, k;
 	int fd;
 
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 5000);
+	sample_limit(5000);
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
 		for (k = 0; k < 3; k++) {
 			struct perf_event_attr attr = sampling(INSTRUCTIONS, periods[i]);
@@ -403,7 +389,7 @@ TEST(sample_tiny, "sample-tiny", 120)
 			close(fd);
 		}
 	}
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /* Sampling in a kernel loop with interrupts off: only an NMI gets there. */
@@ -416,7 +402,7 @@ TEST(sample_irqs_off, "sample-irqs-off", 60)
 	struct ring r;
 	int fd, dev;
 
-	no_throttling();
+	sample_limit(NO_SAMPLE_LIMIT);
 	dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
 	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
 	attr.exclude_kernel = 0;

@@ -445,9 +445,7 @@ TEST(spflt_sample, "spflt-sample", 60)
 	int fd, i;
 
 	spflt_need();
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
-	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+	sample_limit(NO_SAMPLE_LIMIT);
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.sample_period = 10007;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
