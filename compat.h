@@ -44,6 +44,13 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 	return bits;
 }
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+/* Keeps the compiler from zeroing a variable; some older kernels have it, too. */
+#ifndef __uninitialized
+#define __uninitialized		__attribute__((__uninitialized__))
+#endif
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 /*
  * RDPMC for programs, by the module: the kernel must know the counters' width,

@@ -14,11 +14,9 @@
 #include "../perf_event.h"
 #include "knc_pmu.h"
 
-void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
-		       struct pt_regs *regs)
+void knc_host_stop(struct perf_event *event)
 {
-	if (perf_event_overflow(event, data, regs))
-		x86_pmu_stop(event, 0);
+	x86_pmu_stop(event, 0);
 }
 
 bool knc_host_may_count_any(const struct perf_event *event)
@@ -56,6 +54,14 @@ static int knc_hw_config(struct perf_event *event)
 	ret = knc_spflt_event_init(event);
 	if (ret)
 		return ret;
+
+	/*
+	 * A page to be written anew at each sample would cost every sample, so
+	 * it has no RDPMC. This is the one flag by which the x86 core lets a
+	 * driver say so; it means nothing else to it.
+	 */
+	if (is_sampling_event(event))
+		event->hw.flags |= PERF_X86_EVENT_LARGE_PEBS;
 
 	knc_core_destroy = event->destroy;
 	event->destroy = knc_event_destroy;

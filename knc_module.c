@@ -70,11 +70,9 @@ static bool knc_find_overflow(void)
 
 static void knc_stop(struct perf_event *event, int flags);
 
-void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
-		       struct pt_regs *regs)
+void knc_host_stop(struct perf_event *event)
 {
-	if (static_call(knc_perf_event_overflow)(event, data, regs))
-		knc_stop(event, 0);
+	knc_stop(event, 0);
 }
 
 /* perf core lets only the privileged open a CPU-wide event. */
@@ -444,7 +442,9 @@ static const struct pmu knc_pmu_template = {
 
 static int knc_nmi(unsigned int type, struct pt_regs *regs)
 {
-	return knc_pmi(regs) ? NMI_HANDLED : NMI_DONE;
+	BUILD_BUG_ON(NMI_DONE != 0 || NMI_HANDLED != 1);
+
+	return knc_pmi(regs);
 }
 
 /*

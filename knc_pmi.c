@@ -9,6 +9,7 @@
  * could set it again, before it unmasks: 327357-001, 1.4.3.8, 1.4.3.9 and the
  * seven steps of Figure 1-2, which are the seven calls of knc_pmi().
  */
+#include <linux/bitops.h>
 #include <linux/perf_event.h>
 
 #include "knc_pmu.h"
@@ -16,28 +17,35 @@
 /*
  * A counter that wrapped is read, loaded for what is left of its period, and
  * reported if the period is over. The counters are stopped, so what is read is
- * what is counted.
+ * what is counted; and nothing comes between two steps in an NMI.
  */
-static void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned int idx,
-				  struct pt_regs *regs)
+static __always_inline void knc_pmi_reset_counter(struct perf_event *event,
+						  struct pt_regs *regs)
 {
-	struct perf_event *event = kc->event[idx];
-	struct perf_sample_data data;
-
-	/* Stopped since it wrapped: whoever stopped it has taken the count. */
-	if (!test_bit(idx, &kc->active))
-		return;
+	unsigned int idx = event->hw.idx;
+	/* Large; perf core sets what it uses. */
+	struct perf_sample_data data __uninitialized;
+	u64 value;
+	s64 now;
+	bool over;
 
 	/* STATUS may be older than what is on the counter now. */
-	if (knc_event_update(event) & KNC_COUNTER_SIGN)
+	now = knc_counter_to_signed(knc_rdpmc(idx));
+	if (now < 0)
 		return;
 
+	knc_event_account(event, local64_read(&event->hw.prev_count), now);
+	over = knc_event_next_period(event, &value);
+	knc_write_counter(idx, value);
+	knc_event_update_page(event);
+
 	/* A period longer than the counter takes more than one wrap. */
-	if (!knc_event_set_period(event))
+	if (!over)
 		return;
 
 	perf_sample_data_init(&data, 0, event->hw.last_period);
-	knc_host_overflow(event, &data, regs);
+	if (knc_host_overflow(event, &data, regs))
+		knc_host_stop(event);
 }
 
 /**
@@ -55,7 +63,7 @@ int knc_pmi(struct pt_regs *regs)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);		/* 1: enter */
 	bool running = kc->ctrl;
-	unsigned int idx;
+	unsigned long wrapped;
 	u64 status;
 
 	if (!kc->ready)
@@ -77,9 +85,8 @@ int knc_pmi(struct pt_regs *regs)
 
 	/* 6: reset what overflowed, and deliver. */
 	inc_perf_irq_stat();
-	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
-		if (status & BIT(idx))
-			knc_pmi_reset_counter(kc, idx, regs);
+	for (wrapped = status & kc->active; wrapped; wrapped &= wrapped - 1)
+		knc_pmi_reset_counter(kc->event[__ffs(wrapped)], regs);
 
 	/*
 	 * 7: no EOI is written. Delivery is by NMI, which sets no in-service
@@ -87,9 +94,14 @@ int knc_pmi(struct pt_regs *regs)
 	 * The IRET at the end of the NMI is the end of this interrupt.
 	 */
 out:
-	/* Whoever had stopped the counters before will start them, too. */
-	if (running)
-		knc_start_counters(kc);
+	/*
+	 * Whoever had stopped the counters before will start them, too. Here
+	 * nothing comes in between, so once is enough.
+	 */
+	if (running && kc->active) {
+		kc->ctrl = kc->active;
+		knc_write_global_ctrl(kc->ctrl);
+	}
 
 	return !!status;
 }

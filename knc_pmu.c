@@ -299,15 +299,17 @@ int knc_event_config(struct perf_event *event)
 /**
  * knc_pmu_probe() - see whether the PMU's registers are there
  *
- * Once, before anything relies on them: later accesses are plain ones.
+ * Once, before anything relies on them: later accesses are plain ones, those to
+ * the APIC by its memory, as the chip has no other way to it.
  *
- * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use.
+ * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use, or
+ * in a mode that the chip does not have.
  */
 int knc_pmu_probe(void)
 {
 	u64 value;
 
-	if (!boot_cpu_has(X86_FEATURE_APIC))
+	if (!boot_cpu_has(X86_FEATURE_APIC) || x2apic_enabled())
 		return -ENODEV;
 	if (rdmsrq_safe(KNC_MSR_GLOBAL_CTRL, &value) ||
 	    rdmsrq_safe(KNC_MSR_GLOBAL_STATUS, &value) ||
@@ -478,21 +480,13 @@ u64 knc_event_update(struct perf_event *event)
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	struct hw_perf_event *hwc = &event->hw;
 	s64 before, now;
-	u64 delta;
 
-	/*
-	 * Signed, as programs that use RDPMC take the counter to be: it counts
-	 * up to 0, and an event's offset holds before and after.
-	 */
 	do {
 		before = local64_read(&hwc->prev_count);
-		now = sign_extend64(knc_read_counter(kc, hwc->idx),
-				    KNC_COUNTER_WIDTH - 1);
+		now = knc_counter_to_signed(knc_read_counter(kc, hwc->idx));
 	} while (local64_cmpxchg(&hwc->prev_count, before, now) != before);
 
-	delta = (now - before) & KNC_COUNTER_BITS;
-	local64_add(delta, &event->count);
-	local64_sub(delta, &hwc->period_left);
+	knc_event_account(event, before, now);
 
 	return now;
 }
@@ -501,35 +495,17 @@ u64 knc_event_update(struct perf_event *event)
  * knc_event_set_period() - load a counter for what is left of the period
  * @event: an event on counter @event->hw.idx, which is stopped
  *
- * To overflow on the N-th event a counter starts at 2^40 - N. A period that
- * does not fit is counted in parts.
- *
  * Return: true if a period is over and a new one begins.
  */
 bool knc_event_set_period(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	struct hw_perf_event *hwc = &event->hw;
-	s64 left = local64_read(&hwc->period_left);
-	s64 period = hwc->sample_period;
-	bool over = left <= 0;
+	u64 value;
+	bool over;
 
-	if (over) {
-		/* More than a whole period late: begin anew. */
-		if (left <= -period)
-			left = 0;
-		left += period;
-		local64_set(&hwc->period_left, left);
-		hwc->last_period = period;
-	}
-
-	left = min_t(s64, left, KNC_MAX_PERIOD);
-	local64_set(&hwc->prev_count, -left);
-	knc_load_counter(kc, hwc->idx, (u64)-left & KNC_COUNTER_BITS);
-
-	/* A program adds what it reads by RDPMC to what the event's page says. */
-	if (hwc->flags & PERF_EVENT_FLAG_USER_READ_CNT)
-		perf_event_update_userpage(event);
+	over = knc_event_next_period(event, &value);
+	knc_load_counter(kc, event->hw.idx, value);
+	knc_event_update_page(event);
 
 	return over;
 }

@@ -6,9 +6,12 @@
 #ifndef _KNC_PMU_H
 #define _KNC_PMU_H
 
+#include <linux/bitops.h>
 #include <linux/cache.h>
+#include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
+#include <linux/static_call.h>
 
 #include "knc_pmu_msr.h"
 
@@ -36,7 +39,7 @@ struct pt_regs;
  */
 struct knc_cpu {
 	unsigned long active;
-	u64 ctrl;
+	u32 ctrl;
 	u64 value[KNC_NUM_COUNTERS];
 	u32 evtsel[KNC_NUM_COUNTERS];
 	u8 known;
@@ -77,9 +80,14 @@ void knc_spflt_disable(struct perf_event *event);
 void knc_spflt_resume(struct knc_cpu *kc);
 void knc_spflt_reset(struct knc_cpu *kc);
 
-/* Supplied by the host, called with the counters stopped. */
-void knc_host_overflow(struct perf_event *event, struct perf_sample_data *data,
-		       struct pt_regs *regs);
+/* Supplied by the host. A sample's delivery is perf core's, a direct call. */
+#ifdef MODULE
+DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
+#define knc_host_overflow	static_call(knc_perf_event_overflow)
+#else
+#define knc_host_overflow	perf_event_overflow
+#endif
+void knc_host_stop(struct perf_event *event);
 bool knc_host_may_count_any(const struct perf_event *event);
 
 /* attr.config1 */
@@ -120,6 +128,64 @@ static inline void knc_start_counters(struct knc_cpu *kc)
 		kc->ctrl = active;
 		knc_write_global_ctrl(active);
 	} while (unlikely(active != READ_ONCE(kc->active)));
+}
+
+/* Signed, as programs that use RDPMC take a counter to be: it counts up to 0. */
+static inline s64 knc_counter_to_signed(u64 value)
+{
+	return sign_extend64(value, KNC_COUNTER_WIDTH - 1);
+}
+
+/* What the event's counter has counted from one reading of it to the next */
+static inline void knc_event_account(struct perf_event *event, s64 before, s64 now)
+{
+	u64 delta = (now - before) & KNC_COUNTER_BITS;
+
+	local64_add(delta, &event->count);
+	local64_sub(delta, &event->hw.period_left);
+}
+
+/**
+ * knc_event_next_period() - work out what an event's counter is to be loaded with
+ * @event: an event whose count is up to date
+ * @value: the 40 bits for the counter
+ *
+ * To overflow on the N-th event a counter starts at 2^40 - N. A period that
+ * does not fit is counted in parts.
+ *
+ * Return: true if a period is over and a new one begins.
+ */
+static inline bool knc_event_next_period(struct perf_event *event, u64 *value)
+{
+	struct hw_perf_event *hwc = &event->hw;
+	s64 left = local64_read(&hwc->period_left);
+	s64 period = hwc->sample_period;
+	bool over = left <= 0;
+
+	if (over) {
+		/* More than a whole period late: begin anew. */
+		if (left <= -period)
+			left = 0;
+		left += period;
+		local64_set(&hwc->period_left, left);
+		hwc->last_period = period;
+	}
+
+	left = min_t(s64, left, KNC_MAX_PERIOD);
+	local64_set(&hwc->prev_count, -left);
+	*value = (u64)-left & KNC_COUNTER_BITS;
+
+	return over;
+}
+
+/*
+ * A program adds what it reads by RDPMC to what the event's page says, so the
+ * page is brought up to date with each reload of the counter.
+ */
+static inline void knc_event_update_page(struct perf_event *event)
+{
+	if (event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT)
+		perf_event_update_userpage(event);
 }
 
 /* perf core disables the PMU around whatever changes what is on the counters. */

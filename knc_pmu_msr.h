@@ -87,8 +87,8 @@ static __always_inline u64 knc_rdpmc(u32 idx)
 }
 
 /*
- * The chip knows no x2APIC: its local APIC is in memory. What apic_write() makes
- * of that is not for modules in newer kernels.
+ * The chip knows no x2APIC: its local APIC is in memory. apic_write() would ask
+ * at each call what kind it is, and is not for modules in newer kernels.
  */
 static __always_inline void knc_write_lvtpc(u32 value)
 {
@@ -117,7 +117,7 @@ static __always_inline void knc_write_evntsel(unsigned int idx, u64 value)
 	knc_wrmsr(knc_evntsel_msr(idx), value);
 }
 
-static __always_inline void knc_write_global_ctrl(u64 counters)
+static __always_inline void knc_write_global_ctrl(u32 counters)
 {
 	knc_wrmsr(KNC_MSR_GLOBAL_CTRL, counters);
 }
