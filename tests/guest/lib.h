@@ -188,6 +188,7 @@ u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
 
 /* The driver, where it is a module */
 
+bool driver_is_module(void);
 void module_need(void);			/* skip() where it is built in */
 bool driver_loaded(void);
 /* 0, or -1 with errno; loading gives it some time for what it waits for */

@@ -12,11 +12,16 @@
 #define DRIVER	"/tests/modules/knc_pmu.ko"
 #define NOPROBE	"/tests/modules/knc_test_noprobe.ko"
 
-void module_need(void)
+bool driver_is_module(void)
 {
 	const char *driver = getenv("TEST_DRIVER");
 
-	if (driver && strcmp(driver, "module"))
+	return !driver || !strcmp(driver, "module");
+}
+
+void module_need(void)
+{
+	if (!driver_is_module())
 		skip("the driver is no module here");
 }
 
