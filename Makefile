@@ -15,10 +15,10 @@ setup demo shell bench bench-emulator:
 	@scripts/$@
 
 check:
-	@scripts/check unit static emulator guest
+	@scripts/check unit static emulator guest card
 
-check-unit check-static check-emulator check-guest check-debug check-mainline \
-check-kernels:
+check-unit check-static check-emulator check-guest check-card check-debug \
+check-mainline check-kernels:
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
 
 help:
@@ -33,11 +33,12 @@ help:
 	@echo '  shell            a shell on it'
 	@echo '  setup            install the Debian packages that all this needs'
 	@echo 'Tests:'
-	@echo '  check            the four that follow'
+	@echo '  check            the five that follow'
 	@echo '  check-unit       KUnit'
 	@echo '  check-static     sparse, checkpatch, gcc and clang with W=1'
 	@echo '  check-emulator   the emulator alone, without the driver'
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one test'
+	@echo '  check-card       the same on all 244 threads of a card: perf stat -a'
 	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak'
 	@echo '  check-mainline   that the tests find the known defects of the mainline driver,'
 	@echo '                   and that they are gone with the two fixes'
@@ -46,4 +47,5 @@ help:
 	@echo '  bench            what the driver costs, beside the mainline driver'
 
 .PHONY: all modules modules_install clean help setup demo shell bench bench-emulator check \
-	check-unit check-static check-emulator check-guest check-debug check-mainline check-kernels
+	check-unit check-static check-emulator check-guest check-card check-debug check-mainline \
+	check-kernels
