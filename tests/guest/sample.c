@@ -355,6 +355,36 @@ TEST(sample_throttle, "sample-throttle", 120)
 }
 
 /*
+ * Newer kernels throttle a whole group at once, and so perhaps an event that has
+ * overflowed at the same time and is still to be reported. It must go on, too.
+ */
+TEST(sample_throttle_group, "sample-throttle-group", 120)
+{
+	struct perf_event_attr attr = sampling(INSTRUCTIONS, 1000);
+	struct tally ta = {}, tb = {};
+	struct ring ra, rb;
+	int fa, fb;
+
+	pin(0);
+	sample_limit(2000);
+	fa = ev_open(&attr, 0, -1, -1);
+	attr.disabled = 0;
+	fb = ev_open(&attr, 0, -1, fa);
+	ring_map(&ra, fa, 256, TYPE);
+	ring_map(&rb, fb, 256, TYPE);
+	must(!measured_spin(fa, 40000000, 0), "enabling or disabling failed");
+	ring_tally(&ra, &ta, spin_lo, spin_hi);
+	ring_tally(&rb, &tb, spin_lo, spin_hi);
+	note("%llu and %llu samples, throttled %llu times", (unsigned long long)ta.samples,
+	     (unsigned long long)tb.samples, (unsigned long long)ta.throttles);
+	must(ta.throttles >= 3, "throttled %llu times only", (unsigned long long)ta.throttles);
+	must(ta.samples <= 2 * tb.samples && tb.samples <= 2 * ta.samples,
+	     "%llu samples of one event, %llu of the other", (unsigned long long)ta.samples,
+	     (unsigned long long)tb.samples);
+	sample_limit(NO_SAMPLE_LIMIT);
+}
+
+/*
  * Shorter periods than the interrupt's own way in and out, in the kernel: it
  * interrupts itself for ever, but for the throttle.  The machine must survive.
  */

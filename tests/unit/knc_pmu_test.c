@@ -43,6 +43,7 @@
 static struct {
 	unsigned int count;
 	bool throttle;
+	struct perf_event *throttle_also;
 	struct perf_event *event[4];
 	u64 ctrl;
 } samples;
@@ -54,6 +55,9 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 		samples.event[samples.count] = event;
 	samples.count++;
 	samples.ctrl |= record.msr[0x2f];
+	/* Linux 6.16 and newer stop the whole group. */
+	if (samples.throttle_also)
+		knc_stop(samples.throttle_also, 0);
 	return samples.throttle;
 }
 
@@ -540,6 +544,29 @@ static void test_pmi_throttle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
 }
 
+/* Stopped with its group after it wrapped: it is reset and told of all the same. */
+static void test_pmi_throttle_group(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(3), CLEAR(3), UNMASK,
+		PMC(0, 0), LOAD(0, P40 - 500), PMC(1, 0), LOAD(1, P40 - 1000),
+	};
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
+	};
+
+	add_all(test, event, 2);
+	count(0, 500);
+	count(1, 1000);
+	samples.throttle = true;
+	samples.throttle_also = event[0];
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 2);
+	KUNIT_EXPECT_TRUE(test, event[0]->hw.state & PERF_HES_STOPPED);
+	KUNIT_EXPECT_TRUE(test, event[1]->hw.state & PERF_HES_STOPPED);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+}
+
 /* An NMI of somebody else's: the counters stop for a moment, nothing more. */
 static void test_pmi_not_ours(struct kunit *test)
 {
@@ -969,6 +996,7 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_both_counters),
 	KUNIT_CASE(test_pmi_one_of_two),
 	KUNIT_CASE(test_pmi_throttle),
+	KUNIT_CASE(test_pmi_throttle_group),
 	KUNIT_CASE(test_pmi_not_ours),
 	KUNIT_CASE(test_pmi_late),
 	KUNIT_CASE(test_pmi_while_disabled),
