@@ -14,6 +14,9 @@ modules modules_install clean:
 setup demo shell bench bench-emulator:
 	@scripts/$@
 
+bench-card:
+	@scripts/bench module builtin --cores 1 61
+
 check:
 	@scripts/check unit static emulator guest card
 
@@ -45,7 +48,8 @@ help:
 	@echo '  check-kernels    module and built in on Linux 6.1, 6.12 and the newest; an hour'
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
 	@echo '  bench            what the driver costs, beside the mainline driver'
+	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
-.PHONY: all modules modules_install clean help setup demo shell bench bench-emulator check \
+.PHONY: all modules modules_install clean help setup demo shell bench bench-card bench-emulator check \
 	check-unit check-static check-emulator check-guest check-card check-debug check-mainline \
 	check-kernels

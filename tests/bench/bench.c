@@ -16,7 +16,8 @@
 
 #include "../guest/lib.h"
 
-#define ROUNDS		25
+#define MOST_ROUNDS	200
+#define AGAIN		4
 
 static const enum td_item items[] = {
 	TD_RDMSRS, TD_WRMSRS, TD_RDPMCS, TD_LVTPCS, TD_INSN_KERNEL,
@@ -47,28 +48,28 @@ static struct cost cost_now(const struct row *row)
 	return c;
 }
 
-static void least(struct cost *least, const struct cost *before, const struct cost *after)
-{
-	for (size_t i = 0; i < NITEMS; i++) {
-		double d = (double)(int64_t)(after->item[i] - before->item[i]);
-
-		if (d < least->item[i])
-			least->item[i] = d;
-	}
-}
-
+/* Until the least has come again a few times, so that there is nothing less. */
 static struct cost measure(const struct row *row, unsigned int count)
 {
 	struct cost best;
+	int again = 0;
 
 	for (size_t i = 0; i < NITEMS; i++)
 		best.item[i] = INFINITY;
-	for (int r = 0; r < ROUNDS; r++) {
+	for (int r = 0; r < MOST_ROUNDS && again < AGAIN; r++) {
 		struct cost before = cost_now(row), after;
+		bool less = false, same = true;
 
 		row->round(count);
 		after = cost_now(row);
-		least(&best, &before, &after);
+		for (size_t i = 0; i < NITEMS; i++) {
+			double d = after.item[i] - before.item[i];
+
+			less |= d < best.item[i];
+			same &= d == best.item[i];
+			best.item[i] = fmin(best.item[i], d);
+		}
+		again = less ? 0 : again + same;
 	}
 	return best;
 }
@@ -277,23 +278,53 @@ static struct cost bench_create(void)
 	return cost_of(&row);
 }
 
+/*
+ * What two CPUs do together has parts that depend on what the other one is at,
+ * and once begun stays so: the least over several others.
+ */
+static struct cost least_of_others(struct cost (*bench)(int other))
+{
+	struct cost least = bench(1);
+
+	for (int cpu = 2; cpu < cpus_online(); cpu++) {
+		struct cost cost = bench(cpu);
+
+		if (cost.item[NITEMS - 1] < least.item[NITEMS - 1])
+			least = cost;
+	}
+	return least;
+}
+
+static int other_cpu;
+
 static void round_migrate(unsigned int count)
 {
 	while (count--) {
-		pin(1);
+		pin(other_cpu);
 		pin(0);
 	}
 }
 
-static struct cost bench_migrate(bool on)
+static struct cost bench_migrate(int other, bool on)
 {
-	struct row row = { 3, 0, 1, round_migrate };
+	struct row row = { 3, 0, other, round_migrate };
 	struct cost cost;
 
+	other_cpu = other;
 	open_pair(on);
 	cost = cost_of(&row);
 	close_pair();
 	return cost;
+}
+
+static struct cost migrate_with(int other)
+{
+	return bench_migrate(other, true);
+}
+
+static struct cost migrate_without(int other)
+{
+	return bench_migrate(other, false);
 }
 
 /* A read, on CPU 0, of an event that is on a CPU */
@@ -310,13 +341,10 @@ static struct cost bench_wide(int cpu)
 	return cost;
 }
 
-/* perf core takes offence at the emulator's time, and would sample less. */
 static void begin(void)
 {
 	td_need();
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
-	sysctl_set("kernel/perf_event_max_sample_rate", 10000000);
-	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+	sample_limit(10000000);
 	pin(0);
 }
 
@@ -331,9 +359,9 @@ TEST(bench, "bench", 600)
 	print("toggle", bench_toggle());
 	print("read", bench_read());
 	print("create", bench_create());
-	print("migrate", bench_migrate(true));
-	print("migrate-without", bench_migrate(false));
-	print("wide", bench_wide(1));
+	print("migrate", least_of_others(migrate_with));
+	print("migrate-without", least_of_others(migrate_without));
+	print("wide", least_of_others(bench_wide));
 }
 
 /*
