@@ -196,6 +196,27 @@ void pmu_quiet(void)
 	apic_write(APIC_LVTPC, LVT_MASKED);
 }
 
+/* What both counters are to count; measure0() and user_run() switch them on. */
+void program(u64 sel0, u64 sel1)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, sel0 | SEL_EN);
+	wrmsr(MSR_SEL1, sel1 | SEL_EN);
+}
+
+const char *name2(const char *a, const char *b)
+{
+	static char buf[80];
+	char *p = buf;
+
+	while (*a)
+		*p++ = *a++;
+	while (*b)
+		*p++ = *b++;
+	*p = 0;
+	return buf;
+}
+
 /* RDPMC in ring 3 */
 void set_pce(int on)
 {
@@ -341,6 +362,7 @@ static const struct {
 	{ "trace", test_trace },
 	{ "memory", test_memory },
 	{ "any", test_any },
+	{ "halt", test_halt },
 	{ "compare", test_compare },
 	{ "bench-off", bench_off },
 	{ "bench-count", bench_count },

@@ -21,6 +21,7 @@
 #define VEC_RETURN	0x81
 #define VEC_CLOSED	0x82
 #define VEC_PMI		0x90
+#define VEC_TIMER	0x91
 
 /* A 2 MiB area mapped in pages of 4 KiB, which the tests map and unmap */
 #define PAGED_AREA	0x40000000
@@ -91,7 +92,10 @@ typedef unsigned long u64;
 #define APIC_SVR	0xf0
 #define APIC_ICR	0x300
 #define APIC_ICR2	0x310
+#define APIC_LVTT	0x320
 #define APIC_LVTPC	0x340
+#define APIC_TIMER	0x380
+#define APIC_DIVIDE	0x3e0
 #define LVT_MASKED	BIT(16)
 #define LVT_NMI		(4 << 8)
 
@@ -200,6 +204,8 @@ int wrmsr_faults(u32 msr, u64 val);
 u64 item(int cpu, int what);
 void map_page(int n, int present, int writable);
 void pmu_quiet(void);
+void program(u64 sel0, u64 sel1);
+const char *name2(const char *a, const char *b);
 void set_pce(int on);
 void start_cpus(void);
 void init_cpu(int cpu);
@@ -228,6 +234,7 @@ void test_plain_cpu(void);
 void test_trace(void);
 void test_memory(void);
 void test_any(void);
+void test_halt(void);
 void test_compare(void);
 void bench_off(void);
 void bench_count(void);

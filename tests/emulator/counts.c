@@ -18,13 +18,6 @@ u64 read_between(void);
 
 #define BOTH	(SEL_USR | SEL_OS)
 
-static void program(u64 sel0, u64 sel1)
-{
-	pmu_quiet();
-	wrmsr(MSR_SEL0, sel0 | SEL_EN);
-	wrmsr(MSR_SEL1, sel1 | SEL_EN);
-}
-
 static void expect(const char *name, u64 insns, u64 branches)
 {
 	u64 i = rdmsr(MSR_CNT0), b = rdmsr(MSR_CNT1);
@@ -35,19 +28,6 @@ static void expect(const char *name, u64 insns, u64 branches)
 }
 
 /* Name of a test from two parts; overwritten by the next */
-static const char *name2(const char *a, const char *b)
-{
-	static char buf[80];
-	char *p = buf;
-
-	while (*a)
-		*p++ = *a++;
-	while (*b)
-		*p++ = *b++;
-	*p = 0;
-	return buf;
-}
-
 static void table(void)
 {
 	for (const struct entry *e = code_table; e->fn; e++) {

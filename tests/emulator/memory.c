@@ -15,26 +15,6 @@ extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_nops, f_call;
 extern u64 walk_from, walk_to, walk_step;
 extern u8 buffer[];
 
-static void program(u64 sel0, u64 sel1)
-{
-	pmu_quiet();
-	wrmsr(MSR_SEL0, sel0 | SEL_EN);
-	wrmsr(MSR_SEL1, sel1 | SEL_EN);
-}
-
-static const char *name2(const char *a, const char *b)
-{
-	static char buf[80];
-	char *p = buf;
-
-	while (*a)
-		*p++ = *a++;
-	while (*b)
-		*p++ = *b++;
-	*p = 0;
-	return buf;
-}
-
 /* user_run adds a write, of the call. */
 static void accesses(void)
 {
@@ -351,9 +331,9 @@ static void run_nops(void)
 	user_run(mixed);
 }
 
-static void any_one(const char *name, u64 event, u64 want)
+static void any_one(const char *name, u64 sel, u64 want)
 {
-	program(event | SEL_USR | SEL_ANY, event | SEL_USR);
+	program(sel | SEL_USR | SEL_ANY, sel | SEL_USR);
 	wrmsr(MSR_GLOBAL, 3);
 	on_cpu(1, run_nops);
 	on_cpu(2, run_nops);
@@ -380,6 +360,17 @@ void test_any(void)
 	any_one("instructions", EV_INSTRUCTIONS, 103 + 18);
 	any_one("branches", EV_BRANCHES, 3 + 3);
 	any_one("reads", EV_DATA_READ, 1 + 16);
+	/* No two threads issue in one cycle: CMASK is for each instruction. */
+	any_one("instructions, cmask 1", EV_INSTRUCTIONS | SEL_CMASK(1),
+		103 + 18);
+	any_one("instructions, cmask 2", EV_INSTRUCTIONS | SEL_CMASK(2), 0);
+	any_one("accesses, cmask 1", EV_DATA_READ_OR_WRITE | SEL_CMASK(1),
+		2 + 17);
+	any_one("accesses, cmask 2", EV_DATA_READ_OR_WRITE | SEL_CMASK(2), 10);
+	/* These have no meaning together. */
+	any_one("instructions, inverted",
+		EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV, 0);
+	any_one("accesses, edge", EV_DATA_READ_OR_WRITE | SEL_E, 0);
 
 	/* Its own events count as well. */
 	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Cycles of the core: threads that are halted, and edges */
+#include "bare.h"
+
+extern code f_nops, f_int80, f_rep_movsb, delayed, user_stub;
+void long_loop(u64 times);
+
+/* Halted until thread 0 says so, by an NMI, which may come too early */
+static volatile int wake[MAX_CPUS];
+
+static void wait_for_nmi(void)
+{
+	int me = this_cpu();
+
+	while (!wake[me])
+		asm volatile("hlt");
+}
+
+static void ignore(struct regs *r)
+{
+	(void)r;
+}
+
+static void nmi(int n)
+{
+	apic_write(APIC_ICR2, n << 24);
+	apic_write(APIC_ICR, 0x4400);
+}
+
+static void wake_up(int n, volatile int *done)
+{
+	wake[n] = 1;
+	while (!*done) {
+		nmi(n);
+		delay(100000);
+	}
+}
+
+static volatile int never_done[MAX_CPUS];
+
+static void sleep_only(void)
+{
+	wait_for_nmi();
+	never_done[this_cpu()] = 1;
+}
+
+/* Long enough for the other thread to be halted */
+static void send_to_sleep(int n, void (*fn)(void))
+{
+	wake[n] = 0;
+	never_done[n] = 0;
+	on_cpu_start(n, fn);
+	delay(50000000);
+}
+
+static void wake_sleeper(int n)
+{
+	wake_up(n, &never_done[n]);
+	on_cpu_wait(n);
+}
+
+/* An issue slot costs as many cycles as there are threads that run, or two. */
+static void cost(void)
+{
+	static const char *const names[] = {
+		"", "halt: one thread runs", "halt: two threads run",
+		"halt: three threads run", "halt: four threads run",
+	};
+
+	for (int n = 1; n < 4; n++)
+		send_to_sleep(n, sleep_only);
+	for (int running = 1; running <= 4; running++) {
+		program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
+		measure0(f_nops);
+		check(names[running], rdmsr(MSR_CNT0),
+		      106 * (running > 2 ? running : 2));
+		check("halt: instructions beside them", rdmsr(MSR_CNT1), 106);
+		if (running < 4)
+			wake_sleeper(running);
+	}
+}
+
+/*
+ * Thread 1 counts while it is halted, and thread 0 runs: at least what 0 has
+ * counted between, at most what 0 has counted around it, and its own.
+ */
+static volatile u64 its_cycles, its_user_cycles, its_instructions;
+static volatile int it_counts, it_has_counted;
+static u64 its_second;
+
+static void count_halted(void)
+{
+	program(EV_CYCLES | SEL_OS, its_second);
+	wrmsr(MSR_GLOBAL, 3);
+	it_counts = 1;
+	wait_for_nmi();
+	wrmsr(MSR_GLOBAL, 0);
+	its_cycles = rdmsr(MSR_CNT0);
+	its_instructions = rdmsr(MSR_CNT1);
+	it_has_counted = 1;
+}
+
+static void around(u64 second)
+{
+	u64 start, a, b, end;
+
+	its_second = second;
+	it_counts = 0;
+	it_has_counted = 0;
+	program(EV_CYCLES | SEL_OS, 0);
+	wrmsr(MSR_GLOBAL, 1);
+	start = rdmsr(MSR_CNT0);
+	send_to_sleep(1, count_halted);
+	while (!it_counts)
+		asm volatile("pause");
+	a = rdmsr(MSR_CNT0);
+	long_loop(10000000);
+	b = rdmsr(MSR_CNT0);
+	wake_up(1, &it_has_counted);
+	end = rdmsr(MSR_CNT0);
+	on_cpu_wait(1);
+	wrmsr(MSR_GLOBAL, 0);
+	if (second != (EV_INSTRUCTIONS | SEL_OS)) {
+		its_user_cycles = its_instructions;
+		return;
+	}
+	result(its_cycles >= b - a && b - a >= 2 * 20000000,
+	       "halt: cycles of the core while another thread runs",
+	       "%ld, less than %ld", its_cycles, b - a);
+	result(its_cycles <= end - start + 2 * its_instructions,
+	       "halt: and not more of them", "%ld, more than %ld and %ld",
+	       its_cycles, end - start, 2 * its_instructions);
+	result(its_instructions < 100000, "halt: and no instructions",
+	       "%ld", its_instructions);
+}
+
+/* The overflow of a halted thread's counter wakes it. */
+static volatile int pmi_taken;
+
+static void take_pmi(struct regs *r)
+{
+	(void)r;
+	wrmsr(MSR_GLOBAL, 0);
+	pmi_taken++;
+	wake[this_cpu()] = 1;
+}
+
+static void overflow_halted(void)
+{
+	program(EV_CYCLES | SEL_OS | SEL_INT, 0);
+	wrmsr(MSR_CNT0, WRAP - 300000000);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_GLOBAL, 1);
+	wait_for_nmi();
+	its_cycles = rdmsr(MSR_CNT0);
+	it_has_counted = 1;
+}
+
+static void woken_by_pmi(void)
+{
+	u64 lost = item(1, ITEM_LOST);
+
+	handlers[2] = take_pmi;
+	pmi_taken = 0;
+	it_has_counted = 0;
+	send_to_sleep(1, overflow_halted);
+	for (int i = 0; i < 100 && !it_has_counted; i++)
+		long_loop(10000000);
+	on_cpu_wait(1);
+	handlers[2] = ignore;
+	check("halt: the interrupt of its counter wakes a thread", pmi_taken, 1);
+	/* Another thread's 10000 slots late at most, and what the wake takes */
+	result(its_cycles < 10000000, "halt: and not much too late", "%ld",
+	       its_cycles);
+	check("halt: none lost", item(1, ITEM_LOST) - lost, 0);
+}
+
+/* Halted until the timer of the local APIC wakes thread 0 */
+static volatile int ticked;
+
+static void tick(struct regs *r)
+{
+	(void)r;
+	ticked = 1;
+	apic_write(APIC_EOI, 0);
+}
+
+static void nap(void)
+{
+	ticked = 0;
+	apic_write(APIC_DIVIDE, 0xb);
+	apic_write(APIC_LVTT, VEC_TIMER);
+	apic_write(APIC_TIMER, 20000000);
+	while (!ticked)
+		asm volatile("sti; hlt; cli");
+}
+
+static void naps(u64 sel0, u64 sel1)
+{
+	program(sel0, sel1);
+	wrmsr(MSR_GLOBAL, 3);
+	nap();
+	nap();
+	wrmsr(MSR_GLOBAL, 0);
+}
+
+/* All threads halted: so is the core. */
+static void whole_core(void)
+{
+	for (int n = 1; n < 4; n++)
+		send_to_sleep(n, sleep_only);
+	naps(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
+	check("halt: no cycles while the whole core is halted",
+	      rdmsr(MSR_CNT0), 2 * rdmsr(MSR_CNT1));
+	naps(EV_CYCLES | SEL_OS | SEL_CMASK(1) | SEL_INV,
+	     EV_CYCLES | SEL_OS | SEL_CMASK(2) | SEL_INV);
+	check("halt: none of them inverted either", rdmsr(MSR_CNT0), 0);
+	naps(EV_CYCLES | SEL_OS | SEL_USR | SEL_E, EV_CYCLES | SEL_OS | SEL_E);
+	check("edge: the core leaves its halt twice", rdmsr(MSR_CNT0), 2);
+	check("edge: the same for one ring", rdmsr(MSR_CNT1), 2);
+	wake_sleeper(1);
+	naps(EV_CYCLES | SEL_OS | SEL_USR | SEL_E, EV_CYCLES | SEL_OS | SEL_E);
+	check("edge: none while another thread runs", rdmsr(MSR_CNT0), 0);
+	check("edge: nor for one ring", rdmsr(MSR_CNT1), 0);
+	wake_sleeper(2);
+	wake_sleeper(3);
+}
+
+static u64 rip_of_pmi, count_at_pmi;
+
+static void look_at_pmi(struct regs *r)
+{
+	count_at_pmi = rdmsr(MSR_CNT1);
+	rip_of_pmi = r->rip;
+	wrmsr(MSR_OVF, 3);
+}
+
+static void edges(void)
+{
+	static const struct {
+		const char *name;
+		code *fn;
+		u64 sel, want;
+	} cases[] = {
+		{ "ring 3 is entered once", f_nops, EV_CYCLES | SEL_USR, 1 },
+		{ "and left once", f_nops, EV_CYCLES | SEL_OS, 1 },
+		{ "with two traps three times", f_int80, EV_CYCLES | SEL_USR,
+		  3 },
+		{ "and left as often", f_int80, EV_CYCLES | SEL_OS, 3 },
+		{ "the core goes on for both rings", f_int80,
+		  EV_CYCLES | SEL_USR | SEL_OS, 0 },
+		{ "with cmask 1", f_int80,
+		  EV_CYCLES | SEL_USR | SEL_CMASK(1), 3 },
+		{ "with cmask 2", f_int80,
+		  EV_CYCLES | SEL_USR | SEL_CMASK(2), 0 },
+		{ "a rep stalls once", f_rep_movsb, EV_FE_STALLED | SEL_USR,
+		  1 },
+		{ "and so does delay", delayed, EV_FE_STALLED | SEL_USR, 1 },
+		{ "nothing else does", f_nops, EV_FE_STALLED | SEL_USR, 0 },
+	};
+
+	handlers[VEC_INT80] = ignore;
+	handlers[3] = ignore;
+	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		program(cases[i].sel | SEL_E, 0);
+		user_run(cases[i].fn);
+		check(name2("edge: ", cases[i].name), rdmsr(MSR_CNT0),
+		      cases[i].want);
+	}
+	handlers[VEC_INT80] = 0;
+	handlers[3] = 0;
+
+	handlers[2] = look_at_pmi;
+	program(EV_CYCLES | SEL_USR | SEL_E | SEL_INT,
+		EV_INSTRUCTIONS | SEL_USR);
+	wrmsr(MSR_CNT0, WRAP - 1);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	user_run(f_nops);
+	check("edge: interrupt before the first instruction of the ring",
+	      rip_of_pmi, (u64)user_stub);
+	check("edge: which has not been counted", count_at_pmi, 0);
+	handlers[2] = ignore;
+}
+
+void test_halt(void)
+{
+	start_cpus();
+	if (ncpus() < 4) {
+		result(0, "halt: four threads", "%d", ncpus());
+		return;
+	}
+	for (int n = 1; n < 4; n++)
+		on_cpu(n, pmu_quiet);
+	handlers[2] = ignore;
+	handlers[VEC_TIMER] = tick;
+	cost();
+	edges();
+	whole_core();
+	for (int n = 2; n < 4; n++)
+		send_to_sleep(n, sleep_only);
+	around(EV_INSTRUCTIONS | SEL_OS);
+	around(EV_CYCLES | SEL_USR);
+	check("halt: a halted thread is in ring 0", its_user_cycles, 0);
+	woken_by_pmi();
+	handlers[2] = 0;
+	pmu_quiet();
+}
