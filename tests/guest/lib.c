@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -234,6 +235,16 @@ void sysctl_set(const char *name, long value)
 	must(fd >= 0 && dprintf(fd, "%ld\n", value) > 0, "%s = %ld: %s", path, value,
 	     strerror(errno));
 	close(fd);
+}
+
+bool kernel_before(unsigned int version, unsigned int patchlevel)
+{
+	unsigned int v, p;
+	struct utsname name;
+
+	must(!uname(&name) && sscanf(name.release, "%u.%u", &v, &p) == 2,
+	     "which kernel is this?");
+	return v < version || (v == version && p < patchlevel);
 }
 
 /*

@@ -177,6 +177,7 @@ bool have_msr(void);
 void wrmsr_on(int cpu, u32 msr, u64 value);
 /* Counter (0, 1) that has this event and unit mask selected on a CPU, or -1 */
 int counter_of(int cpu, u64 config);
+bool kernel_before(unsigned int version, unsigned int patchlevel);
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
 

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "../../include/knc_pmu_user.h"
@@ -513,14 +512,8 @@ static struct perf_event_mmap_page *page_of(int fd)
 static bool rdpmc_promised(void)
 {
 	const char *driver = getenv("TEST_DRIVER");
-	unsigned int version, patchlevel;
-	struct utsname name;
 
-	if (driver && !strcmp(driver, "builtin"))
-		return true;
-	must(!uname(&name) && sscanf(name.release, "%u.%u", &version, &patchlevel) == 2,
-	     "which kernel is this?");
-	return version < 6 || (version == 6 && patchlevel < 13);
+	return (driver && !strcmp(driver, "builtin")) || kernel_before(6, 13);
 }
 
 /* What RDPMC and read(2) say grows by the same. */
