@@ -39,8 +39,12 @@ static __always_inline void knc_pmi_reset_counter(struct perf_event *event,
 	knc_write_counter(idx, value);
 	knc_event_update_page(event);
 
-	/* A period longer than the counter takes more than one wrap. */
-	if (!over)
+	/*
+	 * A period longer than the counter takes more than one wrap. And an
+	 * event that perf core has throttled just now, with its group, has no
+	 * sample: perf core would lose count, and never let the group go.
+	 */
+	if (!over || event->hw.state & PERF_HES_STOPPED)
 		return;
 
 	perf_sample_data_init(&data, 0, event->hw.last_period);
