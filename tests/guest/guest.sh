@@ -59,6 +59,8 @@ for name; do
 		echo "FAIL $TEST_PREFIX$name said nothing"
 done
 
+# A lockup that a test has made, and that was found
+[ "$boot" != watchdog ] || export TEST_LOG_OK='Call Trace:$'
 echo "# begin boot-$boot at $(cut -d' ' -f1 /proc/uptime)"
 TEST_BOOT=$boot sh ./boot.sh "boot-$boot"
 exit 0

@@ -3,6 +3,10 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
+#include <fcntl.h>
+
+#include "kmod/knc_test_loop.h"
+
 static void msr_need(void)
 {
 	if (!have_msr())
@@ -316,4 +320,68 @@ static void churn(void *arg, int cpu)
 TEST(churn_all, "churn", 120)
 {
 	in_children(cpus_online(), true, churn, NULL);
+}
+
+/* Events of this task take turns on a counter, or have one each */
+static bool turns_taken(void)
+{
+	static const u64 configs[] = { INSTRUCTIONS, BRANCHES };
+	struct perf_event_attr attr = user_attr(0);
+	u64 begin = now_ns();
+	struct times t[2];
+	int fd[2], i;
+
+	attr.read_format = READ_TIMES;
+	for (i = 0; i < 2; i++) {
+		attr.config = configs[i];
+		fd[i] = ev_open(&attr, 0, -1, -1);
+		ev_on(fd[i]);
+	}
+	while (now_ns() - begin < 1000000000)
+		spin(100000);
+	for (i = 0; i < 2; i++) {
+		t[i] = ev_times(fd[i]);
+		close(fd[i]);
+	}
+	must((t[0].running < t[0].enabled) == (t[1].running < t[1].enabled),
+	     "one of two events ran all the time, the other did not");
+	return t[0].running < t[0].enabled;
+}
+
+static void lock_up(u64 iterations)
+{
+	struct knc_test_loop run = { .iterations = iterations };
+	int dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+
+	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
+	must(!ioctl(dev, KNC_TEST_LOOP_RUN, &run), "the kernel's loop: %s", strerror(errno));
+	close(dev);
+}
+
+/* The NMI watchdog has a counter of each CPU, and sees what it is there for. */
+TEST(watchdog, "watchdog", 240)
+{
+	u64 before = pmi_line(), begin, n;
+
+	pin(0);
+	must(!turns_taken(), "two events on two counters take turns");
+	sysctl_set("kernel/watchdog_thresh", 1);
+	sysctl_set("kernel/nmi_watchdog", 1);
+	must(sysctl_get("kernel/nmi_watchdog") == 1, "the watchdog does not start");
+	must(turns_taken(), "the watchdog has no counter");
+
+	/* It counts cycles, of which the emulator has as many as it likes. */
+	begin = now_ns();
+	for (n = 0; pmi_line() == before; n += 1000000) {
+		must(now_ns() - begin < 60000000000, "the watchdog has no interrupt");
+		spin(1000000);
+	}
+	must(!in_log("hard LOCKUP"), "the watchdog reports what is none");
+	/* with interrupts off, for three of its periods and more */
+	lock_up(4 * n);
+	must(in_log("hard LOCKUP"), "the watchdog overlooks a CPU with interrupts off");
+
+	sysctl_set("kernel/nmi_watchdog", 0);
+	must(!turns_taken(), "the watchdog keeps its counter");
+	note("an interrupt each %llu iterations", (unsigned long long)n);
 }
