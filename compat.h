@@ -26,8 +26,10 @@
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
-/* 7.2 made an array of what /proc/interrupts shows. */
+/* What /proc/interrupts shows has become an array, in 7.2 at the latest. */
+#ifndef inc_perf_irq_stat
 #define inc_perf_irq_stat()	inc_irq_stat(apic_perf_irqs)
+#endif
 #endif
 
 /* The configuration that has no meaning here: newer kernels have more of it. */
