@@ -343,8 +343,12 @@ static struct cost bench_wide(int cpu)
 
 static void begin(void)
 {
+	struct sched_param param = {};
+
 	td_need();
 	sample_limit(10000000);
+	/* A task that is woken waits until the other one sleeps, each time. */
+	must(!sched_setscheduler(0, SCHED_BATCH, &param), "SCHED_BATCH: %s", strerror(errno));
 	pin(0);
 }
 
