@@ -18,7 +18,7 @@ bench-card:
 	@scripts/bench module builtin --cores 1 61
 
 check:
-	@scripts/check unit static emulator guest card
+	@scripts/check unit static emulator guest
 
 check-unit check-static check-emulator check-guest check-card check-debug \
 check-mainline check-kernels:
@@ -36,7 +36,7 @@ help:
 	@echo '  shell            a shell on it'
 	@echo '  setup            install the Debian packages that all this needs'
 	@echo 'Tests:'
-	@echo '  check            the five that follow'
+	@echo '  check            unit, static, emulator and guest'
 	@echo '  check-unit       KUnit'
 	@echo '  check-static     sparse, checkpatch, gcc and clang with W=1'
 	@echo '  check-emulator   the emulator alone, without the driver'
