@@ -599,13 +599,12 @@ module_init(knc_module_init);
 static void __exit knc_module_exit(void)
 {
 	perf_pmu_unregister(knc_pmu);
+	knc_spflt_exit();
 	knc_remove_hotplug();
 	/* Quiesce first: an interrupt on its way still needs its handler. */
 	if (knc_is_cpu_pmu)
 		knc_put_registers();
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
-	/* SPFLT events have followed tasks through one. */
-	tracepoint_synchronize_unregister();
 }
 module_exit(knc_module_exit);
 

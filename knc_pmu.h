@@ -16,6 +16,7 @@
 #include "knc_pmu_msr.h"
 
 struct pt_regs;
+struct tracepoint;
 
 /**
  * struct knc_cpu - the PMU of one hardware thread, as the driver left it
@@ -79,6 +80,8 @@ void knc_spflt_enable(struct knc_cpu *kc, struct perf_event *event);
 void knc_spflt_disable(struct perf_event *event);
 void knc_spflt_resume(struct knc_cpu *kc);
 void knc_spflt_reset(struct knc_cpu *kc);
+void knc_spflt_exit(void);
+struct tracepoint *knc_find_tracepoint(const char *name);
 
 /* Supplied by the host. A sample's delivery is perf core's, a direct call. */
 #ifdef MODULE

@@ -5,64 +5,70 @@
  *
  * A program says with SPFLT whether it wants to be counted: the user preference,
  * one bit of each hardware thread. A counter whose filter is enabled counts only
- * while the bit is 1. The hardware knows no tasks, so the bit is kept for each
- * task that has SPFLT events: noted when the task leaves the hardware thread, and
- * set as it was where it runs next, whether or not one of its events is on a
- * counter just then. It is 0 at first.
+ * while the bit is 1. The hardware knows no tasks, so the driver follows those
+ * that an SPFLT event was opened for: the bit is noted when the task leaves the
+ * hardware thread, and set as it was where it runs next. It is 0 at first.
  *
- * The scheduler's tracepoint tells when tasks come and go; it is on while tasks
- * have SPFLT events. CPU-wide SPFLT events need none of this: they see the bit
- * as it is.
+ * It belongs to the task that has said it, for as long as that lives and is
+ * followed, and not to events: perf core lets clones swap theirs at a switch, and
+ * an event may be freed long before or after the task that it was opened for.
+ *
+ * The scheduler's tracepoint tells when tasks come and go. To have it on and off
+ * is dear (code is changed, on all CPUs), so it goes on with the first event for
+ * a task, and off when there has been none for a while; then no task is followed
+ * any more. CPU-wide SPFLT events need none of this: they see the bit as it is.
  */
-#include <linux/atomic.h>
 #include <linux/hashtable.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 
 #include "knc_pmu.h"
 
+/* As long as perf core leaves its own hooks of the scheduler on */
+#define KNC_SPFLT_LINGER	HZ
+
 /**
- * struct knc_spflt_task - the user preference of a task that has SPFLT events
+ * struct knc_spflt_task - the user preference of a task that is followed
  * @node:	in knc_spflt_tasks, by @task
- * @task:	the task; its events hold references to it
- * @events:	how many SPFLT events it has
- * @id:		no other ever has the same, while addresses are used again
- * @preference:	the bit, while the task is not running
+ * @task:	the task, referenced, so that no other is ever at its address
+ * @events:	how many SPFLT events there are that were opened for it
+ * @preference:	the bit, while the task is not running; the scheduler's hook
+ *		changes it, on the CPU that the task leaves
  * @rcu:	it is looked up with interrupts off
  */
 struct knc_spflt_task {
 	struct hlist_node node;
 	struct task_struct *task;
 	unsigned int events;
-	u64 id;
 	u64 preference;
 	struct rcu_head rcu;
 };
 
 static DEFINE_HASHTABLE(knc_spflt_tasks, 6);
 
-/* Protects the table, the identities and the tracepoint. */
+/* Protects changes of the table, and the next three. */
 static DEFINE_MUTEX(knc_spflt_mutex);
-static u64 knc_spflt_last_id;
 static struct tracepoint *knc_spflt_tracepoint;
-
-/* How many task events with SPFLT there are */
-static atomic_t knc_spflt_events = ATOMIC_INIT(0);
+static unsigned int knc_spflt_events;		/* of tasks */
+static bool knc_spflt_following;		/* read anywhere, as a hint */
 
 /**
  * struct knc_spflt_cpu - whose preference the hardware thread has
- * @task:	id of the task that runs here, if it has SPFLT events, else 0
+ * @task:	the task that runs here, if it is followed, else NULL
  * @outgoing:	the task that ran before; to compare with, it may be gone
- * @of_tasks:	counters that run for SPFLT events of tasks
+ * @of_tasks:	counters that run for SPFLT events of tasks; a PMI may remove one,
+ *		by one instruction
  * @load:	@preference is still to be set
  * @preference:	the bit of @task, as it comes
  */
 struct knc_spflt_cpu {
-	u64 task;
+	const struct task_struct *task;
 	const struct task_struct *outgoing;
 	unsigned long of_tasks;
 	bool load;
@@ -122,12 +128,12 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 		return;
 
 	st = knc_spflt_find(prev);
-	if (st && st->id == sc->task && !sc->load)
+	if (st && sc->task == prev && !sc->load)
 		WRITE_ONCE(st->preference, knc_spflt_preference());
 
 	st = knc_spflt_find(next);
 	sc->outgoing = prev;
-	sc->task = st ? st->id : 0;
+	sc->task = st ? next : NULL;
 	sc->load = st;
 	if (!st)
 		return;
@@ -199,14 +205,17 @@ void knc_spflt_resume(struct knc_cpu *kc)
 	struct knc_spflt_cpu *sc;
 	struct knc_spflt_task *st;
 
-	if (same && !atomic_read(&knc_spflt_events))
+	if (same && !READ_ONCE(knc_spflt_following))
 		return;
 
-	/* The running task has got its first SPFLT event just now. */
+	/*
+	 * It came while the registers were not the driver's yet. Between the
+	 * scheduler's decision and the switch it is about to leave.
+	 */
 	sc = this_cpu_ptr(&knc_spflt_cpu);
 	st = current == sc->outgoing ? NULL : knc_spflt_find(current);
-	if (st && st->id != sc->task) {
-		sc->task = st->id;
+	if (st && sc->task != current) {
+		sc->task = current;
 		sc->preference = READ_ONCE(st->preference);
 		sc->load = true;
 	}
@@ -219,79 +228,180 @@ void knc_spflt_resume(struct knc_cpu *kc)
 }
 
 /*
- * A running task gets its first SPFLT event. From here on it is followed, and
- * may say what it likes before the event is enabled.
+ * A task gets its first SPFLT event. From here on it is followed, and may say
+ * what it likes before the event is enabled. Called where it runs, if it runs.
  */
-static void knc_spflt_adopt(void *task)
+static void knc_spflt_adopt(void *data)
 {
 	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	struct knc_spflt_task *st = knc_spflt_find(current);
+	struct knc_spflt_task *st = data;
 
-	if (current != task || !st || !kc->ready || st->id == sc->task)
+	WRITE_ONCE(st->preference, 0);
+	if (current != st->task || !kc->ready)
 		return;
 
-	sc->task = st->id;
+	sc->task = current;
 	sc->load = false;
-	knc_spflt_write(kc, READ_ONCE(st->preference));
+	knc_spflt_write(kc, 0);
 }
 
-/* Events come and go */
+/* Whom to follow */
 
-static void knc_spflt_match_tracepoint(struct tracepoint *tp, void *unused)
+static void knc_spflt_forget(struct knc_spflt_task *st)
 {
-	if (!strcmp(tp->name, "sched_switch"))
-		knc_spflt_tracepoint = tp;
+	hash_del_rcu(&st->node);
+	put_task_struct(st->task);
+	kfree_rcu(st, rcu);
 }
 
-/* The tracepoint's own symbol is not exported to modules. */
-static int knc_spflt_follow_tasks(void)
-{
-	if (!knc_spflt_tracepoint)
-		for_each_kernel_tracepoint(knc_spflt_match_tracepoint, NULL);
-	if (!knc_spflt_tracepoint)
-		return -EOPNOTSUPP;
-
-	return tracepoint_probe_register(knc_spflt_tracepoint, knc_spflt_switch, NULL);
-}
-
-/* Returns 1 if it is the task's first, 0 if not, or an error. */
-static int knc_spflt_get_task(struct task_struct *task)
+/*
+ * Each task that comes clears away the dead that it finds in its place. What is
+ * left of one on its way out has no events any more.
+ */
+static struct knc_spflt_task *knc_spflt_follow(struct task_struct *task)
 {
 	struct knc_spflt_task *st;
+	struct hlist_node *next;
 
-	lockdep_assert_held(&knc_spflt_mutex);
-
-	st = knc_spflt_find(task);
-	if (st) {
-		st->events++;
-		return 0;
-	}
+	hash_for_each_possible_safe(knc_spflt_tasks, st, next, node,
+				    (unsigned long)task)
+		if (READ_ONCE(st->task->exit_state))
+			knc_spflt_forget(st);
 
 	st = kzalloc(sizeof(*st), GFP_KERNEL);
 	if (!st)
-		return -ENOMEM;
+		return NULL;
 
-	st->task = task;
-	st->events = 1;
-	st->id = ++knc_spflt_last_id;
+	st->task = get_task_struct(task);
 	hash_add_rcu(knc_spflt_tasks, &st->node, (unsigned long)task);
 
-	return 1;
+	return st;
 }
 
-static void knc_spflt_put_task(struct task_struct *task)
+/* The hook */
+
+struct knc_tracepoint_search {
+	const char *name;
+	struct tracepoint *found;
+};
+
+static void knc_match_tracepoint(struct tracepoint *tp, void *data)
+{
+	struct knc_tracepoint_search *search = data;
+
+	if (!strcmp(tp->name, search->name))
+		search->found = tp;
+}
+
+/**
+ * knc_find_tracepoint() - one of the kernel's tracepoints
+ * @name: as it is called in its TRACE_EVENT()
+ *
+ * Their own symbols are not exported to modules.
+ *
+ * Return: the tracepoint, or NULL in a kernel that does not have it.
+ */
+struct tracepoint *knc_find_tracepoint(const char *name)
+{
+	struct knc_tracepoint_search search = { .name = name };
+
+	for_each_kernel_tracepoint(knc_match_tracepoint, &search);
+
+	return search.found;
+}
+
+static int knc_spflt_start_following(void)
+{
+	int ret;
+
+	if (knc_spflt_following)
+		return 0;
+	if (!knc_spflt_tracepoint)
+		knc_spflt_tracepoint = knc_find_tracepoint("sched_switch");
+	if (!knc_spflt_tracepoint)
+		return -EOPNOTSUPP;
+
+	ret = tracepoint_probe_register(knc_spflt_tracepoint, knc_spflt_switch, NULL);
+	if (!ret)
+		WRITE_ONCE(knc_spflt_following, true);
+
+	return ret;
+}
+
+static void knc_spflt_forget_this_cpu(void *unused)
+{
+	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
+
+	sc->task = NULL;
+	sc->outgoing = NULL;
+	sc->load = false;
+}
+
+static void knc_spflt_stop_following(void)
 {
 	struct knc_spflt_task *st;
+	struct hlist_node *next;
+	int bucket;
+
+	tracepoint_probe_unregister(knc_spflt_tracepoint, knc_spflt_switch, NULL);
+	/* The hook may still run somewhere, and note something down. */
+	tracepoint_synchronize_unregister();
+	WRITE_ONCE(knc_spflt_following, false);
+	on_each_cpu(knc_spflt_forget_this_cpu, NULL, 1);
+
+	hash_for_each_safe(knc_spflt_tasks, bucket, next, st, node)
+		knc_spflt_forget(st);
+}
+
+static void knc_spflt_rest(struct work_struct *work)
+{
+	mutex_lock(&knc_spflt_mutex);
+	if (knc_spflt_following && !knc_spflt_events)
+		knc_spflt_stop_following();
+	mutex_unlock(&knc_spflt_mutex);
+}
+
+static DECLARE_DELAYED_WORK(knc_spflt_idle_work, knc_spflt_rest);
+
+/* An inherited event is for a task that has not run yet. */
+static int knc_spflt_get_target(const struct perf_event *event)
+{
+	struct task_struct *task = event->hw.target;
+	struct knc_spflt_task *st;
+	int ret;
 
 	lockdep_assert_held(&knc_spflt_mutex);
 
-	st = knc_spflt_find(task);
-	if (--st->events)
-		return;
+	ret = knc_spflt_start_following();
+	if (ret)
+		return ret;
 
-	hash_del_rcu(&st->node);
-	kfree_rcu(st, rcu);
+	st = knc_spflt_find(task) ?: knc_spflt_follow(task);
+	if (!st)
+		return -ENOMEM;
+
+	/* Should it move meanwhile, the hook sees it. */
+	if (!st->events++ && !event->parent)
+		smp_call_function_single(task_cpu(task), knc_spflt_adopt, st, 1);
+
+	return 0;
+}
+
+static void knc_spflt_put_target(const struct perf_event *event)
+{
+	struct knc_spflt_task *st = knc_spflt_find(event->hw.target);
+
+	/* A task that is gone may have been forgotten. */
+	if (st)
+		st->events--;
+}
+
+/* perf core does the same to its own hooks, for the same reason. */
+static void knc_spflt_linger(void)
+{
+	if (!knc_spflt_events)
+		schedule_delayed_work(&knc_spflt_idle_work, KNC_SPFLT_LINGER);
 }
 
 /**
@@ -303,31 +413,17 @@ static void knc_spflt_put_task(struct task_struct *task)
  */
 int knc_spflt_event_init(struct perf_event *event)
 {
-	struct task_struct *task = event->hw.target;
-	int ret, first;
+	int ret;
 
 	if (!knc_spflt_of_task(event))
 		return 0;
 
 	mutex_lock(&knc_spflt_mutex);
-	first = knc_spflt_get_task(task);
-	ret = min(first, 0);
-	if (ret)
-		goto unlock;
-
-	if (!atomic_read(&knc_spflt_events)) {
-		ret = knc_spflt_follow_tasks();
-		if (ret) {
-			knc_spflt_put_task(task);
-			goto unlock;
-		}
-	}
-	atomic_inc(&knc_spflt_events);
-
-	/* Should it move meanwhile, the switch takes care of it. */
-	if (first)
-		smp_call_function_single(task_cpu(task), knc_spflt_adopt, task, 1);
-unlock:
+	ret = knc_spflt_get_target(event);
+	if (!ret)
+		knc_spflt_events++;
+	else
+		knc_spflt_linger();
 	mutex_unlock(&knc_spflt_mutex);
 
 	return ret;
@@ -343,9 +439,19 @@ void knc_spflt_event_destroy(struct perf_event *event)
 		return;
 
 	mutex_lock(&knc_spflt_mutex);
-	if (atomic_dec_and_test(&knc_spflt_events))
-		tracepoint_probe_unregister(knc_spflt_tracepoint, knc_spflt_switch,
-					    NULL);
-	knc_spflt_put_task(event->hw.target);
+	knc_spflt_put_target(event);
+	knc_spflt_events--;
+	knc_spflt_linger();
 	mutex_unlock(&knc_spflt_mutex);
+}
+
+/**
+ * knc_spflt_exit() - follow no task any more
+ *
+ * For a host that goes, after its last event.
+ */
+void knc_spflt_exit(void)
+{
+	cancel_delayed_work_sync(&knc_spflt_idle_work);
+	knc_spflt_rest(NULL);
 }
