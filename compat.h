@@ -9,6 +9,7 @@
 #include <linux/err.h>
 #include <linux/hardirq.h>
 #include <linux/perf_event.h>
+#include <linux/preempt.h>
 #include <linux/version.h>
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #include <linux/cpu.h>
@@ -31,6 +32,20 @@
 #define inc_perf_irq_stat()	inc_irq_stat(apic_perf_irqs)
 #endif
 #endif
+
+/*
+ * What is done in between perf core takes to be done in an NMI: it has a set of
+ * buffers for each level of interrupts. Interrupts are off. A real NMI may come.
+ */
+static inline void compat_nmi_level_enter(void)
+{
+	__preempt_count_add(NMI_OFFSET + HARDIRQ_OFFSET);
+}
+
+static inline void compat_nmi_level_exit(void)
+{
+	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
+}
 
 /* The configuration that has no meaning here: newer kernels have more of it. */
 static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
@@ -78,16 +93,6 @@ static inline void compat_set_cr4_pce(bool allowed)
 {
 }
 #endif
-
-static inline int compat_perf_allow_cpu(const struct perf_event_attr *attr)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
-	/* It does not change them. */
-	return perf_allow_cpu((struct perf_event_attr *)attr);
-#else
-	return perf_allow_cpu();
-#endif
-}
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 /* 6.11 turned the number of counters in struct x86_pmu into a mask. */
@@ -157,21 +162,19 @@ static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
 		.capabilities = PERF_PMU_CAP_HETEROGENEOUS_CPUS,
 		.event_init = compat_no_event,
 	};
-	bool spare;
 	int cpu, ret;
 
 	ret = perf_pmu_register(&keeper, "knc-handover", -1);
 	if (ret)
 		return ret;
 
+	/* A CPU that comes or goes walks through the contexts of all PMUs. */
+	cpus_read_lock();
 	/* The kernel's own PMU, if there is one, had them before. */
-	spare = keeper.pmu_cpu_context != contexts;
-	if (spare) {
+	if (keeper.pmu_cpu_context != contexts) {
 		free_percpu(keeper.pmu_cpu_context);
 		keeper.pmu_cpu_context = contexts;
 	}
-
-	cpus_read_lock();
 	for_each_possible_cpu(cpu)
 		per_cpu_ptr(contexts, cpu)->online = cpu_online(cpu);
 	ret = perf_pmu_register(pmu, name, type);

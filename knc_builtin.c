@@ -19,11 +19,6 @@ void knc_host_stop(struct perf_event *event)
 	x86_pmu_stop(event, 0);
 }
 
-bool knc_host_may_count_any(const struct perf_event *event)
-{
-	return !compat_perf_allow_cpu(&event->attr);
-}
-
 static void knc_disable_all(void)
 {
 	knc_pmu_pause(this_cpu_ptr(&knc_cpu));
@@ -69,24 +64,34 @@ static int knc_hw_config(struct perf_event *event)
 	return 0;
 }
 
+/*
+ * The x86 core gives an event a counter. It loads it as it starts the event; but
+ * one that is throttled it starts later, with what is on the counter.
+ */
+static void knc_assign(struct perf_event *event, int idx)
+{
+	if (event->hw.state & PERF_HES_ARCH)
+		knc_event_set_period(event);
+}
+
 static void knc_enable(struct perf_event *event)
 {
 	this_cpu_ptr(&knc_cpu)->event[event->hw.idx] = event;
 	knc_event_enable(event);
 }
 
+static void knc_del(struct perf_event *event)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	int idx = event->hw.idx;
+
+	/* It may be one that never came to have a counter. */
+	if (idx >= 0 && kc->event[idx] == event)
+		kc->event[idx] = NULL;
+}
+
 static int knc_set_period(struct perf_event *event)
 {
-	struct cpu_hw_events *cpuc = this_cpu_ptr(&cpu_hw_events);
-
-	/*
-	 * The x86 core marks the counter of an event that leaves, and before a
-	 * task that may use RDPMC runs, it zeroes what is marked. A counter that
-	 * has lost its mark may not hold what it held.
-	 */
-	if (!test_bit(event->hw.idx, cpuc->dirty))
-		this_cpu_ptr(&knc_cpu)->known &= ~BIT(event->hw.idx);
-
 	return knc_event_set_period(event);
 }
 
@@ -122,11 +127,13 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 	.handle_irq		= knc_pmi,
 	.disable_all		= knc_disable_all,
 	.enable_all		= knc_enable_all,
+	.assign			= knc_assign,
 	.enable			= knc_enable,
 	.disable		= knc_event_disable,
 	.hw_config		= knc_hw_config,
 	.schedule_events	= x86_schedule_events,
 	.get_event_constraints	= knc_get_event_constraints,
+	.del			= knc_del,
 	.set_period		= knc_set_period,
 	.update			= knc_event_update,
 	.cpu_starting		= knc_cpu_starting,

@@ -10,13 +10,13 @@
  */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
-#include <linux/capability.h>
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/sched/clock.h>
 #include <linux/static_call.h>
 #include <linux/tracepoint.h>
 
@@ -47,23 +47,44 @@ static int knc_overflow_unknown(struct perf_event *event,
 
 DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
 
+/*
+ * What keeps sampling below kernel.perf_cpu_time_max_percent. It is not exported,
+ * either, and without it there is no such limit, as on other PMUs of modules.
+ */
+DEFINE_STATIC_CALL_NULL(knc_perf_sample_event_took, perf_sample_event_took);
+
 /* A kprobe finds symbols that the module loader does not give out. */
-static bool knc_find_overflow(void)
+static void *knc_find_symbol(const char *name)
 {
-	struct kprobe probe = { .symbol_name = "perf_event_overflow" };
-	typeof(perf_event_overflow) *overflow;
+	struct kprobe probe = { .symbol_name = name };
+	void *address;
 	int ret;
 
 	ret = register_kprobe(&probe);
-	if (ret) {
+	if (ret)
+		return ERR_PTR(ret);
+
+	address = probe.addr;
+	unregister_kprobe(&probe);
+
+	return address;
+}
+
+static bool knc_find_overflow(void)
+{
+	typeof(perf_event_overflow) *overflow = knc_find_symbol("perf_event_overflow");
+	typeof(perf_sample_event_took) *took;
+
+	if (IS_ERR(overflow)) {
 		pr_warn("perf_event_overflow not found (%pe): counting only, no sampling\n",
-			ERR_PTR(ret));
+			overflow);
 		return false;
 	}
-
-	overflow = (void *)probe.addr;
-	unregister_kprobe(&probe);
 	static_call_update(knc_perf_event_overflow, overflow);
+
+	took = knc_find_symbol("perf_sample_event_took");
+	if (!IS_ERR(took))
+		static_call_update(knc_perf_sample_event_took, took);
 
 	return true;
 }
@@ -73,12 +94,6 @@ static void knc_stop(struct perf_event *event, int flags);
 void knc_host_stop(struct perf_event *event)
 {
 	knc_stop(event, 0);
-}
-
-/* perf core lets only the privileged open a CPU-wide event. */
-bool knc_host_may_count_any(const struct perf_event *event)
-{
-	return !(event->attach_state & PERF_ATTACH_TASK) || perfmon_capable();
 }
 
 /*
@@ -181,6 +196,36 @@ static void knc_event_destroy(struct perf_event *event)
  */
 
 static atomic_t knc_rdpmc_pages = ATOMIC_INIT(0);
+static struct tracepoint *knc_fork_tracepoint;
+
+/*
+ * A child's address space is a copy of its parent's: it says that RDPMC is
+ * allowed, but has no page, as these are not copied. The child has not run yet.
+ */
+static void knc_fork(void *unused, struct task_struct *parent,
+		     struct task_struct *child)
+{
+	if (child->mm && child->mm != parent->mm)
+		atomic_set(&child->mm->context.perf_rdpmc_allowed, 0);
+}
+
+/* Without a hook to fork() there is no RDPMC for programs. */
+static void knc_setup_rdpmc(void)
+{
+	if (!COMPAT_USER_RDPMC || !knc_is_cpu_pmu)
+		return;
+
+	knc_fork_tracepoint = knc_find_tracepoint("sched_process_fork");
+	if (knc_fork_tracepoint &&
+	    tracepoint_probe_register(knc_fork_tracepoint, knc_fork, NULL))
+		knc_fork_tracepoint = NULL;
+}
+
+static void knc_remove_rdpmc(void)
+{
+	if (knc_fork_tracepoint)
+		tracepoint_probe_unregister(knc_fork_tracepoint, knc_fork, NULL);
+}
 
 static void knc_rdpmc_update(void *mm)
 {
@@ -256,18 +301,28 @@ static void knc_place(struct knc_cpu *kc, struct perf_event *event, int idx)
 	event->hw.idx = idx;
 }
 
+static void knc_unplace(struct knc_cpu *kc, struct perf_event *event)
+{
+	kc->event[event->hw.idx] = NULL;
+	kc->stale |= BIT(event->hw.idx);
+}
+
 static void knc_start(struct perf_event *event, int flags);
 
-/* The counters are stopped, so nothing is lost on the way. */
+/*
+ * The counters are stopped, so nothing is lost on the way. One that is throttled
+ * is loaded, too: perf core lets it go on from what it has on the counter.
+ */
 static void knc_move(struct knc_cpu *kc, struct perf_event *event, int idx)
 {
 	bool stopped = event->hw.state & PERF_HES_STOPPED;
 
 	knc_stop(event, PERF_EF_UPDATE);
-	kc->event[event->hw.idx] = NULL;
+	knc_unplace(kc, event);
 	knc_place(kc, event, idx);
+	knc_event_set_period(event);
 	if (!stopped)
-		knc_start(event, PERF_EF_RELOAD);
+		knc_start(event, 0);
 }
 
 /* With two counters, moving one event aside is all that there is to solve. */
@@ -330,7 +385,7 @@ static int knc_event_init(struct perf_event *event)
 	event->hw.idx = -1;
 	event->destroy = knc_event_destroy;
 	/* A page to be written anew at each sample would cost every sample. */
-	if (COMPAT_USER_RDPMC && knc_is_cpu_pmu && !is_sampling_event(event))
+	if (knc_fork_tracepoint && !is_sampling_event(event))
 		event->hw.flags |= PERF_EVENT_FLAG_USER_READ_CNT;
 
 	return 0;
@@ -352,6 +407,7 @@ static void knc_pmu_enable(struct pmu *pmu)
 
 static void knc_start(struct perf_event *event, int flags)
 {
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	struct hw_perf_event *hwc = &event->hw;
 
 	if (!(hwc->state & PERF_HES_STOPPED))
@@ -362,7 +418,11 @@ static void knc_start(struct perf_event *event, int flags)
 
 	hwc->state = 0;
 	knc_event_enable(event);
+
+	/* As of one moment: a reload by the PMI writes the page, too. */
+	knc_enter(kc);
 	perf_event_update_userpage(event);
+	knc_leave(kc);
 }
 
 static void knc_stop(struct perf_event *event, int flags)
@@ -407,7 +467,7 @@ static void knc_del(struct perf_event *event, int flags)
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 
 	knc_stop(event, PERF_EF_UPDATE);
-	kc->event[event->hw.idx] = NULL;
+	knc_unplace(kc, event);
 	event->hw.idx = -1;
 	perf_event_update_userpage(event);
 }
@@ -440,11 +500,29 @@ static const struct pmu knc_pmu_template = {
 	.event_idx	= knc_event_idx,
 };
 
+/* One interrupt in so many is timed: to look at the clock is dear in an NMI. */
+#define KNC_TIMED_PMIS		16
+static DEFINE_PER_CPU(unsigned int, knc_pmis);
+
+static int knc_timed_pmi(struct pt_regs *regs)
+{
+	u64 start = sched_clock();
+	int handled = knc_pmi(regs);
+
+	if (handled)
+		static_call_cond(knc_perf_sample_event_took)(sched_clock() - start);
+
+	return handled;
+}
+
 static int knc_nmi(unsigned int type, struct pt_regs *regs)
 {
 	BUILD_BUG_ON(NMI_DONE != 0 || NMI_HANDLED != 1);
 
-	return knc_pmi(regs);
+	if (this_cpu_inc_return(knc_pmis) % KNC_TIMED_PMIS)
+		return knc_pmi(regs);
+
+	return knc_timed_pmi(regs);
 }
 
 /*
@@ -579,13 +657,16 @@ static int __init knc_module_init(void)
 	if (ret)
 		goto unregister_nmi;
 
+	knc_setup_rdpmc();
 	ret = knc_register_pmu(knc_find_overflow());
 	if (ret)
-		goto remove_hotplug;
+		goto remove_rdpmc;
 
 	return 0;
 
-remove_hotplug:
+remove_rdpmc:
+	knc_remove_rdpmc();
+	tracepoint_synchronize_unregister();
 	knc_remove_hotplug();
 unregister_nmi:
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
@@ -599,7 +680,9 @@ module_init(knc_module_init);
 static void __exit knc_module_exit(void)
 {
 	perf_pmu_unregister(knc_pmu);
+	knc_remove_rdpmc();
 	knc_spflt_exit();
+	tracepoint_synchronize_unregister();
 	knc_remove_hotplug();
 	/* Quiesce first: an interrupt on its way still needs its handler. */
 	if (knc_is_cpu_pmu)

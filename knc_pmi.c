@@ -7,7 +7,7 @@
  * transition while the entry is masked is lost for good. The line falls when
  * STATUS is 0. So the handler must bring STATUS to 0, with nothing running that
  * could set it again, before it unmasks: 327357-001, 1.4.3.8, 1.4.3.9 and the
- * seven steps of Figure 1-2, which are the seven calls of knc_pmi().
+ * seven steps of Figure 1-2, which are numbered below.
  */
 #include <linux/bitops.h>
 #include <linux/perf_event.h>
@@ -15,71 +15,69 @@
 #include "knc_pmu.h"
 
 /*
- * A counter that wrapped is read, loaded for what is left of its period, and
- * reported if the period is over. The counters are stopped, so what is read is
- * what is counted; and nothing comes between two steps in an NMI.
+ * A counter that wrapped is read, reported if the period is over, and loaded for
+ * what comes next. The counters are stopped, so what is read is what is counted;
+ * and nothing comes between two steps in an NMI.
  */
 static __always_inline void knc_pmi_reset_counter(struct perf_event *event,
 						  struct pt_regs *regs)
 {
-	unsigned int idx = event->hw.idx;
+	struct hw_perf_event *hwc = &event->hw;
 	/* Large; perf core sets what it uses. */
 	struct perf_sample_data data __uninitialized;
-	u64 value;
 	s64 now;
-	bool over;
 
 	/* STATUS may be older than what is on the counter now. */
-	now = knc_counter_to_signed(knc_rdpmc(idx));
+	now = knc_counter_to_signed(knc_rdpmc(hwc->idx));
 	if (now < 0)
 		return;
 
-	knc_event_account(event, local64_read(&event->hw.prev_count), now);
-	over = knc_event_next_period(event, &value);
-	knc_write_counter(idx, value);
-	knc_event_update_page(event);
+	knc_event_account(event, now);
 
 	/*
 	 * A period longer than the counter takes more than one wrap. And an
 	 * event that perf core has throttled just now, with its group, has no
 	 * sample: perf core would lose count, and never let the group go.
 	 */
-	if (!over || event->hw.state & PERF_HES_STOPPED)
-		return;
+	if (local64_read(&hwc->period_left) <= 0 && !(hwc->state & PERF_HES_STOPPED)) {
+		/* Before the next period: it may be of another length. */
+		perf_sample_data_init(&data, 0, hwc->last_period);
+		if (knc_host_overflow(event, &data, regs))
+			knc_host_stop(event);
+	}
 
-	perf_sample_data_init(&data, 0, event->hw.last_period);
-	if (knc_host_overflow(event, &data, regs))
-		knc_host_stop(event);
+	knc_event_load(event);
 }
 
-/**
- * knc_pmi() - handle a performance monitoring interrupt
- * @regs: the interrupted context
- *
- * Called for every NMI, as an NMI does not say where it comes from. Nothing in
- * it repeats: with the counters stopped, one read of STATUS shows all there is,
- * and an overflow after the last step raises the line anew.
- *
- * Return: 1 if a counter had overflowed, 0 if the interrupt is somebody else's.
- * There is one edge, hence one interrupt, however many counters overflowed.
+/*
+ * Nothing in it repeats: with the counters stopped, one read of STATUS shows all
+ * there is, and an overflow after the last step raises the line anew.
  */
-int knc_pmi(struct pt_regs *regs)
+static int knc_pmi_steps(struct knc_cpu *kc, struct pt_regs *regs, bool postpone)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);		/* 1: enter */
-	bool running = kc->ctrl;
+	bool enabled = kc->enabled;
 	unsigned long wrapped;
 	u64 status;
 
-	if (!kc->ready)
-		return 0;
-
 	/* 2: stop, so that nothing can overflow between 3 and 5 and be missed. */
-	knc_stop_counters(kc);
+	knc_write_global_ctrl(0);
 
 	/* 3: the line told that counters overflowed, only STATUS tells which. */
 	status = knc_read_status();
 	if (!status)
 		goto out;
+
+	/*
+	 * Somebody is at work on an event: let him finish. The line stays up,
+	 * the entry masked and the counters stopped: there is no edge to lose.
+	 */
+	if (unlikely(postpone)) {
+		WRITE_ONCE(kc->postponed, true);
+		return 1;
+	}
+	/* What was postponed is in @status, too. */
+	WRITE_ONCE(kc->postponed, false);
+	WRITE_ONCE(kc->enabled, false);
 
 	/* 4: clear before 5: the line must be 0 for the next edge to be one. */
 	knc_clear_status(status);
@@ -97,15 +95,65 @@ int knc_pmi(struct pt_regs *regs)
 	 * bit: an EOI would acknowledge whatever interrupt the NMI fell into.
 	 * The IRET at the end of the NMI is the end of this interrupt.
 	 */
+	WRITE_ONCE(kc->enabled, enabled);
 out:
-	/*
-	 * Whoever had stopped the counters before will start them, too. Here
-	 * nothing comes in between, so once is enough.
-	 */
-	if (running && kc->active) {
-		kc->ctrl = kc->active;
-		knc_write_global_ctrl(kc->ctrl);
-	}
+	/* Whoever had disabled the PMU will start the counters, too. */
+	if (enabled && kc->active)
+		knc_write_global_ctrl(kc->active);
 
 	return !!status;
+}
+
+/**
+ * knc_pmi() - handle a performance monitoring interrupt
+ * @regs: the interrupted context
+ *
+ * Called for every NMI, as an NMI does not say where it comes from.
+ *
+ * Return: 1 if a counter had overflowed, 0 if the interrupt is somebody else's.
+ * There is one edge, hence one interrupt, however many counters overflowed.
+ */
+int knc_pmi(struct pt_regs *regs)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);		/* 1: enter */
+
+	if (!kc->ready)
+		return 0;
+
+	return knc_pmi_steps(kc, regs, kc->busy || kc->catching_up);
+}
+
+/**
+ * knc_pmi_postponed() - handle an interrupt that came where it had to wait
+ *
+ * Called by knc_leave(), with interrupts off. The line is still up, and the event
+ * has counted to the last one, but for the counters being stopped meanwhile. The
+ * sample is of this very place, a few instructions on. To perf core it comes as
+ * in the NMI that it is of, with the buffers of that level: those of this one may
+ * be in use by whoever reads the event.
+ *
+ * This is no NMI. So another one can come, even one that was on its way to here
+ * already: in the middle of this it has to wait as the first one had.
+ */
+noinline void knc_pmi_postponed(void)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct pt_regs regs = {};
+
+	/* Delivery reads other events of the group. */
+	if (kc->catching_up)
+		return;
+
+	perf_fetch_caller_regs(&regs);
+	compat_nmi_level_enter();
+	do {
+		WRITE_ONCE(kc->catching_up, true);
+		WRITE_ONCE(kc->postponed, false);
+		barrier();
+		knc_pmi_steps(kc, &regs, false);
+		barrier();
+		WRITE_ONCE(kc->catching_up, false);
+		barrier();
+	} while (READ_ONCE(kc->postponed));
+	compat_nmi_level_exit();
 }

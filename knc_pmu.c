@@ -12,7 +12,9 @@
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
 #include <linux/bitfield.h>
+#include <linux/capability.h>
 #include <linux/errno.h>
+#include <linux/nospec.h>
 #include <linux/perf_event.h>
 #include <linux/sysfs.h>
 
@@ -134,7 +136,7 @@ static int knc_generic_config(u64 id, u64 *config)
 	if (id >= PERF_COUNT_HW_MAX)
 		return knc_refuse(-EINVAL, "no such generic event");
 
-	*config = knc_generic_map[id];
+	*config = knc_generic_map[array_index_nospec(id, PERF_COUNT_HW_MAX)];
 	if (!*config)
 		return knc_refuse(-ENOENT, "generic event without counterpart");
 
@@ -153,6 +155,9 @@ static int knc_cache_config(u64 id, u64 *config)
 	    result >= PERF_COUNT_HW_CACHE_RESULT_MAX)
 		return knc_refuse(-EINVAL, "no such cache event");
 
+	cache = array_index_nospec(cache, PERF_COUNT_HW_CACHE_MAX);
+	op = array_index_nospec(op, PERF_COUNT_HW_CACHE_OP_MAX);
+	result = array_index_nospec(result, PERF_COUNT_HW_CACHE_RESULT_MAX);
 	*config = knc_cache_map[cache][op][result];
 	if (!*config)
 		return knc_refuse(-ENOENT, "cache event without counterpart");
@@ -160,23 +165,36 @@ static int knc_cache_config(u64 id, u64 *config)
 	return 0;
 }
 
-static int knc_raw_config(struct perf_event *event, u64 *config)
+/*
+ * In thread count mode an event counts the core's other threads, which may be
+ * running other people's programs. perf core lets only the privileged open an
+ * event of a CPU; of a task, they alone may have such a one. An inherited event
+ * is its parent's, whoever forks.
+ */
+static bool knc_may_count_any(const struct perf_event *event)
+{
+	return event->parent || !(event->attach_state & PERF_ATTACH_TASK) ||
+	       perfmon_capable();
+}
+
+static int knc_raw_config(const struct perf_event *event, u64 *config)
 {
 	u64 raw = event->attr.config;
 
 	if (raw & ~(KNC_CONFIG_USER | KNC_CONFIG_KERNEL))
 		return knc_refuse(-EINVAL, "reserved bits in config");
 
-	/* Other threads of the core may be running other people's programs. */
-	if (raw & KNC_EVNTSEL_ANY && !knc_host_may_count_any(event))
+	if (raw & KNC_EVNTSEL_ANY && !knc_may_count_any(event))
 		return knc_refuse(-EACCES, "thread count mode needs privilege");
 
 	*config = raw & KNC_CONFIG_USER;
 	return 0;
 }
 
-static int knc_check_attr(const struct perf_event_attr *attr)
+static int knc_check_attr(const struct perf_event *event)
 {
+	const struct perf_event_attr *attr = &event->attr;
+
 	if (attr->config1 & ~KNC_CONFIG1_SPFLT || compat_attr_unused(attr))
 		return knc_refuse(-EINVAL, "bits without meaning in config1 and on");
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
@@ -185,7 +203,8 @@ static int knc_check_attr(const struct perf_event_attr *attr)
 		return knc_refuse(-EOPNOTSUPP, "no precise samples");
 	if (attr->exclude_host)
 		return knc_refuse(-EOPNOTSUPP, "no guests to count");
-	if (attr->exclude_idle)
+	/* A task is never the idle task. */
+	if (attr->exclude_idle && !(event->attach_state & PERF_ATTACH_TASK))
 		return knc_refuse(-EOPNOTSUPP, "cannot leave out the idle task");
 
 	return 0;
@@ -249,8 +268,8 @@ static int knc_check_group(struct perf_event *event)
  * Return: 0; -EINVAL for bits or generic events that do not exist, and for a
  * group that does not fit the counters; -ENOENT for a generic event that the
  * chip has no event for; -EOPNOTSUPP for what it cannot do (precise samples,
- * branch records, exclude_host, exclude_idle); -EACCES for thread count mode
- * without the privilege of a CPU-wide event.
+ * branch records, exclude_host, exclude_idle of a CPU); -EACCES for thread count
+ * mode without the privilege, see knc_may_count_any().
  */
 int knc_event_config(struct perf_event *event)
 {
@@ -259,7 +278,7 @@ int knc_event_config(struct perf_event *event)
 	u64 config;
 	int ret;
 
-	ret = knc_check_attr(attr);
+	ret = knc_check_attr(event);
 	if (ret)
 		return ret;
 
@@ -338,7 +357,6 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 		knc_write_evntsel(idx, 0);
 		knc_write_counter(idx, 0);
 		kc->evtsel[idx] = 0;
-		kc->value[idx] = 0;
 		kc->event[idx] = NULL;
 	}
 	knc_spflt_reset(kc);
@@ -347,9 +365,9 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 	knc_clear_status(KNC_COUNTER_MASK);
 
 	kc->active = 0;
-	kc->ctrl = 0;
-	kc->known = KNC_COUNTER_MASK;
+	kc->stale = 0;
 	kc->enabled = false;
+	kc->postponed = false;
 	kc->shared = false;
 }
 
@@ -376,32 +394,6 @@ static void knc_load_evntsel(struct knc_cpu *kc, unsigned int idx, u32 value)
 	kc->evtsel[idx] = value;
 }
 
-static u64 knc_read_counter(struct knc_cpu *kc, unsigned int idx)
-{
-	u64 value;
-
-	if (kc->known & BIT(idx))
-		return kc->value[idx];
-
-	value = knc_rdpmc(idx);
-	if (!test_bit(idx, &kc->active)) {
-		kc->value[idx] = value;
-		kc->known |= BIT(idx);
-	}
-
-	return value;
-}
-
-static void knc_load_counter(struct knc_cpu *kc, unsigned int idx, u64 value)
-{
-	if (kc->known & BIT(idx) && kc->value[idx] == value)
-		return;
-
-	knc_write_counter(idx, value);
-	kc->value[idx] = value;
-	kc->known |= BIT(idx);
-}
-
 /**
  * knc_pmu_clear_stale() - leave nothing to read on counters without an event
  * @kc: the PMU of this hardware thread
@@ -413,9 +405,12 @@ void knc_pmu_clear_stale(struct knc_cpu *kc)
 {
 	unsigned int idx;
 
-	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
-		if (!kc->event[idx])
-			knc_load_counter(kc, idx, 0);
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++) {
+		if (kc->event[idx] || !(kc->stale & BIT(idx)))
+			continue;
+		knc_write_counter(idx, 0);
+		kc->stale &= ~BIT(idx);
+	}
 }
 
 /**
@@ -429,11 +424,16 @@ void knc_event_enable(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	struct hw_perf_event *hwc = &event->hw;
-	unsigned int idx = hwc->idx;
 
-	knc_load_evntsel(kc, idx, hwc->config);
-	knc_spflt_enable(kc, event);
-	__set_bit(idx, &kc->active);
+	knc_enter(kc);
+	/* Unless a PMI has throttled it, with its group, since the host began. */
+	if (!(hwc->state & PERF_HES_STOPPED)) {
+		knc_load_evntsel(kc, hwc->idx, hwc->config);
+		knc_spflt_enable(kc, event);
+		__set_bit(hwc->idx, &kc->active);
+	}
+	knc_leave(kc);
+
 	if (kc->enabled)
 		knc_pmu_resume(kc);
 }
@@ -449,44 +449,48 @@ void knc_event_disable(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	unsigned int idx = event->hw.idx;
-	/* In the PMI they are stopped although the host wants them to run. */
-	bool running = kc->ctrl;
+	bool running = kc->enabled;
 
 	/*
 	 * The counter first: an overflow up to that write has its interrupt
 	 * while the event is still there to take it.
 	 */
 	if (running)
-		knc_stop_counters(kc);
+		knc_pmu_pause(kc);
 	__clear_bit(idx, &kc->active);
-	if (kc->shared)
-		knc_load_evntsel(kc, idx, kc->evtsel[idx] & ~KNC_EVNTSEL_EN);
+
 	knc_spflt_disable(event);
+	if (kc->shared) {
+		knc_enter(kc);
+		knc_load_evntsel(kc, idx, kc->evtsel[idx] & ~KNC_EVNTSEL_EN);
+		knc_leave(kc);
+	}
 	if (running)
-		knc_start_counters(kc);
+		knc_pmu_resume(kc);
 }
 
 /**
  * knc_event_update() - add to an event what its counter has counted
  * @event: an event on counter @event->hw.idx, running or stopped
  *
- * The PMI may do the same at any point of this, and change what was counted
- * up to.
- *
  * Return: the counter, 40 bits, sign-extended.
  */
 u64 knc_event_update(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	struct hw_perf_event *hwc = &event->hw;
-	s64 before, now;
+	s64 now;
 
-	do {
-		before = local64_read(&hwc->prev_count);
-		now = knc_counter_to_signed(knc_read_counter(kc, hwc->idx));
-	} while (local64_cmpxchg(&hwc->prev_count, before, now) != before);
+	/*
+	 * A tracing program may read the event from an NMI, or from a probe in
+	 * here, while it is being changed: it gets the count as it was.
+	 */
+	if (unlikely(kc->busy))
+		return local64_read(&event->hw.prev_count);
 
-	knc_event_account(event, before, now);
+	knc_enter(kc);
+	now = knc_counter_to_signed(knc_rdpmc(event->hw.idx));
+	knc_event_account(event, now);
+	knc_leave(kc);
 
 	return now;
 }
@@ -500,12 +504,11 @@ u64 knc_event_update(struct perf_event *event)
 bool knc_event_set_period(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	u64 value;
 	bool over;
 
-	over = knc_event_next_period(event, &value);
-	knc_load_counter(kc, event->hw.idx, value);
-	knc_event_update_page(event);
+	knc_enter(kc);
+	over = knc_event_load(event);
+	knc_leave(kc);
 
 	return over;
 }

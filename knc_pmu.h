@@ -19,36 +19,49 @@ struct pt_regs;
 struct tracepoint;
 
 /**
- * struct knc_cpu - the PMU of one hardware thread, as the driver left it
- * @active:	counters whose event runs; GLOBAL_CTRL holds this, or 0 while stopped
- * @ctrl:	what GLOBAL_CTRL holds
- * @value:	what each stopped counter holds, valid for the counters in @known
+ * struct knc_cpu - the PMU of one hardware thread
+ * @active:	counters whose event runs while the PMU is enabled
  * @evtsel:	what each PerfEvtSel holds
- * @known:	counters whose @value is that of the register
+ * @enabled:	the host wants the counters in @active to run
+ * @busy:	between knc_enter() and knc_leave()
+ * @postponed:	a PMI came there, and waits for knc_leave()
+ * @catching_up: one that was postponed is being handled, which is no NMI
+ * @ready:	the registers are the driver's, and were put into a known state
+ * @shared:	another driver writes GLOBAL_CTRL, too, see knc_pmu_pause()
  * @filtered:	counters that shall count what SPFLT lets through
  * @filters:	what PERF_SPFLT_CONTROL holds of that
- * @enabled:	the host wants the counters in @active to run
- * @ready:	the registers are the driver's, and were put into a known state
- * @shared:	another driver writes GLOBAL_CTRL, too, see knc_stop_counters()
+ * @stale:	counters that may hold what an event has left there
  * @event:	the event on each counter; the host says which
  *
- * It spares the driver every read of a register and every write that would not
- * change one. It belongs to its CPU: the PMI and code with interrupts off on
- * that CPU are all that use it. The PMI changes what belongs to counters in
- * @active only, everyone else what belongs to the others only; a counter enters
- * and leaves @active by one instruction. One cache line, shared with nobody.
+ * It belongs to its CPU: code with interrupts off on that CPU, and the PMI, are
+ * all that use it. A PMI can come between any two instructions of the others, so
+ * there is a rule for whatever both of them change:
+ *
+ * - Whether counters run. Nothing remembers what was written to GLOBAL_CTRL. The
+ *   PMI always stops them, and starts them again if @enabled says so, which is
+ *   set before they are started, and cleared before they are stopped. In the PMI
+ *   it is clear, so that nothing starts them there.
+ * - @active. One instruction adds or removes a counter. The PMI only removes, and
+ *   nobody removes a counter that runs.
+ * - An event's count, period and counter, and @evtsel. They change only between
+ *   knc_enter() and knc_leave(), or in a PMI that came when nobody was there. Any
+ *   other PMI stops the counters and leaves the rest to knc_leave(). There is no
+ *   copy of a counter.
+ *
+ * All else the PMI does not change. One cache line, shared with nobody.
  */
 struct knc_cpu {
 	unsigned long active;
-	u32 ctrl;
-	u64 value[KNC_NUM_COUNTERS];
 	u32 evtsel[KNC_NUM_COUNTERS];
-	u8 known;
-	u8 filtered;
-	u8 filters;
 	bool enabled;
+	bool busy;
+	bool postponed;
+	bool catching_up;
 	bool ready;
 	bool shared;
+	u8 filtered;
+	u8 filters;
+	u8 stale;
 	struct perf_event *event[KNC_NUM_COUNTERS];
 } ____cacheline_aligned;
 
@@ -72,6 +85,7 @@ bool knc_event_set_period(struct perf_event *event);
 
 /* knc_pmi.c: the interrupt */
 int knc_pmi(struct pt_regs *regs);
+void knc_pmi_postponed(void);
 
 /* spflt.c: user-controlled counting */
 int knc_spflt_event_init(struct perf_event *event);
@@ -91,10 +105,28 @@ DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define knc_host_overflow	perf_event_overflow
 #endif
 void knc_host_stop(struct perf_event *event);
-bool knc_host_may_count_any(const struct perf_event *event);
 
 /* attr.config1 */
 #define KNC_CONFIG1_SPFLT	BIT_ULL(0)
+
+/*
+ * The PMI waits: what is done in between is done as if in one instruction. For a
+ * few lines at a time, that do not nest.
+ */
+static inline void knc_enter(struct knc_cpu *kc)
+{
+	WRITE_ONCE(kc->busy, true);
+	barrier();
+}
+
+static inline void knc_leave(struct knc_cpu *kc)
+{
+	barrier();
+	WRITE_ONCE(kc->busy, false);
+	barrier();
+	if (unlikely(READ_ONCE(kc->postponed)))
+		knc_pmi_postponed();
+}
 
 /*
  * Counters run and stop through GLOBAL_CTRL alone: one write for both, and
@@ -105,32 +137,29 @@ bool knc_host_may_count_any(const struct perf_event *event);
  * events that are ours, clear and set both bits as it reschedules: what was
  * written last is not what is there, and the enable bit of PerfEvtSel is what
  * stops a counter for good.
+ *
+ * perf core disables the PMU around whatever changes what is on the counters.
  */
-static inline void knc_stop_counters(struct knc_cpu *kc)
+static inline void knc_pmu_pause(struct knc_cpu *kc)
 {
-	if (!kc->ctrl && !kc->shared)
-		return;
-
-	knc_write_global_ctrl(0);
-	kc->ctrl = 0;
+	/* First: a PMI that comes before the write must not start them again. */
+	WRITE_ONCE(kc->enabled, false);
+	barrier();
+	if (READ_ONCE(kc->active) || kc->shared)
+		knc_write_global_ctrl(0);
 }
 
-static inline void knc_start_counters(struct knc_cpu *kc)
+static inline void knc_pmu_resume(struct knc_cpu *kc)
 {
-	unsigned long active;
+	knc_spflt_resume(kc);
+	WRITE_ONCE(kc->enabled, true);
+	if (!READ_ONCE(kc->active) && !kc->shared)
+		return;
 
-	/*
-	 * A PMI that hits between the read of @active and the write may have
-	 * throttled an event, and its counter must not run again.
-	 */
-	do {
-		active = READ_ONCE(kc->active);
-		if (active == kc->ctrl && !kc->shared)
-			return;
-		kc->known &= ~active;
-		kc->ctrl = active;
-		knc_write_global_ctrl(active);
-	} while (unlikely(active != READ_ONCE(kc->active)));
+	/* A PMI before the write might take a counter from @active. */
+	knc_enter(kc);
+	knc_write_global_ctrl(READ_ONCE(kc->active));
+	knc_leave(kc);
 }
 
 /* Signed, as programs that use RDPMC take a counter to be: it counts up to 0. */
@@ -139,13 +168,15 @@ static inline s64 knc_counter_to_signed(u64 value)
 	return sign_extend64(value, KNC_COUNTER_WIDTH - 1);
 }
 
-/* What the event's counter has counted from one reading of it to the next */
-static inline void knc_event_account(struct perf_event *event, s64 before, s64 now)
+/* Between knc_enter() and knc_leave(), or in the PMI: bring an event up to date */
+static inline void knc_event_account(struct perf_event *event, s64 now)
 {
-	u64 delta = (now - before) & KNC_COUNTER_BITS;
+	struct hw_perf_event *hwc = &event->hw;
+	u64 delta = (now - local64_read(&hwc->prev_count)) & KNC_COUNTER_BITS;
 
+	local64_set(&hwc->prev_count, now);
 	local64_add(delta, &event->count);
-	local64_sub(delta, &event->hw.period_left);
+	local64_sub(delta, &hwc->period_left);
 }
 
 /**
@@ -182,27 +213,22 @@ static inline bool knc_event_next_period(struct perf_event *event, u64 *value)
 }
 
 /*
+ * Between knc_enter() and knc_leave(), or in the PMI: load an event's counter,
+ * which is stopped, for what is left of the period.
+ *
  * A program adds what it reads by RDPMC to what the event's page says, so the
  * page is brought up to date with each reload of the counter.
  */
-static inline void knc_event_update_page(struct perf_event *event)
+static inline bool knc_event_load(struct perf_event *event)
 {
+	u64 value;
+	bool over = knc_event_next_period(event, &value);
+
+	knc_write_counter(event->hw.idx, value);
 	if (event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT)
 		perf_event_update_userpage(event);
-}
 
-/* perf core disables the PMU around whatever changes what is on the counters. */
-static inline void knc_pmu_pause(struct knc_cpu *kc)
-{
-	kc->enabled = false;
-	knc_stop_counters(kc);
-}
-
-static inline void knc_pmu_resume(struct knc_cpu *kc)
-{
-	knc_spflt_resume(kc);
-	kc->enabled = true;
-	knc_start_counters(kc);
+	return over;
 }
 
 #endif /* _KNC_PMU_H */

@@ -44,8 +44,9 @@ static struct {
 	unsigned int count;
 	bool throttle;
 	struct perf_event *throttle_also;
+	struct perf_event *read_also;
 	struct perf_event *event[4];
-	u64 ctrl;
+	u64 ctrl, periods, wrong_reads;
 } samples;
 
 static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
@@ -55,6 +56,14 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 		samples.event[samples.count] = event;
 	samples.count++;
 	samples.ctrl |= record.msr[0x2f];
+	samples.periods += data->period;
+	/* As PERF_SAMPLE_READ does with the others of a group. */
+	if (samples.read_also) {
+		knc_read(samples.read_also);
+		if (local64_read(&samples.read_also->count) !=
+		    record.counted[samples.read_also->hw.idx])
+			samples.wrong_reads++;
+	}
 	/* Linux 6.16 and newer stop the whole group. */
 	if (samples.throttle_also)
 		knc_stop(samples.throttle_also, 0);
@@ -101,6 +110,8 @@ static int knc_test_init(struct kunit *test)
 
 static void knc_test_exit(struct kunit *test)
 {
+	record.runs = false;
+	knc_spflt_exit();
 	/* After a failed assertion this is another thread than the test's. */
 	if (current->migration_disabled)
 		migrate_enable();
@@ -246,6 +257,9 @@ static void test_refusals(struct kunit *test)
 	event->attr = attr;
 	event->attr.exclude_idle = 1;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
+	event->attach_state = PERF_ATTACH_TASK;
+	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
+	event->attach_state = 0;
 	event->attr = attr;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
 }
@@ -584,7 +598,7 @@ static void test_pmi_not_ours(struct kunit *test)
 /* It arrives after the event has left: it is ours, and leaves nothing behind. */
 static void test_pmi_late(struct kunit *test)
 {
-	static const struct access expected[] = { STATUS_IS(2), CLEAR(2), UNMASK };
+	static const struct access expected[] = { STOP, STATUS_IS(2), CLEAR(2), UNMASK };
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 
 	add_all(test, &event, 1);
@@ -599,7 +613,7 @@ static void test_pmi_late(struct kunit *test)
 static void test_pmi_while_disabled(struct kunit *test)
 {
 	static const struct access expected[] = {
-		STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000),
+		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000),
 	};
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 
@@ -641,7 +655,9 @@ static void test_pmi_not_owned(struct kunit *test)
 static void test_switch_same_events(struct kunit *test)
 {
 	static const struct access out[] = { STOP, PMC(1, P40 - 900), PMC(0, P40 - 350) };
-	static const struct access in[] = { RUN(3) };
+	static const struct access in[] = {
+		LOAD(1, P40 - 900), LOAD(0, P40 - 350), RUN(3),
+	};
 	struct perf_event *event[] = {
 		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
 	};
@@ -757,6 +773,17 @@ static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
 	return event;
 }
 
+/* As much of a task as the driver looks at; the test has a reference to it. */
+static struct task_struct *new_task(struct kunit *test)
+{
+	struct task_struct *task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	refcount_set(&task->usage, 1);
+
+	return task;
+}
+
 /* The scheduler, and perf core for a task with @events of ours on counters. */
 static void task_switch(struct task_struct *prev, struct perf_event **events,
 			int count, struct task_struct *next)
@@ -796,12 +823,8 @@ static void test_spflt_cpu_wide(struct kunit *test)
 /* Two tasks with opposite preferences, and one that has no events at all. */
 static void test_spflt_tasks(struct kunit *test)
 {
-	struct task_struct *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
-	struct task_struct *stranger = kunit_kzalloc(test, sizeof(*stranger), GFP_KERNEL);
+	struct task_struct *other = new_task(test), *stranger = new_task(test);
 	struct perf_event *mine, *theirs;
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, stranger);
 
 	/* Left over from whoever ran before: a new task begins with 0. */
 	record.msr[0x2c] = PREFERENCE;
@@ -858,6 +881,74 @@ static void test_spflt_unused(struct kunit *test)
 				   record.log[i].reg == 0x2c);
 }
 
+/*
+ * perf core lets clones swap their events at a switch, so that a task's event may
+ * be freed with another task. What it has said stays its own.
+ */
+static void test_spflt_clones(struct kunit *test)
+{
+	struct task_struct *child = new_task(test), *stranger = new_task(test);
+	struct perf_event *mine, *theirs;
+
+	mine = new_spflt_event(test, INSTRUCTIONS, current);
+	theirs = new_spflt_event(test, INSTRUCTIONS, child);
+	add_all(test, &mine, 1);
+	record.msr[0x2c] |= PREFERENCE;
+
+	/* The event stays on its counter: it is the child's from now on. */
+	task_switch(current, NULL, 0, child);
+	del_all(&theirs, 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
+	del_all(&mine, 1);
+	knc_spflt_event_destroy(mine);
+
+	/* And the child's is now that of a task whose own event is gone. */
+	task_switch(child, NULL, 0, current);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
+	task_switch(current, NULL, 0, stranger);
+	record.msr[0x2c] &= ~PREFERENCE;
+	task_switch(stranger, NULL, 0, current);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
+	knc_spflt_event_destroy(theirs);
+}
+
+/* A task that is gone leaves nothing to the next one at its address. */
+static void test_spflt_address_again(struct kunit *test)
+{
+	struct task_struct *task = new_task(test), *stranger = new_task(test);
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, task);
+
+	task_switch(current, NULL, 0, task);
+	record.msr[0x2c] |= PREFERENCE;
+	task->exit_state = EXIT_DEAD;
+	task_switch(task, NULL, 0, stranger);
+	knc_spflt_event_destroy(event);
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
+
+	task->exit_state = 0;
+	knc_spflt_exit();
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
+	event = new_spflt_event(test, INSTRUCTIONS, task);
+	task_switch(stranger, NULL, 0, task);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+	knc_spflt_event_destroy(event);
+}
+
+/* The dead are cleared away by those who come after them. */
+static void test_spflt_dead(struct kunit *test)
+{
+	struct task_struct *task = new_task(test);
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, task);
+
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
+	task->exit_state = EXIT_DEAD;
+	mutex_lock(&knc_spflt_mutex);
+	knc_spflt_forget(knc_spflt_follow(task));
+	mutex_unlock(&knc_spflt_mutex);
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
+	knc_spflt_event_destroy(event);
+}
+
 /* Known state (1.4.4): whatever a CPU brings with it is gone. */
 static void test_reset(struct kunit *test)
 {
@@ -883,6 +974,8 @@ static void test_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.log[1].value, 0x10400);
 	KUNIT_EXPECT_EQ(test, record.log[record.count - 1].kind, LVTPC);
 }
+
+#include "races.c"
 
 /* The tables against the sources that were collected */
 
@@ -1020,6 +1113,9 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_cpu_wide),
 	KUNIT_CASE(test_spflt_tasks),
 	KUNIT_CASE(test_spflt_unused),
+	KUNIT_CASE(test_spflt_clones),
+	KUNIT_CASE(test_spflt_address_again),
+	KUNIT_CASE(test_spflt_dead),
 	{}
 };
 
@@ -1043,9 +1139,11 @@ KNC_SUITE(knc_period);
 KNC_SUITE(knc_pmi);
 KNC_SUITE(knc_registers);
 KNC_SUITE(knc_spflt);
+KNC_SUITE(knc_races);
 KNC_SUITE(knc_tables);
 
 kunit_test_suites(&knc_encoding_suite, &knc_constraints_suite, &knc_period_suite,
-		  &knc_pmi_suite, &knc_registers_suite, &knc_spflt_suite, &knc_tables_suite);
+		  &knc_pmi_suite, &knc_registers_suite, &knc_spflt_suite, &knc_races_suite,
+		  &knc_tables_suite);
 
 /* MODULE_LICENSE() has come with knc_module.c. */

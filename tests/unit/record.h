@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A register file in the place of the hardware, which writes down each access.
- * It knows nothing of the PMU but which accesses the manual forbids.
+ * It knows nothing of the PMU but which accesses the manual forbids; unless it is
+ * told to run: then each access is an event on every counter that counts, and a
+ * counter that wraps interrupts, as in 1.4.3.8 and 1.4.3.9.
  */
 #ifndef _KNC_TEST_RECORD_H
 #define _KNC_TEST_RECORD_H
@@ -25,7 +27,18 @@ static struct {
 	u64 msr[0x30];
 	u32 lvtpc;
 	unsigned int forbidden;
+
+	/* The running hardware */
+	bool runs;
+	bool line, in_nmi;
+	unsigned int pending;		/* accesses until the interrupt comes */
+	unsigned int late;		/* how many that is for an overflow */
+	unsigned int stranger;		/* accesses until an NMI of somebody else's */
+	unsigned int interrupts, lost;
+	u64 counted[2];
 } record;
+
+int knc_pmi(struct pt_regs *regs);
 
 static void record_access(enum access_kind kind, u32 reg, u64 value)
 {
@@ -39,9 +52,65 @@ static void record_restart(void)
 	record.count = 0;
 }
 
+static void record_nmi(void)
+{
+	record.in_nmi = true;
+	knc_pmi(NULL);
+	record.in_nmi = false;
+}
+
+/* The line to the APIC: an edge is seen unless the entry is masked. */
+static void record_line(void)
+{
+	bool line = record.msr[0x2d];
+	bool edge = line && !record.line;
+
+	record.line = line;
+	if (!edge)
+		return;
+	if (record.lvtpc & 0x10000) {
+		record.lost++;
+		return;
+	}
+	record.lvtpc |= 0x10000;
+	record.interrupts++;
+	record.pending = record.late + 1;
+}
+
+/* Each access is an event, that of a WRMSR under the old values. */
+static void record_tick(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 && record.runs; i++) {
+		if (!(record.msr[0x2f] & BIT(i)) || !(record.msr[0x28 + i] & BIT(22)))
+			continue;
+		record.counted[i]++;
+		record.msr[0x20 + i] = (record.msr[0x20 + i] + 1) & GENMASK_ULL(39, 0);
+		if (!record.msr[0x20 + i])
+			record.msr[0x2d] |= BIT(i);
+	}
+}
+
+/* Whatever comes, comes after the access. */
+static void record_interrupt(void)
+{
+	if (!record.runs)
+		return;
+
+	record_line();
+	if (record.in_nmi)
+		return;
+	if (record.stranger && !--record.stranger)
+		record_nmi();
+	if (record.pending && !--record.pending)
+		record_nmi();
+}
+
 static void knc_wrmsr(u32 msr, u64 value)
 {
 	record_access(WRMSR, msr, value);
+	record_tick();
 	switch (msr) {
 	case 0x20: case 0x21:
 		if (value >> 40)
@@ -59,6 +128,7 @@ static void knc_wrmsr(u32 msr, u64 value)
 		if (value & ~3ULL)
 			record.forbidden++;
 		record.msr[0x2d] &= ~value;
+		record_interrupt();
 		return;
 	case 0x2f:
 		if (value & ~3ULL)
@@ -69,6 +139,7 @@ static void knc_wrmsr(u32 msr, u64 value)
 		return;
 	}
 	record.msr[msr] = value;
+	record_interrupt();
 }
 
 static u64 knc_rdmsr(u32 msr)
@@ -84,6 +155,8 @@ static u64 knc_rdmsr(u32 msr)
 		record.forbidden++;
 	}
 	record_access(RDMSR, msr, value);
+	record_tick();
+	record_interrupt();
 	return value;
 }
 
@@ -96,6 +169,8 @@ static u64 knc_rdpmc(u32 idx)
 	else
 		record.forbidden++;
 	record_access(RDPMC, idx, value);
+	record_tick();
+	record_interrupt();
 	return value;
 }
 
@@ -103,6 +178,8 @@ static void knc_write_lvtpc(u32 value)
 {
 	record_access(LVTPC, 0, value);
 	record.lvtpc = value;
+	record_tick();
+	record_interrupt();
 }
 
 /* Files of tests/data, as text; knc_pmu_test.c includes them. */
