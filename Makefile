@@ -8,8 +8,15 @@ kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
 
 all: modules
 
-modules modules_install clean:
+modules modules_install clean: kdir-is-there
 	$(kbuild) $@
+
+kdir-is-there:
+	@test -e '$(KDIR)/Makefile' || { \
+		echo '$(KDIR): there is no kernel build tree.' \
+		'Install linux-headers-$(shell uname -r), or say "make KDIR=<build tree' \
+		'of the kernel of the card>". The emulated card needs none: make demo.' >&2; \
+		exit 1; }
 
 setup demo shell bench bench-emulator:
 	@scripts/$@
@@ -18,9 +25,9 @@ bench-card:
 	@scripts/bench module builtin --cores 1 61
 
 check:
-	@scripts/check unit static emulator guest
+	@TEST='$(TEST)' scripts/check scripts unit static emulator guest
 
-check-unit check-static check-emulator check-guest check-card check-debug \
+check-scripts check-unit check-static check-emulator check-guest check-card check-debug \
 check-mainline check-kernels:
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
 
@@ -36,11 +43,12 @@ help:
 	@echo '  shell            a shell on it'
 	@echo '  setup            install the Debian packages that all this needs'
 	@echo 'Tests:'
-	@echo '  check            unit, static, emulator and guest'
+	@echo '  check            scripts, unit, static, emulator and guest; TEST=<name> for one test'
+	@echo '  check-scripts    the scripts for users, without booting anything'
 	@echo '  check-unit       KUnit'
 	@echo '  check-static     sparse, checkpatch, gcc and clang with W=1'
 	@echo '  check-emulator   the emulator alone, without the driver'
-	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one test'
+	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one'
 	@echo '  check-card       the same on all 244 threads of a card: perf stat -a'
 	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak'
 	@echo '  check-mainline   that the tests find the known defects of the mainline driver,'
@@ -50,6 +58,6 @@ help:
 	@echo '  bench            what the driver costs, beside the mainline driver'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
-.PHONY: all modules modules_install clean help setup demo shell bench bench-card bench-emulator check \
-	check-unit check-static check-emulator check-guest check-card check-debug check-mainline \
+.PHONY: all modules modules_install clean kdir-is-there help setup demo shell bench bench-card bench-emulator check \
+	check-scripts check-unit check-static check-emulator check-guest check-card check-debug check-mainline \
 	check-kernels

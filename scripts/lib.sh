@@ -28,6 +28,27 @@ die()
 	exit 1
 }
 
+# help_asked ARG... - the script's first comment, if that is what is wanted
+help_asked()
+{
+	case ${1:-} in
+	-h | --help)
+		sed -n '4,${/^#/!q; /^# *shellcheck /q; s/^# \{0,1\}//p}' "$0"
+		exit 0 ;;
+	esac
+}
+
+# no_arguments ARG... - for a script that takes none: whoever gives it one
+# believes that it does something else.
+no_arguments()
+{
+	help_asked "$@"
+	[ $# -eq 0 ] || {
+		say "error: $1: it takes no arguments; --help says what it does"
+		exit 2
+	}
+}
+
 now()
 {
 	date +%s
