@@ -100,6 +100,7 @@ const struct attribute_group knc_pmu_events_group = {
 
 static const u64 knc_generic_map[PERF_COUNT_HW_MAX] = {
 	KNC_GENERIC_EVENTS(KNC_GENERIC_ENTRY)
+	KNC_GENERIC_EVENTS_UNOFFERED(KNC_GENERIC_ENTRY)
 };
 
 #define KNC_CACHE_ENTRY(cache, op, result, NAME)			\

@@ -53,6 +53,16 @@ stat -e cycles,instructions,branches,cache-references,cache-misses,branch-misses
 between "instructions, one of seven" "$(count instructions "$tmp/csv")" \
 	$((insns * 8)) $((insns * 128))
 
+# What is counted unasked: four hardware events, which two counters can show. perf's
+# own test wants as many fields in each line, so none with a second metric.
+perf stat -x, -o "$tmp/csv" $spin || fail "perf stat: $(tail -n 2 "$tmp/csv")"
+for e in cycles instructions branches branch-misses; do
+	grep -q ",$e," "$tmp/csv" || fail "perf stat shows no $e unasked"
+done
+grep -q stalled "$tmp/csv" && fail "unasked: $(grep stalled "$tmp/csv" | head -n 1)"
+odd=$(grep , "$tmp/csv" | awk -F, 'NF != 7' | head -n 1)
+[ -z "$odd" ] || fail "not seven fields: $odd"
+
 # all CPUs, each on a line of its own
 stat -a -A -e instructions:u -- sleep 0.2
 cpus=$(grep -c '^CPU[0-9]*,' "$tmp/csv")
