@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/run-uos, with an emulator that is none: what it refuses, what it makes of
+what comes from the guest, and how it ends.
+"""
+import contextlib
+import io
+import os
+import random
+import tarfile
+import types
+
+from common import ScriptTest, load
+
+FAKE_QEMU = """#!/bin/sh
+# What the emulator would write, and how it would end
+for word; do
+	case $word in
+	file,id=saved,path=*) saved=${word#file,id=saved,path=} ;;
+	*/initrd) initrd=$word ;;
+	esac
+done
+[ "$2" != none ] || exit 0
+token=$(grep -a -o "token=[0-9a-f]*" "$initrd" | tail -n 1)
+token=${token#token=}
+%s
+"""
+FINAL = 'printf "\\nsuccess $token\\n"'
+
+
+class RunUos(ScriptTest):
+    def test_run_uos_arguments(self):
+        folder, file = self.work, self.path("file", b"")
+        for args, why in (
+                (["--cores", "0"], "'0' is not a number from 1 on"),
+                (["--cores", "-1"], "'-1' is not a number from 1 on"),
+                (["--cores", "two"], "'two' is not a number from 1 on"),
+                (["--threads-per-core", "0"], "'0' is not a number from 1 on"),
+                (["--cores", "64"], "256 threads: the emulator has 255 at most"),
+                (["--add", folder], "is a directory; --add-dir takes those"),
+                (["--add", "nosuch"], "nosuch: there is no such file"),
+                (["--add-dir", file], "is no directory; --add takes files"),
+                (["--add-dir", "nosuch"], "nosuch: there is no such directory"),
+                (["--module", "nosuch.ko"], "nosuch.ko: there is no such file"),
+                (["--memory", "5"], "too little: the uOS needs 256M"),
+                (["--memory", "much"], "'much' is not a size"),
+                (["--trace", folder], "is a directory"),
+                (["--trace", "no/such/file"], "there is no directory"),
+                (["--get", "x:no/such/file"], "there is no directory"),
+                (["--get", "dir/"], "names no file"),
+                (["--timeout", "0"], "'0' is not a time in seconds"),
+                (["--timeout", "nan"], "'nan' is not a time in seconds")):
+            with self.subTest(args):
+                status, out, err = self.unbuilt("run-uos", *args, "--", "true")
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertIn(why, err.splitlines()[-1])
+
+    def test_run_uos_no_command(self):
+        status, _, err = self.unbuilt("run-uos")
+        self.assertEqual(status, 2)
+        self.assertIn("no command to run", err)
+
+    def boot(self, does, *args):
+        """run-uos with an emulator that does this."""
+        qemu = self.path("qemu", (FAKE_QEMU % does).encode())
+        os.chmod(qemu, 0o755)
+        kernel = self.path("kernel", b"none")
+        return self.run_it("run-uos", "--kernel", kernel, *args, "--", "true",
+                           KNC_PMU_QEMU=qemu)
+
+    def test_run_uos_ends(self):
+        for does, want, out, why in (
+                (f"echo said; {FINAL}", 0, "said\n", ""),
+                ('echo said; printf "\\nfailure 7 $token\\n"', 7, "said\n", ""),
+                ("echo said", 125, "said\n", "ended without its final word"),
+                ('printf "\\nsuccess 12345678\\n"', 125, "\nsuccess 12345678\n",
+                 "ended without its final word"),
+                ("echo cannot >&2; exit 3", 125, "",
+                 "the emulator ended with status 3; why is told above")):
+            with self.subTest(does):
+                status, said, err = self.boot(does)
+                self.assertEqual((status, said), (want, out), err)
+                self.assertIn(why, err)
+
+    def archive(self, **files):
+        """As the guest's "save" makes one: an archive for each file."""
+        whole = io.BytesIO()
+        for name, content in files.items():
+            with tarfile.open(fileobj=whole, mode="w") as tar:
+                info = tarfile.TarInfo(name.replace("__", "/"))
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        return self.path("archive", whole.getvalue())
+
+    def test_run_uos_get(self):
+        # Any byte, and what a serial line might take for something else
+        data = random.Random(1).randbytes(100000) + bytes(range(256)) * 8 + b"\r\n\0"
+        sent = self.archive(root__perf_data=data, tmp__empty=b"")
+        old = self.path("perf_data", b"of yesterday")
+        status, _, err = self.boot(f"cat {sent} >$saved; {FINAL}", "--get", "perf_data",
+                                   "--get", "/tmp/empty:other")
+        self.assertEqual(status, 0, err)
+        with open(old, "rb") as f:
+            self.assertEqual(f.read(), data)
+        with open(old + ".old", "rb") as f:
+            self.assertEqual(f.read(), b"of yesterday")
+        self.assertEqual(os.path.getsize(self.path("other")), 0)
+        self.assertIn(f"perf_data: {len(data)} bytes", err)
+
+    def test_run_uos_get_missing(self):
+        sent = self.archive(root__there=b"x")
+        for does, want in ((f"cat {sent} >$saved; {FINAL}", 125),
+                           (f'cat {sent} >$saved; printf "\\nfailure 7 $token\\n"', 7),
+                           (f": >$saved; {FINAL}", 125)):
+            status, _, err = self.boot(does, "--get", "there", "--get", "nosuch")
+            with self.subTest(does):
+                self.assertEqual(status, want, err)
+                self.assertIn("--get /root/nosuch: the guest has no such file", err)
+
+    def test_run_uos_get_half(self):
+        sent = self.archive(root__big=bytes(100000))
+        status, _, err = self.boot(f"head -c 50000 {sent} >$saved; {FINAL}",
+                                   "--get", "big")
+        self.assertEqual(status, 125)
+        self.assertIn("files came from the guest only in part", err)
+
+    def test_run_uos_get_names_no_place(self):
+        """What a guest calls its files is not where they go here."""
+        run_uos = load("run-uos")
+        os.chdir(self.work)
+        os.mkdir("out")
+        outside = self.path("outside")
+        with tarfile.open("out/saved.tar", "w") as tar:
+            for name in ("../../outside", outside, "a/b/plain"):
+                info = tarfile.TarInfo(name)
+                info.size = 1
+                tar.addfile(info, io.BytesIO(b"x"))
+            link = tarfile.TarInfo("link")
+            link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            tar.addfile(link)
+        os.mkdir("here")
+        os.chdir("here")
+        with contextlib.redirect_stderr(io.StringIO()):
+            missing = run_uos.take_saved(types.SimpleNamespace(get=[]), "../out")
+        os.chdir("/")
+        self.assertEqual(missing, [])
+        self.assertFalse(os.path.exists(outside))
+        self.assertEqual(sorted(os.listdir(self.path("here"))),
+                         ["outside", "outside.old", "plain"])
