@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Where dynamic debug is on, the kernel's log has the reason for each refusal; and
+# what perf prints is what the documentation has in its table.
+. ./lib.sh
+
+control=/sys/kernel/debug/dynamic_debug/control
+[ -e $control ] || skip "this kernel has no dynamic debug"
+
+# says LINES COMMAND...: what perf prints, held against a regular expression
+says()
+{
+	_want=$1
+	shift
+	"$@" >"$tmp/out" 2>&1
+	grep -qE -- "$_want" "$tmp/out" ||
+		fail "$*: not \"$_want\" but: $(grep . "$tmp/out" | head -n 3)"
+}
+
+# refused REASON LINES COMMAND...
+refused()
+{
+	_reason=$1
+	shift
+	dmesg -c >/dev/null
+	says "$@"
+	shift
+	dmesg | grep -qF "knc_pmu: event refused: $_reason" ||
+		fail "$*: the log has no \"$_reason\": $(dmesg | tail -n 2)"
+}
+
+# Nothing is said where nobody asks.
+dmesg -c >/dev/null
+says '<not supported> +bus-cycles' perf stat -e bus-cycles true
+dmesg | grep -q 'event refused' && fail "a reason, though dynamic debug is off"
+
+echo 'format "event refused" +p' >$control || fail "$control: $(cat $control | wc -l) lines"
+no='<not supported> +'
+refused "generic event without counterpart" "${no}bus-cycles" perf stat -e bus-cycles true
+refused "cache event without counterpart" "${no}LLC-stores" perf stat -e LLC-stores true
+refused "reserved bits in config" "${no}r80016" perf stat -e r80016 true
+refused "bits without meaning in config1" "${no}cpu/config1=2,event=0x16/" \
+	perf stat -e cpu/config1=2,event=0x16/ true
+refused "its group does not fit the counters" "${no}branches" \
+	perf stat -e '{cycles,instructions,branches}' true
+refused "its group does not fit the counters" \
+	"Invalid event .cpu/l2_write_hit/. in per-thread mode" \
+	perf record -o "$tmp/d" -e '{cpu/l2_read_miss/,cpu/l2_write_hit/}' true
+refused "no precise samples" "cycles:p: PMU Hardware doesn't support sampling" \
+	perf record -o "$tmp/d" -e cycles:p true
+refused "no branch records" "PMU Hardware or event type doesn't support branch stack" \
+	perf record -o "$tmp/d" -b true
+refused "no guests to count" "${no}cycles:G" perf stat -e cycles:G true
+refused "cannot leave out the idle task" "${no}cycles:I" perf stat -e cycles:I true
+refused "thread count mode needs privilege" "Access to performance monitoring .* is limited" \
+	su user -c "perf stat -e cpu/instructions_executed,any/u true"
+echo 'format "event refused" -p' >$control
+
+# These perf finds out by itself.
+says "unknown term 'nosuch' for pmu 'cpu'" perf stat -e cpu/nosuch/ true
+says "value too big for format, maximum is 255" perf stat -e cpu/event=0x116/ true
+says "bits 32 of config .* not supported by kernel" perf stat -e cpu/config=0x100000016/ true
+says "Access to performance monitoring .* is limited" su user -c "perf stat -a true"
+says "Access to performance monitoring .* is limited" \
+	su user -c "perf stat -e instructions:k true"
+ok
