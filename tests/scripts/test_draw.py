@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/knc-draw: the numbers in the pictures are those of perf."""
+import re
+import xml.etree.ElementTree as ElementTree
+
+from common import ScriptTest, load
+
+draw = load("knc-draw")
+SVG = "{http://www.w3.org/2000/svg}"
+
+# As perf 6.1 prints it, a second metric on a line of its own and all
+STAT = """# started on Sat Nov 21 15:00:00 2026
+
+CPU0,2483009,,cycles,78759934,45.00,0.014,GHz
+CPU1,<not counted>,,cycles,0,0.00,,
+CPU5,1116089,,cycles,70076892,42.00,0.007,GHz
+CPU0,212638,,instructions,64545106,37.00,0.09,insn per cycle
+CPU0,,,,,,0.03,stalled cycles per insn
+CPU1,96321,,instructions,68008941,40.00,nan,insn per cycle
+CPU5,1616659,,instructions,62311457,40.00,1.45,insn per cycle
+"""
+SCRIPT = """# a comment
+gt     81   12.345678:     100000 instructions:u:
+\t          401680 inner+0x12 (/root/gt)
+\t          401700 main+0x5 (/root/gt)
+
+gt     81   12.345679:     100000 instructions:u:
+\t          401684 inner+0x16 (/root/gt)
+\t          401700 main+0x5 (/root/gt)
+
+two words    82/83   12.345680:     100000 instructions:
+\tffffffff81000010 do_<it>+0x10 ([kernel.kallsyms])
+\t          401700 main+0x5 (/root/gt)
+"""
+FOLDED = "gt;main;inner 2\ntwo words;main;do_<it>_[k] 1\n"
+
+
+def card_of(values, cores=None):
+    return draw.Card("event", values, cores)
+
+
+class Draw(ScriptTest):
+    def test_draw_reads_perf_stat(self):
+        found = draw.read_stat(STAT.splitlines(True))
+        self.assertEqual(found["cycles"], {0: 2483009, 1: None, 5: 1116089})
+        self.assertEqual(found["instructions"], {0: 212638, 1: 96321, 5: 1616659})
+        self.assertEqual(found["insn per cycle"], {0: 0.09, 5: 1.45})
+        self.assertEqual(found["stalled cycles per insn"], {0: 0.03})
+
+    def test_draw_adds_intervals(self):
+        lines = ["     1.000123,CPU3,10,,cycles,1,100.00,,\n",
+                 "     2.000456,CPU3,32,,cycles,1,100.00,,\n",
+                 "     2.000456,CPU4,<not supported>,,cycles,0,100.00,,\n"]
+        self.assertEqual(draw.read_stat(lines)["cycles"], {3: 42, 4: None})
+
+    def test_draw_cores_and_threads(self):
+        card = card_of({cpu: cpu for cpu in range(244)})
+        self.assertEqual((card.cores, card.threads, card.missing()), (61, 4, 0))
+        self.assertEqual(card.cells[12, 3], 51)
+        # A card's own system begins with the last core.
+        cores = draw.read_topology(
+            f"/sys/devices/system/cpu/cpu{cpu}/topology/core_id:{(cpu - 1) // 4 % 61}\n"
+            for cpu in range(244))
+        card = card_of({cpu: cpu for cpu in range(244)}, cores)
+        self.assertEqual((card.cores, card.threads), (61, 4))
+        self.assertEqual([card.cells[60, t] for t in range(4)], [0, 241, 242, 243])
+        self.assertEqual([card.cells[0, t] for t in range(4)], [1, 2, 3, 4])
+
+    def test_draw_text_of_a_card(self):
+        values = {cpu: 1 for cpu in range(244)} | {51: 1000, 200: None}
+        text = draw.text_card(card_of(values), False, 80, False)
+        rows = [line for line in text.splitlines() if line.startswith("thread ")]
+        self.assertEqual(len(rows), 4)
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
+        self.assertEqual([(i, row.find("@")) for i, row in enumerate(rows) if "@" in row],
+                         [(3, len("thread 0 ") + 12)])
+        self.assertEqual(rows[0][len("thread 0 ") + 50], "x")
+        self.assertIn("most:  core 12 thread 3: 1k", text)
+        self.assertIn("x: 1 threads have no count", text)
+        narrow = draw.text_card(card_of(values), False, 40, False)
+        self.assertTrue(all(len(line) <= 40 for line in narrow.splitlines()
+                            if line.startswith("thread ")), narrow)
+        self.assertEqual(narrow.count("thread 3 "), 2)
+
+    def test_draw_logarithm(self):
+        card = card_of({0: 1e9, 1: 1e6, 2: 0, 3: 1e2})
+        self.assertEqual(card.share((0, 0), True), 1)
+        self.assertAlmostEqual(card.share((0, 1), True), 0.5)
+        self.assertEqual([card.share((0, t), True) for t in (2, 3)], [0, 0])
+        self.assertAlmostEqual(card.share((0, 1), False), 0.001)
+
+    def test_draw_picture_of_a_card(self):
+        values = {cpu: cpu * 1000 for cpu in range(244)} | {200: None}
+        root = ElementTree.fromstring(draw.svg_card(card_of(values), False))
+        cells = {r.find(f"{SVG}title").text: r.get("fill")
+                 for r in root.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None}
+        self.assertEqual(len(cells), 243)
+        self.assertEqual(cells["core 60 thread 3 (CPU 243): 243,000"], "#fde725")
+        self.assertEqual(cells["core 0 thread 0 (CPU 0): 0"], "#440154")
+        crossed = [g.find(f"{SVG}title").text for g in root.iter(f"{SVG}g")]
+        self.assertEqual(crossed, ["core 50 thread 0 (CPU 200): no count"])
+
+    def test_draw_brighter_is_more(self):
+        light = [sum(c * w for c, w in zip(draw.colour(i / 50), (3, 6, 1)))
+                 for i in range(51)]
+        self.assertEqual(light, sorted(light))
+
+    def test_draw_reads_stacks(self):
+        want = {("gt", "main", "inner"): 2, ("two words", "main", "do_<it>_[k]"): 1}
+        self.assertEqual(draw.read_stacks(SCRIPT.splitlines(True)), want)
+        self.assertEqual(draw.read_stacks(FOLDED.splitlines(True)), want)
+
+    def test_draw_flame(self):
+        root = draw.tree(draw.read_stacks(SCRIPT.splitlines(True)))
+        self.assertEqual((root.total, root.below["gt"].total), (3, 2))
+        text = draw.text_flame(root, 80, 0)
+        self.assertRegex(text, r" 66\.7%  66\.7%  #+ +    inner\n")
+        self.assertLess(text.index("gt"), text.index("two words"))
+        svg = draw.svg_flame(root, "a & b")
+        boxes = {}
+        for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
+            name = group.find(f"{SVG}title").text.split(":")[0]
+            rect = group.find(f"{SVG}rect")
+            boxes.setdefault(name, []).append(
+                tuple(float(rect.get(k)) for k in ("x", "y", "width")))
+        # Callees stand on their caller, and are as wide as their part of it.
+        (gx, gy, gw), (ix, iy, iw) = boxes["gt"][0], boxes["inner"][0]
+        self.assertAlmostEqual(gw / iw, 1, 2)
+        self.assertEqual(gx, ix)
+        self.assertLess(iy, gy)
+        self.assertAlmostEqual(gw / boxes["all"][0][2], 2 / 3, 2)
+        self.assertIn("do_<it>_[k]", boxes)
+        self.assertEqual(svg, draw.svg_flame(root, "a & b"))
+
+    def test_draw_command(self):
+        stat, svg = self.path("stat.csv", STAT.encode()), self.path("card.svg")
+        status, out, err = self.run_it("knc-draw", "card", stat, "--show", "instructions",
+                                       "--svg", svg)
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("most:  core 1 thread 1: 1.62M", out)
+        self.assertNotIn("\x1b", out)
+        with open(svg, encoding="utf-8") as f:
+            self.assertIn("1,616,659", f.read())
+        status, out, _ = self.run_it("knc-draw", "card", stat, "--colour", "yes")
+        self.assertEqual((status, len(re.findall("\x1b.48;2", out)) > 3), (0, True))
+
+    def test_draw_refuses(self):
+        junk = self.path("junk", b"\xff\xfe nothing\n")
+        for args, content, why in (
+                (["card"], junk, "there is no line of a CPU in it"),
+                (["flame"], junk, "there are no stacks in it"),
+                (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
+                 "cycles: no CPU has counted it"),
+                (["card", "--show", "x"], self.path("s", STAT.encode()), "it has no x; it has cycles"),
+                (["card"], self.path("big", b"CPU99999999,1,,cycles,1,100.00,,\n"),
+                 "are no card"),
+                (["card", "--topology", junk], self.path("s"), "the topology has no line"),
+                (["card"], self.path("nosuch"), "No such file")):
+            with self.subTest(why):
+                status, out, err = self.run_it("knc-draw", *args, content)
+                self.assertEqual((status, out), (1, ""))
+                self.assertIn(why, err)
+                self.assertNotIn("Traceback", err)
