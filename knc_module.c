@@ -615,6 +615,9 @@ static int knc_register_pmu(bool sampling)
 	smp_store_release(&knc_pmu, pmu);
 	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
 		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
+	/* Typed as ever, these give numbers, and no sign that they are not ours. */
+	if (!knc_is_cpu_pmu)
+		pr_warn("cycles, instructions and other generic events still are the kernel's own driver's, which counts them wrongly: use knc/cpu-cycles/, knc/instructions/, ... (perf list knc)\n");
 
 	return 0;
 }

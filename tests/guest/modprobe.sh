@@ -14,6 +14,8 @@ modprobe "$alias" || fail "modprobe $alias"
 grep -q '^knc_pmu ' /proc/modules || fail "modprobe $alias loads no knc_pmu"
 [ "$(dmesg | grep -c 'knc_pmu: .*registered as')" -eq $((before + 1)) ] ||
 	fail "loading says nothing in the log"
+dmesg | grep -q 'knc_pmu: .*counts them wrongly' &&
+	fail "warns of generic events, which are ours here"
 if [ -e /sys/bus/event_source/devices/knc/type ]; then
 	fail "where nothing else counts the PMU is called knc"
 fi

@@ -4,6 +4,13 @@
 . ./lib.sh
 
 [ $pmu = knc ] || skip "the PMU is called $pmu here"
+# Whoever loads it is told what the generic events are here, and what to type.
+dmesg | grep -q 'knc_pmu: .*counts them wrongly: use knc/cpu-cycles/, knc/instructions/' ||
+	fail "loading does not say that generic events are another driver's"
+# It is as it says: of two events of that driver's one has no counter, and is 0.
+perf stat -x, -o "$tmp/csv" -e instructions,branches ./gt --spin20 f4240
+[ "$(awk -F, '$3 == "instructions" || $3 == "branches" { n += $1 == 0 } END { print n }' \
+	"$tmp/csv")" -ge 1 ] || fail "the kernel's own driver counts both: $(cat "$tmp/csv")"
 perf stat -x, -o "$tmp/csv" -e knc/instructions_executed/u -e knc/event=0x12/u \
 	./gt --spin20 f4240 || fail "perf stat: $(tail -n 2 "$tmp/csv")"
 insns=$(awk -F, '$3 == "knc/instructions_executed/u" { print $1 }' "$tmp/csv")
