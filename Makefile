@@ -18,6 +18,49 @@ kdir-is-there:
 		'of the kernel of the card>". The emulated card needs none: make demo.' >&2; \
 		exit 1; }
 
+# What is installed beside the driver; the packages are made by these, too.
+version := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+prefix ?= /usr/local
+bindir ?= $(prefix)/bin
+includedir ?= $(prefix)/include
+datadir ?= $(prefix)/share
+mandir ?= $(datadir)/man
+source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
+# Of these tools, those that there are
+tools_dir = $(datadir)/knc-pmu
+tools := $(notdir $(wildcard scripts/knc-draw scripts/knc-metrics))
+tools_files := $(wildcard scripts/knc_tables.py knc_pmu_tables.ini knc_pmu_events.h)
+
+install: install-dev install-tools
+
+install-dev:
+	install -D -m 644 include/knc_pmu_user.h '$(DESTDIR)$(includedir)/knc_pmu_user.h'
+	install -d '$(DESTDIR)$(datadir)/pkgconfig'
+	sed -e 's|@prefix@|$(prefix)|; s|@includedir@|$(includedir)|; s|@version@|$(version)|' \
+		knc-pmu.pc.in >'$(DESTDIR)$(datadir)/pkgconfig/knc-pmu.pc'
+	install -D -m 644 man/knc_pmu_user.3 '$(DESTDIR)$(mandir)/man3/knc_pmu_user.3'
+
+install-tools:
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(tools_dir)/scripts' '$(DESTDIR)$(mandir)/man1'
+	for f in $(tools_files); do \
+		install -m 644 "$$f" '$(DESTDIR)$(tools_dir)'/"$$f" || exit 1; done
+	for t in $(tools); do \
+		install -m 755 "scripts/$$t" '$(DESTDIR)$(tools_dir)/scripts' && \
+		ln -sf '$(tools_dir)/scripts'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" && \
+		install -m 644 "man/$$t.1" '$(DESTDIR)$(mandir)/man1' || exit 1; done
+
+# For DKMS: what the module is built from
+install-source:
+	install -d '$(source_dir)'
+	install -m 644 Kbuild dkms.conf $(wildcard *.c *.h) '$(source_dir)'
+	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
+
+deb:
+	@scripts/build-deb
+
+book:
+	@scripts/build-book
+
 setup demo shell bench bench-emulator:
 	@scripts/$@
 
@@ -25,10 +68,10 @@ bench-card:
 	@scripts/bench module builtin --cores 1 61
 
 check:
-	@TEST='$(TEST)' scripts/check scripts unit static emulator guest
+	@TEST='$(TEST)' scripts/check
 
-check-scripts check-unit check-static check-emulator check-guest check-card check-debug \
-check-mainline check-kernels:
+check-scripts check-packages check-book check-unit check-static check-emulator \
+check-guest check-card check-debug check-mainline check-kernels:
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
 
 help:
@@ -36,6 +79,9 @@ help:
 	@echo '  all, modules     knc_pmu.ko for the running kernel, or for KDIR=<kernel build tree>'
 	@echo '  modules_install  put it where modprobe finds it (INSTALL_MOD_PATH=...)'
 	@echo '  clean            remove what was built here; the cache stays'
+	@echo '  install          header, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
+	@echo '  deb              packages: the driver by DKMS, the header, the tools'
+	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
 	@echo '  scripts/install-in-tree <kernel source>'
 	@echo 'An emulated card, built once into the cache:'
@@ -43,8 +89,10 @@ help:
 	@echo '  shell            a shell on it'
 	@echo '  setup            install the Debian packages that all this needs'
 	@echo 'Tests:'
-	@echo '  check            scripts, unit, static, emulator and guest; TEST=<name> for one test'
+	@echo '  check            all up to check-guest; TEST=<name> for one test'
 	@echo '  check-scripts    the scripts for users, without booting anything'
+	@echo '  check-packages   the packages, installed in a copy of this root (as root)'
+	@echo '  check-book       the documentation, and each command in it'
 	@echo '  check-unit       KUnit'
 	@echo '  check-static     sparse, checkpatch, gcc and clang with W=1'
 	@echo '  check-emulator   the emulator alone, without the driver'
@@ -58,6 +106,7 @@ help:
 	@echo '  bench            what the driver costs, beside the mainline driver'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
-.PHONY: all modules modules_install clean kdir-is-there help setup demo shell bench bench-card bench-emulator check \
-	check-scripts check-unit check-static check-emulator check-guest check-card check-debug check-mainline \
-	check-kernels
+.PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
+	install-source deb book help setup demo shell bench bench-card bench-emulator check \
+	check-scripts check-packages check-book check-unit check-static check-emulator check-guest \
+	check-card check-debug check-mainline check-kernels

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is typed wrongly is refused at once, and nothing is built for it."""
 import os
+import re
 
 from common import SCRIPTS, TOP, ScriptTest
 
@@ -58,3 +59,48 @@ class Arguments(ScriptTest):
         status, _, err = self.unbuilt("check", "nosuch", TEST="")
         self.assertEqual(status, 1)
         self.assertIn("nosuch: no such part", err)
+
+
+class Install(ScriptTest):
+    def test_make_install(self):
+        dest = self.path("dest")
+        status, _, err = self.run_it("make", "-C", TOP, "install", f"DESTDIR={dest}",
+                                     "prefix=/opt/knc")
+        self.assertEqual((status, err), (0, ""))
+        there = {os.path.relpath(os.path.join(folder, name), f"{dest}/opt/knc")
+                 for folder, _, names in os.walk(dest) for name in names}
+        self.assertLessEqual({"include/knc_pmu_user.h", "share/pkgconfig/knc-pmu.pc",
+                              "share/man/man3/knc_pmu_user.3"}, there)
+        with open(f"{dest}/opt/knc/share/pkgconfig/knc-pmu.pc", encoding="utf-8") as f:
+            self.assertNotIn("@", f.read())
+        status, out, _ = self.run_it(
+            "pkg-config", "--cflags", "knc-pmu",
+            PKG_CONFIG_PATH=f"{dest}/opt/knc/share/pkgconfig")
+        self.assertEqual((status, out.strip()), (0, "-I/opt/knc/include"))
+        commands = os.listdir(f"{dest}/opt/knc/bin")
+        self.assertIn("knc-draw", commands)
+        for name in commands:
+            # Of the place where they will be
+            self.assertEqual(os.readlink(f"{dest}/opt/knc/bin/{name}"),
+                             f"/opt/knc/share/knc-pmu/scripts/{name}")
+            status, out, err = self.run_it(f"{dest}/opt/knc/share/knc-pmu/scripts/{name}",
+                                           "--help")
+            self.assertEqual((status, err), (0, ""))
+            self.assertIn(f"share/man/man1/{name}.1", there)
+
+    def test_man_pages(self):
+        """groff has nothing to say of them, and each option is there."""
+        for name in sorted(os.listdir(os.path.join(TOP, "man"))):
+            with self.subTest(name):
+                page = os.path.join(TOP, "man", name)
+                status, text, err = self.run_it(
+                    "groff", "-man", "-Tutf8", "-ww", "-P-cbou", page)
+                self.assertEqual((status, err), (0, ""))
+                self.assertIn("SEE ALSO", text)
+                program = name.rsplit(".", 1)[0]
+                if not name.endswith(".1"):
+                    continue
+                helps = [self.run_it(program, *kind, "--help")[1]
+                         for kind in ([], ["card"], ["flame"])[:3 if program == "knc-draw" else 1]]
+                for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(helps))):
+                    self.assertIn(option, text.replace("‐", "-").replace("−", "-"))
