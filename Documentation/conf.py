@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sphinx's settings for the book; "make book" builds it."""
+import os
+import re
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dkms.conf"),
+          encoding="utf-8") as _f:
+    version = release = re.search(r'^PACKAGE_VERSION="(.*)"', _f.read(), re.M).group(1)
+
+project = "knc-pmu"
+author = "knc-pmu contributors"
+# Not in pages that are to be the same whoever builds them
+copyright = author  # noqa: A001, the name is Sphinx's
+root_doc = "index"
+exclude_patterns = ["_build"]
+# Code is shown as it is: most of it is what a terminal shows.
+highlight_language = "none"
+nitpicky = True
+html_theme = "alabaster"
+html_theme_options = {"page_width": "1100px", "sidebar_width": "240px",
+                      "description": "perf on Knights Corner"}
+html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
+html_show_sourcelink = False
