@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The events of knc_pmu_events.h and the metrics of knc_pmu_tables.ini.
+
+Imported by what makes tables of them: gen-events, gen-tables, install-in-tree,
+knc-metrics. The two files are looked for beside this one, and above it.
+"""
+import configparser
+import json
+import os
+import re
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HEADER, TABLES = "knc_pmu_events.h", "knc_pmu_tables.ini"
+# How perf calls the CPU: family in decimal, model in hexadecimal
+CPUID = "GenuineIntel-11-1"
+# What perf, and Intel, call the tables
+CODENAME, VERSION = "knightscorner", "1"
+
+EVENT = re.compile(r'E\((\w+),\s*(0x\w\w),\s*(\w+),\s*(\w+),\s*"([^"]*)"\)')
+UNIT = re.compile(r"#define KNC_UNIT_(\w+)\s+(0x\w\w)")
+# An event in perf's words, in a metric: its name, or name and terms as pmu@...@
+TERMS = re.compile(r"cpu@((?:[^@\\]|\\.)+)@")
+NAME = re.compile(r"[A-Za-z_]\w*")
+# What is no event in an expression
+FUNCTIONS = {"d_ratio", "min", "max"}
+DURATION = "duration_time"
+
+
+class Bad(Exception):
+    """The files do not say what they should."""
+
+
+def find(name):
+    """One of the two files: of a checkout, or as installed."""
+    for folder in (os.path.dirname(HERE), HERE):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    raise Bad(f"{name}: neither in {HERE} nor above it")
+
+
+def read(name):
+    with open(find(name), encoding="utf-8") as f:
+        return f.read()
+
+
+def macro_body(text, name):
+    """The lines of a macro, joined to one."""
+    body = re.search(rf"^#define {name}\(\w\)(.*?[^\\])\n(?!\S*\\)", text,
+                     re.S | re.M).group(1)
+    return re.sub(r"\s*\\\n\s*", " ", body)
+
+
+class Event:
+    """A row of the list, and what the tables add to it."""
+
+    def __init__(self, row, units):
+        self.unit, self.code, self.name, self.sysfs, self.brief = row
+        self.umask = units[self.unit]
+        # Counter 0 alone has what the core-ring interface reports.
+        self.counters = (0,) if self.unit == "CRI" else (0, 1)
+        self.topic, self.period, self.more = None, None, ""
+
+    @property
+    def counter(self):
+        return ", ".join(map(str, self.counters))
+
+    def terms(self):
+        """For perf, where nothing knows the name."""
+        return f"event={self.code},umask={self.umask}"
+
+
+class Threshold:
+    """A comparison, and what is said where it holds."""
+
+    def __init__(self, line):
+        compared, _, self.meaning = (part.strip() for part in line.partition("|"))
+        found = re.fullmatch(r"([<>]) ([0-9.]+)", compared)
+        if not found or not self.meaning:
+            raise Bad(f"{TABLES}: no threshold: {line}")
+        self.sign, self.limit = found.group(1), float(found.group(2))
+        self.text = compared
+
+    def holds(self, value):
+        return value < self.limit if self.sign == "<" else value > self.limit
+
+
+class Metric:
+    """Something to be computed from events."""
+
+    def __init__(self, name, entry):
+        self.name = name
+        self.groups = entry.pop("groups").split(";")
+        self.expr, self.brief = entry.pop("expr"), entry.pop("brief")
+        self.source, self.more = entry.pop("source"), entry.pop("more", "")
+        self.scale_unit = entry.pop("unit", "")
+        found = re.fullmatch(r"([0-9.]*)(.*)", self.scale_unit)
+        self.scale, self.unit = float(found.group(1) or 1), found.group(2)
+        self.thresholds = [Threshold(line) for line in
+                           entry.pop("threshold", "").splitlines() if line.strip()]
+        if entry:
+            raise Bad(f"{TABLES}: {name}: what is {', '.join(entry)}?")
+
+    def events(self):
+        """In the order in which they appear: (name, terms beside the event)."""
+        found, rest = [], self.expr
+        for text in TERMS.findall(self.expr):
+            name, _, terms = text.replace("\\", "").partition(",")
+            found.append((self.expr.index(text), (name, terms)))
+        rest = TERMS.sub(lambda m: " " * len(m.group(0)), rest)
+        for m in NAME.finditer(rest):
+            if m.group(0) not in FUNCTIONS:
+                found.append((m.start(), (m.group(0), "")))
+        ordered = []
+        for _, event in sorted(found):
+            if event not in ordered:
+                ordered.append(event)
+        return ordered
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def read_events(header=None):
+    """Both lists, in their order."""
+    header = header or read(HEADER)
+    units = dict(UNIT.findall(header))
+    return [Event(row, units) for macro in ("KNC_EVENTS", "KNC_EVENTS_EXTRA")
+            for row in EVENT.findall(macro_body(header, macro))]
+
+
+def read_tables(text):
+    parser = configparser.ConfigParser(interpolation=None, strict=True)
+    parser.optionxform = str
+    try:
+        parser.read_string(text, TABLES)
+    except configparser.Error as e:
+        raise Bad(str(e)) from e
+    return {section: {key: value if key == "threshold" else one_line(value)
+                      for key, value in parser[section].items()}
+            for section in parser.sections()}
+
+
+def describe(events, tables):
+    """Give the events their topics, periods and descriptions."""
+    by_name = {event.name: event for event in events}
+    for section, entry in tables.items():
+        if section.startswith("metric "):
+            continue
+        event = by_name.get(section)
+        if not event:
+            raise Bad(f"{TABLES}: {section} is not in {HEADER}")
+        event.topic, event.period = entry.pop("topic"), entry.pop("period")
+        event.more = entry.pop("more", "")
+        if entry:
+            raise Bad(f"{TABLES}: {section}: what is {', '.join(entry)}?")
+    for event in events:
+        if not event.topic:
+            raise Bad(f"{TABLES}: nothing about {event.name}")
+
+
+def load():
+    """All events and all metrics."""
+    events, tables = read_events(), read_tables(read(TABLES))
+    describe(events, tables)
+    try:
+        metrics = [Metric(section.split(" ", 1)[1], entry)
+                   for section, entry in tables.items()
+                   if section.startswith("metric ")]
+    except KeyError as e:
+        raise Bad(f"{TABLES}: a metric without {e}") from e
+    names = {event.name for event in events} | {DURATION}
+    for metric in metrics:
+        for name, _ in metric.events():
+            if name not in names:
+                raise Bad(f"{TABLES}: {metric.name}: {name} is no event")
+    return events, metrics
+
+
+# --- the formats of others ----------------------------------------------------
+
+def sentences(*texts):
+    """Joined, each with its full stop."""
+    return " ".join(text.rstrip(".") + "." for text in texts if text)
+
+
+def perf_event(event):
+    entry = {"BriefDescription": event.brief,
+             "Counter": ",".join(map(str, event.counters)),
+             "EventCode": event.code, "EventName": event.name,
+             "SampleAfterValue": event.period, "UMask": event.umask}
+    if event.more:
+        entry["PublicDescription"] = sentences(event.brief, event.more)
+    return entry
+
+
+def perf_threshold(metric):
+    """As newer perf has it. 6.1 does not read it."""
+    return " | ".join(f"{metric.name} {t.text}" for t in metric.thresholds)
+
+
+def perf_metric(metric):
+    entry = {"BriefDescription": metric.brief, "MetricExpr": metric.expr,
+             "MetricGroup": ";".join(metric.groups), "MetricName": metric.name}
+    if metric.more:
+        entry["PublicDescription"] = sentences(metric.brief, metric.more)
+    if metric.scale_unit:
+        entry["ScaleUnit"] = metric.scale_unit
+    if metric.thresholds:
+        entry["MetricThreshold"] = perf_threshold(metric)
+    return entry
+
+
+def as_json(entries):
+    return json.dumps(entries, indent=4, sort_keys=True) + "\n"
+
+
+def perf_files():
+    """perf's event tables: {file: text}, for pmu-events/arch/x86/knightscorner."""
+    events, metrics = load()
+    topics = {}
+    for event in sorted(events, key=lambda event: event.name):
+        topics.setdefault(event.topic, []).append(perf_event(event))
+    files = {f"{topic}.json": as_json(entries) for topic, entries in topics.items()}
+    files["knc-metrics.json"] = as_json(
+        [perf_metric(m) for m in sorted(metrics, key=lambda m: m.name)])
+    return files
+
+
+def mapfile_line(filename=CODENAME):
+    """For the mapfile of perf, or of Intel's lists."""
+    return f"{CPUID},v{VERSION},{filename},core"
+
+
+# What Intel's lists have and this PMU has not, with the value that says so
+PERFMON_NONE = {"MSRIndex": "0", "MSRValue": "0", "TakenAlone": "0", "CounterMask": "0",
+                "Invert": "0", "AnyThread": "0", "EdgeDetect": "0", "PEBS": "0",
+                "Errata": "null", "Offcore": "0"}
+
+
+def perfmon_event(event):
+    return {"EventCode": event.code, "UMask": event.umask, "EventName": event.name,
+            "BriefDescription": event.brief,
+            "PublicDescription": sentences(event.brief, event.more),
+            "Counter": ",".join(map(str, event.counters)),
+            "SampleAfterValue": event.period, **PERFMON_NONE}
+
+
+def perfmon_files():
+    """Lists in the format of Intel's perfmon: {file: text}."""
+    entries = [perfmon_event(event) for event in load()[0]]
+    name = f"{CODENAME}_core_v{VERSION}"
+    columns = list(entries[0])
+    rows = [f"# Performance monitoring events of Knights Corner, version {VERSION}",
+            "# SPDX-License-Identifier: GPL-2.0-only", "\t".join(columns)]
+    rows += ["\t".join(entry[column] for column in columns) for entry in entries]
+    mapping = ["Family-model,Version,Filename,EventType",
+               mapfile_line(f"/KNC/{name}.json"), mapfile_line(f"/KNC/{name}.tsv")]
+    return {f"KNC/{name}.json": json.dumps(entries, indent=2) + "\n",
+            f"KNC/{name}.tsv": "\n".join(rows) + "\n",
+            "mapfile.csv": "\n".join(mapping) + "\n"}
