@@ -64,13 +64,22 @@ book:
 setup demo shell bench bench-emulator:
 	@scripts/$@
 
+perf:
+	@scripts/setup perf
+	@scripts/build-perf
+
+tables:
+	@scripts/gen-tables perf tables/perf
+	@scripts/gen-tables perfmon tables/perfmon
+	@echo 'tables/perf and tables/perfmon'
+
 bench-card:
 	@scripts/bench module builtin --cores 1 61
 
 check:
 	@TEST='$(TEST)' scripts/check
 
-check-scripts check-packages check-book check-unit check-static check-emulator \
+check-scripts check-packages check-book check-unit check-static check-tools check-emulator \
 check-guest check-card check-debug check-mainline check-kernels:
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
 
@@ -88,6 +97,9 @@ help:
 	@echo '  demo             perf stat and perf record on it'
 	@echo '  shell            a shell on it'
 	@echo '  setup            install the Debian packages that all this needs'
+	@echo 'For tools:'
+	@echo '  perf             perf with the events and metrics of this chip in its tables'
+	@echo '  tables           these tables, for perf and as Intel has them, in tables/'
 	@echo 'Tests:'
 	@echo '  check            all up to check-guest; TEST=<name> for one test'
 	@echo '  check-scripts    the scripts for users, without booting anything'
@@ -95,6 +107,7 @@ help:
 	@echo '  check-book       the documentation, and each command in it'
 	@echo '  check-unit       KUnit'
 	@echo '  check-static     sparse, checkpatch, gcc and clang with W=1'
+	@echo '  check-tools      knc-metrics, and the event tables for perf and other tools'
 	@echo '  check-emulator   the emulator alone, without the driver'
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one'
 	@echo '  check-card       the same on all 244 threads of a card: perf stat -a'
@@ -107,6 +120,7 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	install-source deb book help setup demo shell bench bench-card bench-emulator check \
-	check-scripts check-packages check-book check-unit check-static check-emulator check-guest \
+	install-source deb book help setup demo shell perf tables bench bench-card bench-emulator check \
+	check-scripts check-packages check-book check-unit check-static check-tools check-emulator \
+	check-guest \
 	check-card check-debug check-mainline check-kernels
