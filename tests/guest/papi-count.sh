@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# A program with PAPI: two presets, two natives, and a third event, for which there
+# is no counter
+. ./lib.sh
+
+for t in presets natives third; do
+	./papi $t >"$tmp/said" 2>&1 || fail "$t: $(tail -n 1 "$tmp/said")"
+done
+ok

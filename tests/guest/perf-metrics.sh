@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# perf stat -M: listed, in groups, weak groups broken up, d_ratio; and what perf
+# computes is what is known of a loop
+. ./lib.sh
+[ "$pmu" = cpu ] || skip "perf's tables are for a PMU called cpu"
+
+perf list metric >"$tmp/list" 2>"$tmp/said" || fail "perf list metric: $(tail -n 2 "$tmp/said")"
+for m in cpi_thread cpi_core vectorization_intensity l1_hit_rate latency_impact \
+	 l1_tlb_miss_ratio memory_bandwidth; do
+	grep -qE "^ *$m\$" "$tmp/list" || fail "perf list metric has no $m"
+done
+perf list --raw-dump metricgroup | tr ' ' '\n' >"$tmp/groups"
+for g in cpi tlb cache vector pairing density latency branch memory summary; do
+	grep -qx $g "$tmp/groups" || fail "no group $g"
+done
+
+# value METRIC PROGRAM... - as JSON has it, with all its digits
+value()
+{
+	_metric=$1
+	shift
+	perf stat -j -o "$tmp/json" -M "$_metric" "$@" ||
+		fail "-M $_metric: $(tail -n 2 "$tmp/json")"
+	sed -n "s/.*\"metric-value\" : \([-0-9.na]*\),.*[\" ]$_metric\"}.*/\1/p" \
+		"$tmp/json"
+}
+
+# counted EVENT - how often it was, by the same file
+counted()
+{
+	sed -n "s/.*\"counter-value\" : \"\([0-9.]*\)\".*\"event\" : \"$1\".*/\1/p" "$tmp/json"
+}
+
+# between WHAT VALUE LEAST MOST
+between()
+{
+	awk -v v="$2" -v least="$3" -v most="$4" \
+		'BEGIN { exit !(v ~ /^[-0-9.]+$/ && v >= least && v <= most) }' ||
+		fail "$1 is \"$2\", not in $3..$4: $(tail -n 3 "$tmp/json")"
+}
+
+# A thread that has the core to itself needs two clocks for an instruction.
+spin='./gt --spin20 100000'
+between cpi_thread:u "$(value cpi_thread:u $spin)" 2 2.001
+between ipc:u "$(value ipc:u $spin)" 0.4999 0.5
+between cpi_core:u "$(value cpi_core:u $spin)" 1.6 2.001
+
+# perf's arithmetic is that of its counts, and these are those of the loop.
+ipc=$(value ipc $spin)
+insns=$(counted INSTRUCTIONS_EXECUTED)
+between INSTRUCTIONS_EXECUTED "$insns" 20971520 24000000
+# shellcheck disable=SC2046
+between "ipc of these counts" "$ipc" $(awk -v i="$insns" -v c="$(counted CPU_CLK_UNHALTED)" \
+	'BEGIN { print i / c - 0.000002, i / c + 0.000002 }')
+
+# Of 0 by 0 d_ratio makes 0: the loop has no vector instructions.
+between vectorization_intensity "$(value vectorization_intensity $spin)" 0 0
+
+# 4000000 reads, each of another page, or another line; or 64 of each line
+between l1_tlb_miss_ratio "$(value l1_tlb_miss_ratio:u ./walk 4096)" 99.5 100.1
+between l1_tlb_miss_ratio "$(value l1_tlb_miss_ratio:u ./walk 64)" 1.5 2
+between l1_read_miss_ratio "$(value l1_read_miss_ratio:u ./walk 64)" 99.5 100.1
+between l1_read_miss_ratio "$(value l1_read_miss_ratio:u ./walk 1)" 1.5 2
+between l1_l2_bytes "$(value l1_l2_bytes:u ./walk 64)" 255000000 258000000
+
+# A group has several metrics, of three events: they take turns, and none is 0.
+perf stat -o "$tmp/tlb" -M tlb ./walk 4096 || fail "-M tlb: $(tail -n 2 "$tmp/tlb")"
+for m in l1_tlb_miss_ratio l2_tlb_miss_ratio l1_tlb_misses_per_l2_tlb_miss; do
+	grep -q "$m" "$tmp/tlb" || fail "-M tlb has no $m: $(cat "$tmp/tlb")"
+done
+
+# Five events that only counter 0 has, and the weak group of them is no error.
+perf stat -o "$tmp/bw" -M memory_bandwidth ./walk 64 ||
+	fail "-M memory_bandwidth: $(tail -n 2 "$tmp/bw")"
+grep -q 'GB/s *memory_bandwidth' "$tmp/bw" || fail "no bandwidth: $(cat "$tmp/bw")"
+grep -q 'not supported' "$tmp/bw" && fail "memory_bandwidth: $(cat "$tmp/bw")"
+
+# All CPUs, all metrics
+perf stat -a -o "$tmp/all" -M summary -- sleep 0.5 || fail "-a: $(tail -n 2 "$tmp/all")"
+for m in cpi_thread cpi_core l1_hit_rate latency_impact; do
+	grep -q "$m" "$tmp/all" || fail "-a -M summary has no $m"
+done
+ok

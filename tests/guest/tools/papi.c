@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A program that uses PAPI: two presets at once, natives, a preset too many, and
+ * overflow. "papi TEST"; says nothing if all is as it should be.
+ */
+#include "loops.h"
+
+#include <papi.h>
+#include <string.h>
+
+#define ROUNDS		1000000
+/* What PAPI itself executes between the counter's start and its stop */
+#define SLACK		20000
+#define OVERFLOWS	40
+
+static volatile int overflows;
+
+static int new_set(void)
+{
+	int set = PAPI_NULL, rc;
+
+	rc = PAPI_library_init(PAPI_VER_CURRENT);
+	must(rc == PAPI_VER_CURRENT, "PAPI_library_init: %s",
+	     rc > 0 ? "another version" : PAPI_strerror(rc));
+	rc = PAPI_create_eventset(&set);
+	must(rc == PAPI_OK, "PAPI_create_eventset: %s", PAPI_strerror(rc));
+	return set;
+}
+
+static void add(int set, const char *name)
+{
+	int rc = PAPI_add_named_event(set, name);
+
+	must(rc == PAPI_OK, "%s: %s", name, PAPI_strerror(rc));
+}
+
+static void check(const char *what, long long got, long long want)
+{
+	must(got >= want && got <= want + SLACK, "%s: %lld, not %lld", what, got, want);
+}
+
+/* The loop between start and stop, with these two */
+static void count_two(const char *insns, const char *branches)
+{
+	long long values[2];
+	int set = new_set(), rc;
+
+	add(set, insns);
+	add(set, branches);
+	rc = PAPI_start(set);
+	must(rc == PAPI_OK, "PAPI_start: %s", PAPI_strerror(rc));
+	spin20(ROUNDS);
+	rc = PAPI_stop(set, values);
+	must(rc == PAPI_OK, "PAPI_stop: %s", PAPI_strerror(rc));
+	check(insns, values[0], (long long)ROUNDS * PER_ROUND);
+	check(branches, values[1], ROUNDS);
+}
+
+static void test_presets(void)
+{
+	count_two("PAPI_TOT_INS", "PAPI_BR_INS");
+}
+
+static void test_natives(void)
+{
+	count_two("INSTRUCTIONS_EXECUTED", "BRANCHES");
+}
+
+/*
+ * There are two counters: the third is refused, and the two count on. PAPI asks the
+ * kernel, whose word for a group that cannot be is EINVAL.
+ */
+static void test_third(void)
+{
+	long long values[2];
+	int set = new_set(), rc;
+
+	add(set, "PAPI_TOT_INS");
+	add(set, "PAPI_BR_INS");
+	rc = PAPI_add_named_event(set, "PAPI_TOT_CYC");
+	must(rc == PAPI_EINVAL || rc == PAPI_ECNFLCT, "a third event: %s",
+	     rc == PAPI_OK ? "was taken" : PAPI_strerror(rc));
+	must(PAPI_start(set) == PAPI_OK, "PAPI_start");
+	spin20(ROUNDS);
+	must(PAPI_stop(set, values) == PAPI_OK, "PAPI_stop");
+	check("PAPI_TOT_INS", values[0], (long long)ROUNDS * PER_ROUND);
+}
+
+static void on_overflow(int set, void *address, long long vector, void *context)
+{
+	(void)set;
+	(void)address;
+	(void)vector;
+	(void)context;
+	overflows++;
+}
+
+static void test_overflow(void)
+{
+	const int period = ROUNDS * PER_ROUND / OVERFLOWS;
+	int set = new_set(), code, rc;
+	long long value;
+
+	add(set, "PAPI_TOT_INS");
+	must(PAPI_event_name_to_code("PAPI_TOT_INS", &code) == PAPI_OK, "no PAPI_TOT_INS");
+	rc = PAPI_overflow(set, code, period, 0, on_overflow);
+	must(rc == PAPI_OK, "PAPI_overflow: %s", PAPI_strerror(rc));
+	must(PAPI_start(set) == PAPI_OK, "PAPI_start");
+	spin20(ROUNDS);
+	must(PAPI_stop(set, &value) == PAPI_OK, "PAPI_stop");
+	/* Each handler's own instructions count, and add up to less than a period. */
+	must(overflows == value / period && overflows >= OVERFLOWS,
+	     "%d overflows at %lld instructions, %d apart", overflows, value, period);
+	printf("%d overflows of %d\n", overflows, OVERFLOWS);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} tests[] = {
+		{ "presets", test_presets },
+		{ "natives", test_natives },
+		{ "third", test_third },
+		{ "overflow", test_overflow },
+		{ NULL, NULL },
+	};
+	int i;
+
+	must(argc == 2, "which test?");
+	for (i = 0; tests[i].name; i++) {
+		if (!strcmp(argv[1], tests[i].name)) {
+			tests[i].run();
+			return 0;
+		}
+	}
+	fail("%s: no such test", argv[1]);
+}
