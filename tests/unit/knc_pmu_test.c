@@ -9,6 +9,7 @@
 #include <linux/string.h>
 
 #include "record.h"
+#include "host.h"
 
 /* The host is tested, too, but it shall not bind to the CPU it runs on. */
 #undef module_init
@@ -976,6 +977,7 @@ static void test_reset(struct kunit *test)
 }
 
 #include "races.c"
+#include "host.c"
 
 /* The tables against the sources that were collected */
 
@@ -1140,10 +1142,11 @@ KNC_SUITE(knc_pmi);
 KNC_SUITE(knc_registers);
 KNC_SUITE(knc_spflt);
 KNC_SUITE(knc_races);
+KNC_SUITE(knc_host);
 KNC_SUITE(knc_tables);
 
 kunit_test_suites(&knc_encoding_suite, &knc_constraints_suite, &knc_period_suite,
 		  &knc_pmi_suite, &knc_registers_suite, &knc_spflt_suite, &knc_races_suite,
-		  &knc_tables_suite);
+		  &knc_host_suite, &knc_tables_suite);
 
 /* MODULE_LICENSE() has come with knc_module.c. */

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module and the kernel: it takes what it needs, and whatever is refused, it
+ * gives back what it has. Part of knc_pmu_test.c.
+ */
+
+#define HOST_REGISTERS	(BIT(HOST_PERFCTR0) | BIT(HOST_PERFCTR1) |	\
+			 BIT(HOST_EVNTSEL0) | BIT(HOST_EVNTSEL1))
+/* What a module that is loaded has; the kprobe has done its work. */
+#define HOST_LOADED	(HOST_REGISTERS | BIT(HOST_NMI) | BIT(HOST_PREPARE) | \
+			 BIT(HOST_ONLINE) | BIT(HOST_PMU) |		\
+			 (COMPAT_USER_RDPMC ? BIT(HOST_FORK) : 0))
+/* Next to the kernel's own driver, without events */
+#define HOST_SHARED	(HOST_LOADED & ~HOST_REGISTERS & ~BIT(HOST_FORK))
+/* What is called by way of tracepoints, or of the PMU */
+#define HOST_CALLERS	(BIT(HOST_PMU) | BIT(HOST_FORK) | BIT(HOST_SWITCH))
+
+/* As the module is found when it is loaded */
+static void host_begin(void)
+{
+	memset(&host, 0, sizeof(host));
+	knc_pmu = NULL;
+	knc_is_cpu_pmu = false;
+	knc_fork_tracepoint = NULL;
+}
+
+/* As before: what other tests rely on is not what is tested here. */
+static void host_end(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, host.wrong, 0);
+	host_begin();
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	knc_pmu_reset(this_cpu_ptr(&knc_cpu));
+}
+
+static void test_load(struct kunit *test)
+{
+	host_begin();
+	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
+	KUNIT_EXPECT_STREQ(test, host.name, "cpu");
+	KUNIT_EXPECT_EQ(test, host.type, PERF_TYPE_RAW);
+	KUNIT_EXPECT_FALSE(test, host.capabilities & PERF_PMU_CAP_NO_INTERRUPT);
+	KUNIT_EXPECT_TRUE(test, this_cpu_ptr(&knc_cpu)->ready);
+
+	knc_module_exit();
+	KUNIT_EXPECT_EQ(test, host.held, 0);
+	/* Quiet by then: the last interrupt has found its handler. */
+	KUNIT_EXPECT_EQ(test, host.held_at_nmi & (HOST_REGISTERS | BIT(HOST_PMU)), 0);
+	/* Nobody is in a function of the module any more, nor will be. */
+	KUNIT_EXPECT_GE(test, host.waits, 1);
+	KUNIT_EXPECT_EQ(test, host.held_at_wait & HOST_CALLERS, 0);
+	host_end(test);
+}
+
+/* Next to the kernel's own driver the registers are taken for events. */
+static void test_load_shared(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	host_begin();
+	host.other_pmu = true;
+	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	KUNIT_EXPECT_STREQ(test, host.name, "knc");
+	KUNIT_EXPECT_EQ(test, host.type, -1);
+	KUNIT_EXPECT_EQ(test, host.held, HOST_SHARED);
+
+	KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
+	KUNIT_EXPECT_EQ(test, host.held, HOST_SHARED | HOST_REGISTERS);
+	event->destroy(event);
+	KUNIT_EXPECT_EQ(test, host.held, HOST_SHARED);
+
+	/* Held by the other: nothing is taken, nothing is touched. */
+	host.refused = BIT(HOST_EVNTSEL1);
+	record_restart();
+	KUNIT_EXPECT_EQ(test, knc_event_init(event), -EBUSY);
+	KUNIT_EXPECT_EQ(test, host.held, HOST_SHARED);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+
+	knc_module_exit();
+	KUNIT_EXPECT_EQ(test, host.held, 0);
+	host_end(test);
+}
+
+/* Whatever it is that fails at load, nothing stays, and the next load works. */
+static void test_load_refused(struct kunit *test)
+{
+	enum host_thing thing;
+	int ret;
+
+	for (thing = 0; thing < HOST_SWITCH; thing++) {
+		host_begin();
+		host.refused = BIT(thing);
+		ret = knc_module_init();
+		KUNIT_EXPECT_TRUE_MSG(test, host.asked & BIT(thing) ||
+				      (thing == HOST_FORK && !COMPAT_USER_RDPMC),
+				      "thing %u", thing);
+		if (thing >= HOST_OVERFLOW && thing <= HOST_FORK) {
+			/* It counts, and says what it cannot do. */
+			KUNIT_EXPECT_EQ(test, ret, 0);
+			KUNIT_EXPECT_EQ(test, thing == HOST_OVERFLOW,
+					!!(host.capabilities & PERF_PMU_CAP_NO_INTERRUPT));
+			knc_module_exit();
+		} else {
+			KUNIT_EXPECT_LT_MSG(test, ret, 0, "thing %u", thing);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "thing %u", thing);
+		host.refused = 0;
+		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), 0, "after thing %u", thing);
+		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_LOADED, "after thing %u", thing);
+		knc_module_exit();
+		KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "after thing %u", thing);
+		KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "thing %u", thing);
+	}
+	host_end(test);
+}
+
+/* A register that faults is found before anything is written. */
+static void test_probe(struct kunit *test)
+{
+	enum host_thing thing;
+
+	host_begin();
+	KUNIT_EXPECT_EQ(test, knc_pmu_probe(), 0);
+	for (thing = HOST_APIC; thing <= HOST_MSR_SPFLT; thing++) {
+		record_restart();
+		host.refused = BIT(thing);
+		KUNIT_EXPECT_EQ(test, knc_pmu_probe(), -ENODEV);
+		KUNIT_EXPECT_EQ(test, record.count, 0);
+	}
+	host_end(test);
+}
+
+/* perf core finds a PMU by its type before its registration is complete. */
+static void test_init_before_registration(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	host_begin();
+	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
+	KUNIT_EXPECT_EQ(test, host.held, 0);
+	host_end(test);
+}
+
+/* An event that is refused, for whatever reason, leaves nothing behind. */
+static void test_init_refused(struct kunit *test)
+{
+	static const enum host_thing things[] = {
+		HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
+		HOST_SWITCH, HOST_MEMORY,
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	unsigned int i;
+
+	host_begin();
+	host.other_pmu = true;
+	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	event->attr.config1 = 1;
+	event->attach_state = PERF_ATTACH_TASK;
+	event->hw.target = current;
+	for (i = 0; i < ARRAY_SIZE(things); i++) {
+		host.refused = BIT(things[i]);
+		KUNIT_EXPECT_LT_MSG(test, knc_event_init(event), 0, "thing %u", things[i]);
+		knc_spflt_exit();
+		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_SHARED,
+				    "thing %u", things[i]);
+		host.refused = 0;
+		KUNIT_EXPECT_EQ_MSG(test, knc_event_init(event), 0, "after thing %u", things[i]);
+		event->destroy(event);
+		/* The scheduler's hook goes after a while, or with the module. */
+		knc_spflt_exit();
+		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_SHARED,
+				    "after thing %u", things[i]);
+	}
+	knc_module_exit();
+	KUNIT_EXPECT_EQ(test, host.held, 0);
+	host_end(test);
+}
+
+/* Types of events that are not ours */
+static void test_init_others(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	host_begin();
+	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	event->attr.type = PERF_TYPE_MAX + 3;
+	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
+	event->attr.type = PERF_TYPE_HARDWARE;
+	event->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
+	KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
+	event->destroy(event);
+	knc_module_exit();
+	KUNIT_EXPECT_EQ(test, host.wrong, 0);
+
+	/* Generic ones are the PMU's that is called "cpu". */
+	host_begin();
+	host.other_pmu = true;
+	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
+	KUNIT_EXPECT_EQ(test, host.held & HOST_REGISTERS, 0);
+	knc_module_exit();
+	host_end(test);
+}
+
+/* A CPU on its way up runs tasks with events before its turn in hotplug comes. */
+static void test_add_not_ready(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	static const u8 regs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2d, 0x2f };
+	unsigned int i;
+
+	knc_pmu_disable(NULL);
+	knc_cpu_prepare(smp_processor_id());
+	for (i = 0; i < ARRAY_SIZE(regs); i++)
+		record.msr[regs[i]] = 3;
+	record.lvtpc = 0x10400;
+	KUNIT_ASSERT_EQ(test, knc_add(event, PERF_EF_START), 0);
+	knc_pmu_enable(NULL);
+
+	KUNIT_EXPECT_TRUE(test, kc->ready);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+	KUNIT_EXPECT_EQ(test, record.msr[0x28], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
+	count(1, 10);
+	knc_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 10);
+}
+
+/* Added without being started, it does not run; started twice, it is once. */
+static void test_start_and_stop(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	knc_pmu_disable(NULL);
+	KUNIT_ASSERT_EQ(test, knc_add(event, 0), 0);
+	knc_pmu_enable(NULL);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+
+	knc_start(event, PERF_EF_RELOAD);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+	count(1, 100);
+	knc_start(event, PERF_EF_RELOAD);
+	count(1, 10);
+	knc_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 110);
+
+	knc_stop(event, PERF_EF_UPDATE);
+	knc_stop(event, PERF_EF_UPDATE);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 110);
+	knc_del(event, 0);
+	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
+}
+
+/* Where RDPMC is open to programs, no counter holds what a task has left there. */
+static void test_nothing_stale(struct kunit *test)
+{
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 0), new_event(test, CYCLES, 0),
+	};
+	struct perf_event *other = new_event(test, BRANCHES_, 0);
+
+	add_all(test, event, 2);
+	count(0, 1234);
+	count(1, 5678);
+	atomic_inc(&knc_rdpmc_pages);
+	del_all(event, 2);
+	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x21], 0);
+
+	/* The counter of the event that stays is its own. */
+	add_all(test, event, 2);
+	count(0, 1234);
+	count(1, 5678);
+	del_all(event, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x20 + !event[1]->hw.idx], 0);
+	knc_read(event[1]);
+	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 2 * 1234);
+
+	/* And what was cleared is loaded again. */
+	add_all(test, &other, 1);
+	count(other->hw.idx, 10);
+	knc_read(other);
+	KUNIT_EXPECT_EQ(test, local64_read(&other->count), 10);
+	atomic_dec(&knc_rdpmc_pages);
+}
+
+/* A group of which some are no events of ours */
+static void test_group_of_others(struct kunit *test)
+{
+	struct perf_event *software = new_event(test, 0, 0);
+	struct perf_event *one = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *two = new_event(test, L2_MISS, 0);
+	static struct pmu software_pmu;
+
+	software->pmu = &software_pmu;
+	software->event_caps = PERF_EV_CAP_SOFTWARE;
+	one->group_leader = software;
+	two->group_leader = software;
+	/* perf core holds the context's mutex; this will do. */
+	local_irq_disable();
+	KUNIT_EXPECT_EQ(test, knc_check_group(one), 0);
+	list_add_tail(&one->sibling_list, &software->sibling_list);
+	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
+	list_del_init(&one->sibling_list);
+
+	/* It leads, and they are in between. */
+	one->group_leader = one;
+	software->group_leader = one;
+	list_add_tail(&software->sibling_list, &one->sibling_list);
+	two->group_leader = one;
+	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
+
+	/* An event of another PMU's, that is none of the kernel's own */
+	software->event_caps = 0;
+	two->group_leader = software;
+	KUNIT_EXPECT_EQ(test, knc_check_group(two), -EINVAL);
+	local_irq_enable();
+}
+
+/* Bits of STATUS that are no counter's are nobody's business here. */
+static void test_pmi_reserved_status(struct kunit *test)
+{
+	record.msr[0x2d] = 0x700000004ULL;
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	record.msr[0x2d] |= 2;
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0x700000004ULL);
+	record.msr[0x2d] = 0;
+}
+
+/* The interrupt is long overdue: half the counter's range beyond the wrap. */
+static void test_long_overdue(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	u64 events = P39 + P39 / 2;
+
+	add_all(test, &event, 1);
+	count(1, events);
+	knc_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), events);
+}
+
+/* Without a hook to fork(), or for a page at each sample, there is no RDPMC. */
+static void test_rdpmc_without_hook(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *sampling = new_event(test, INSTRUCTIONS, 1000);
+	int hook;
+
+	for (hook = 0; hook < 2; hook++) {
+		host_begin();
+		host.refused = hook ? 0 : BIT(HOST_FORK);
+		KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+		KUNIT_ASSERT_EQ(test, knc_event_init(event), 0);
+		KUNIT_ASSERT_EQ(test, knc_event_init(sampling), 0);
+		KUNIT_EXPECT_EQ(test, !!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT),
+				hook && COMPAT_USER_RDPMC);
+		KUNIT_EXPECT_FALSE(test, sampling->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT);
+		event->destroy(event);
+		sampling->destroy(sampling);
+		knc_module_exit();
+		KUNIT_EXPECT_EQ(test, host.wrong, 0);
+	}
+	host_end(test);
+}
+
+/* Whoever reads an event while it is being changed leaves it as it is. */
+static void test_read_within(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	add_all(test, &event, 1);
+	count(1, 10);
+	knc_enter(kc);
+	record_restart();
+	knc_read(event);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 0);
+	KUNIT_EXPECT_TRUE(test, kc->busy);
+	knc_leave(kc);
+	knc_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 10);
+}
+
+/* A CPU that comes back knows nothing of what was there. */
+static void test_quiesced(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *again = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	add_all(test, &event, 1);
+	kc->postponed = true;
+	knc_pmu_quiesce(kc);
+	KUNIT_EXPECT_EQ(test, kc->active, 0);
+	KUNIT_EXPECT_FALSE(test, kc->enabled);
+	KUNIT_EXPECT_FALSE(test, kc->postponed);
+	KUNIT_EXPECT_PTR_EQ(test, kc->event[1], NULL);
+
+	/* The same event again is written to PerfEvtSel again. */
+	knc_pmu_reset(kc);
+	add_all(test, &again, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+}
+
+/* Tasks come and go on a CPU whose registers are another driver's, or nobody's. */
+static void test_spflt_not_ready(struct kunit *test)
+{
+	struct task_struct *other = new_task(test);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct perf_event *mine, *theirs;
+
+	theirs = new_spflt_event(test, INSTRUCTIONS, other);
+	knc_pmu_quiesce(kc);
+	record.msr[0x2c] = PREFERENCE | 3;
+	record_restart();
+	mine = new_spflt_event(test, INSTRUCTIONS, current);
+	task_switch(current, NULL, 0, other);
+	task_switch(other, NULL, 0, current);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 3);
+	knc_spflt_event_destroy(mine);
+	knc_spflt_event_destroy(theirs);
+	knc_pmu_reset(kc);
+}
+
+/* A reset: no filter, no bit, and nobody is heard who is not there. */
+static void test_spflt_reset(struct kunit *test)
+{
+	struct task_struct *other = new_task(test), *stranger = new_task(test);
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, other);
+	struct perf_event *plain = new_event(test, CYCLES, 0);
+	struct perf_event *wide = new_spflt_event(test, BRANCHES_, NULL);
+
+	/* It has said 1 once, and is here. */
+	task_switch(current, NULL, 0, other);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(other, NULL, 0, stranger);
+	task_switch(stranger, NULL, 0, other);
+	add_all(test, &wide, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+
+	knc_pmu_reset(this_cpu_ptr(&knc_cpu));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
+	knc_pmu_enable(NULL);
+	add_all(test, &plain, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & 3, 0);
+
+	/* What it finds after the reset is not what it has said. */
+	task_switch(other, NULL, 0, stranger);
+	task_switch(stranger, NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
+	knc_spflt_event_destroy(event);
+}
+
+/* The scheduler's hook outlives the last event by a little, and no more. */
+static void test_spflt_linger(struct kunit *test)
+{
+	struct perf_event *event;
+
+	host_begin();
+	event = new_spflt_event(test, INSTRUCTIONS, current);
+	KUNIT_EXPECT_EQ(test, host.held, BIT(HOST_SWITCH));
+	knc_spflt_event_destroy(event);
+	KUNIT_EXPECT_EQ(test, host.held, BIT(HOST_SWITCH));
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&knc_spflt_idle_work));
+
+	/* It comes back in time. */
+	event = new_spflt_event(test, INSTRUCTIONS, current);
+	knc_spflt_rest(NULL);
+	KUNIT_EXPECT_EQ(test, host.held, BIT(HOST_SWITCH));
+	knc_spflt_event_destroy(event);
+	knc_spflt_rest(NULL);
+	KUNIT_EXPECT_EQ(test, host.held, 0);
+	KUNIT_EXPECT_PTR_EQ(test, this_cpu_ptr(&knc_spflt_cpu)->task, NULL);
+
+	knc_spflt_exit();
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&knc_spflt_idle_work));
+	host_end(test);
+}
+
+static struct kunit_case knc_host_cases[] = {
+	KUNIT_CASE(test_load),
+	KUNIT_CASE(test_load_shared),
+	KUNIT_CASE(test_load_refused),
+	KUNIT_CASE(test_probe),
+	KUNIT_CASE(test_init_before_registration),
+	KUNIT_CASE(test_init_refused),
+	KUNIT_CASE(test_init_others),
+	KUNIT_CASE(test_add_not_ready),
+	KUNIT_CASE(test_start_and_stop),
+	KUNIT_CASE(test_nothing_stale),
+	KUNIT_CASE(test_group_of_others),
+	KUNIT_CASE(test_pmi_reserved_status),
+	KUNIT_CASE(test_long_overdue),
+	KUNIT_CASE(test_rdpmc_without_hook),
+	KUNIT_CASE(test_read_within),
+	KUNIT_CASE(test_quiesced),
+	KUNIT_CASE(test_spflt_not_ready),
+	KUNIT_CASE(test_spflt_reset),
+	KUNIT_CASE(test_spflt_linger),
+	{}
+};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel as the module's host sees it: what the driver asks it for, what it
+ * gives back, and in which order; and any of it can be refused.
+ */
+#ifndef _KNC_TEST_HOST_H
+#define _KNC_TEST_HOST_H
+
+#include <linux/cpuhotplug.h>
+#include <linux/err.h>
+#include <linux/kprobes.h>
+#include <linux/perf_event.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+
+#include <asm/apic.h>
+#include <asm/cpu_device_id.h>
+#include <asm/nmi.h>
+#include <asm/perf_event.h>
+
+#include "../../compat.h"
+
+enum host_thing {
+	HOST_CPU, HOST_APIC, HOST_MSR_CTRL, HOST_MSR_STATUS, HOST_MSR_SPFLT,
+	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
+	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_OVERFLOW, HOST_TOOK, HOST_FORK, HOST_PMU,
+	HOST_SWITCH, HOST_MEMORY,
+	HOST_THINGS
+};
+
+static struct {
+	/* A bit for each thing: what is refused, what the driver has */
+	unsigned long refused;
+	unsigned long held;
+	unsigned long asked;
+	/* What it should not have done */
+	unsigned int wrong;
+	/* The counters are owned by another PMU that is called "cpu". */
+	bool other_pmu;
+	/* What it had when it waited for the tracepoint's users */
+	unsigned long held_at_wait;
+	unsigned int waits;
+	/* ... and when it gave the NMI handler up */
+	unsigned long held_at_nmi;
+	/* What it told perf core */
+	int type;
+	int capabilities;
+	const char *name;
+} host;
+
+static struct pmu host_pmu = { .type = PERF_TYPE_RAW };
+
+/* Returns false if it is refused. */
+static bool host_take(enum host_thing thing)
+{
+	host.asked |= BIT(thing);
+	if (host.refused & BIT(thing))
+		return false;
+	if (host.held & BIT(thing))
+		host.wrong++;
+	host.held |= BIT(thing);
+	return true;
+}
+
+static void host_give(enum host_thing thing)
+{
+	if (!(host.held & BIT(thing)))
+		host.wrong++;
+	host.held &= ~BIT(thing);
+}
+
+/* Returns true if it is there. */
+static bool host_ask(enum host_thing thing)
+{
+	host.asked |= BIT(thing);
+	return !(host.refused & BIT(thing));
+}
+
+static int host_rdmsr_safe(u32 msr, u64 *value)
+{
+	enum host_thing thing = msr == 0x2f ? HOST_MSR_CTRL :
+				msr == 0x2d ? HOST_MSR_STATUS : HOST_MSR_SPFLT;
+
+	*value = 0;
+	return host_ask(thing) ? 0 : -EIO;
+}
+
+static int host_perfctr(unsigned int msr)
+{
+	return host_take(msr == 0x20 ? HOST_PERFCTR0 : HOST_PERFCTR1);
+}
+
+static int host_evntsel(unsigned int msr)
+{
+	return host_take(msr == 0x28 ? HOST_EVNTSEL0 : HOST_EVNTSEL1);
+}
+
+static void host_release_perfctr(unsigned int msr)
+{
+	host_give(msr == 0x20 ? HOST_PERFCTR0 : HOST_PERFCTR1);
+}
+
+static void host_release_evntsel(unsigned int msr)
+{
+	host_give(msr == 0x28 ? HOST_EVNTSEL0 : HOST_EVNTSEL1);
+}
+
+static int host_register_nmi(void)
+{
+	return host_take(HOST_NMI) ? 0 : -ENOMEM;
+}
+
+static void host_unregister_nmi(void)
+{
+	host.held_at_nmi = host.held;
+	host_give(HOST_NMI);
+}
+
+static int host_setup_state(enum cpuhp_state state)
+{
+	enum host_thing thing = state == CPUHP_BP_PREPARE_DYN ? HOST_PREPARE : HOST_ONLINE;
+
+	return host_take(thing) ? (int)thing : -ENOSPC;
+}
+
+static void host_remove_state(int state)
+{
+	host_give(state);
+}
+
+static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
+			   struct pt_regs *regs);
+
+static void host_sample_took(u64 ns)
+{
+}
+
+static enum host_thing host_symbol(const struct kprobe *probe)
+{
+	return strcmp(probe->symbol_name, "perf_event_overflow") ? HOST_TOOK : HOST_OVERFLOW;
+}
+
+static int host_register_kprobe(struct kprobe *probe)
+{
+	enum host_thing thing = host_symbol(probe);
+
+	if (!host_take(thing))
+		return -EINVAL;
+	probe->addr = thing == HOST_TOOK ? (void *)host_sample_took : (void *)record_overflow;
+	return 0;
+}
+
+static void host_unregister_kprobe(const struct kprobe *probe)
+{
+	host_give(host_symbol(probe));
+}
+
+static struct pmu *host_register_pmu(const struct pmu *template, const char *name, int type)
+{
+	host.type = type;
+	host.name = name;
+	host.capabilities = template->capabilities;
+	if (!host_take(HOST_PMU))
+		return ERR_PTR(-ENOMEM);
+	host_pmu.name = name;
+	return &host_pmu;
+}
+
+static void host_unregister_pmu(struct pmu *pmu)
+{
+	if (pmu != &host_pmu)
+		host.wrong++;
+	host_give(HOST_PMU);
+}
+
+static struct perf_event *host_create_counter(void)
+{
+	return host.other_pmu ? (struct perf_event *)&host : ERR_PTR(-ENOENT);
+}
+
+static int host_release_kernel(struct perf_event *event)
+{
+	host.other_pmu = true;
+	return 0;
+}
+
+static enum host_thing host_tracepoint(const struct tracepoint *tp)
+{
+	return strcmp(tp->name, "sched_switch") ? HOST_FORK : HOST_SWITCH;
+}
+
+static int host_probe_register(const struct tracepoint *tp)
+{
+	return host_take(host_tracepoint(tp)) ? 0 : -ENOMEM;
+}
+
+static int host_probe_unregister(const struct tracepoint *tp)
+{
+	host_give(host_tracepoint(tp));
+	return 0;
+}
+
+static void host_wait_for_tracepoint(void)
+{
+	host.waits++;
+	host.held_at_wait = host.held;
+}
+
+static void *host_zalloc(size_t size, gfp_t flags)
+{
+	if (host.refused & BIT(HOST_MEMORY))
+		return NULL;
+	return kmalloc(size, flags | __GFP_ZERO);
+}
+
+#undef rdmsrq_safe
+#undef register_nmi_handler
+#undef kzalloc
+#define rdmsrq_safe(msr, value)			host_rdmsr_safe(msr, value)
+#define reserve_perfctr_nmi(msr)		host_perfctr(msr)
+#define reserve_evntsel_nmi(msr)		host_evntsel(msr)
+#define release_perfctr_nmi(msr)		host_release_perfctr(msr)
+#define release_evntsel_nmi(msr)		host_release_evntsel(msr)
+#define register_nmi_handler(t, fn, fl, n)	((void)(fn), host_register_nmi())
+#define unregister_nmi_handler(type, name)	host_unregister_nmi()
+#define cpuhp_setup_state(st, n, up, down)	((void)(up), host_setup_state(st))
+#define cpuhp_setup_state_nocalls(st, n, up, dn) ((void)(up), host_setup_state(st))
+#define cpuhp_remove_state(state)		host_remove_state(state)
+#define cpuhp_remove_state_nocalls(state)	host_remove_state(state)
+#define register_kprobe(probe)			host_register_kprobe(probe)
+#define unregister_kprobe(probe)		host_unregister_kprobe(probe)
+#define compat_pmu_register(pmu, name, type)	host_register_pmu(pmu, name, type)
+#define perf_pmu_unregister(pmu)		host_unregister_pmu(pmu)
+#define perf_event_create_kernel_counter(a, c, t, o, x) ((void)(a), host_create_counter())
+#define perf_event_release_kernel(event)	host_release_kernel(event)
+#define tracepoint_probe_register(t, fn, d)	((void)(fn), host_probe_register(t))
+#define tracepoint_probe_unregister(t, fn, d)	host_probe_unregister(t)
+#define tracepoint_synchronize_unregister()	host_wait_for_tracepoint()
+#define x86_match_cpu(ids)			((void)(ids), host_ask(HOST_CPU))
+#define x2apic_enabled()			(!host_ask(HOST_APIC))
+#define kzalloc(size, flags)			host_zalloc(size, flags)
+
+#endif /* _KNC_TEST_HOST_H */
