@@ -63,4 +63,5 @@ done
 [ "$boot" != watchdog ] || export TEST_LOG_OK='Call Trace:$'
 echo "# begin boot-$boot at $(cut -d' ' -f1 /proc/uptime)"
 TEST_BOOT=$boot sh ./boot.sh "boot-$boot"
+sh ./gcov.sh
 exit 0

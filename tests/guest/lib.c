@@ -89,10 +89,16 @@ void note(const char *fmt, ...)
 		_exit(2);
 }
 
+u64 setting(const char *name, u64 otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoull(s, NULL, 0) : otherwise;
+}
+
 unsigned int scale(void)
 {
-	const char *s = getenv("TEST_SCALE");
-	unsigned int n = s ? strtoul(s, NULL, 0) : 1;
+	unsigned int n = setting("TEST_SCALE", 1);
 
 	return n ? n : 1;
 }
@@ -100,7 +106,9 @@ unsigned int scale(void)
 /* Returns true unless the test failed. */
 static bool run_test(const struct test *t)
 {
-	unsigned int limit = t->seconds * (scale() > 1 ? 4 : 1);
+	/* a long run was asked for, and has its time beside what it has always */
+	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0) +
+		    setting("TEST_SOAK_SECONDS", 0);
 	u64 begin = now_ns();
 	int status = 0;
 	pid_t pid;
@@ -123,7 +131,8 @@ static bool run_test(const struct test *t)
 		if (now_ns() - begin > limit * 1000000000ULL) {
 			kill(-pid, SIGKILL);
 			waitpid(pid, &status, 0);
-			printf("FAIL %s not done after %u s\n", t->name, limit);
+			printf("FAIL %s not done after %llu s\n", t->name,
+			       (unsigned long long)limit);
 			return false;
 		}
 		usleep(5000);

@@ -54,6 +54,9 @@ void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define must(cond, ...) do { if (!(cond)) fail(__VA_ARGS__); } while (0)
 
+/* A number that the environment has, by this name; else the other one. */
+u64 setting(const char *name, u64 otherwise);
+
 /* Numbers that a slow kernel (the debug lane) divides; 1 otherwise. */
 unsigned int scale(void);
 
@@ -187,6 +190,11 @@ void sample_limit(long per_second);
 void become_nobody(void);
 u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
 
+/* However it was treated before, the PMU still counts to the instruction. */
+void must_be_sound(const char *after);
+/* As many open files as any test could want */
+void many_files(void);
+
 /* The driver, where it is a module */
 
 bool driver_is_module(void);
@@ -195,6 +203,7 @@ bool driver_loaded(void);
 /* 0, or -1 with errno; loading gives it some time for what it waits for */
 int driver_load(void);
 int driver_unload(void);
+int driver_try_unload(void);		/* once */
 int module_insert(const char *path);
 /* how often the kernel's log has this text */
 unsigned int in_log(const char *text);

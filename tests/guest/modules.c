@@ -11,6 +11,7 @@
 
 #define DRIVER	"/tests/modules/knc_pmu.ko"
 #define NOPROBE	"/tests/modules/knc_test_noprobe.ko"
+#define OWNER	"/tests/modules/knc_test_owner.ko"
 
 bool driver_is_module(void)
 {
@@ -47,7 +48,7 @@ int driver_load(void)
 	return module_insert(DRIVER);
 }
 
-static int try_unload(void)
+int driver_try_unload(void)
 {
 	return syscall(SYS_delete_module, "knc_pmu", O_NONBLOCK);
 }
@@ -58,7 +59,7 @@ int driver_unload(void)
 	int tries;
 
 	for (tries = 0; tries < 200; tries++) {
-		if (!try_unload())
+		if (!driver_try_unload())
 			return 0;
 		if (errno != EWOULDBLOCK)
 			return -1;
@@ -189,7 +190,7 @@ TEST(reload, "reload", 300)
 		}
 	}
 	for (i = 0; i < rounds / 2; i++) {
-		while (try_unload()) {
+		while (driver_try_unload()) {
 			must(errno == EWOULDBLOCK, "round %d, unloading under load: %s", i,
 			     strerror(errno));
 			busy++;
@@ -208,7 +209,7 @@ TEST(reload, "reload", 300)
 
 static void must_be_busy(const char *what)
 {
-	must(try_unload() == -1, "unloaded with %s", what);
+	must(driver_try_unload() == -1, "unloaded with %s", what);
 	must(errno == EWOULDBLOCK || errno == EBUSY, "with %s: %s", what, strerror(errno));
 	must(driver_loaded(), "gone with %s", what);
 }
@@ -264,6 +265,39 @@ TEST(unload_busy, "unload-busy", 60)
 	must(!driver_unload(), "unloading without events: %s", strerror(errno));
 	must(!driver_load(), "loading: %s", strerror(errno));
 	must_count("loaded again");
+}
+
+/* Who has the counters: somebody while there are events, the module all along. */
+static bool owned(void)
+{
+	must(module_insert(OWNER) == -1, "%s has been loaded", OWNER);
+	must(errno == EBUSY || errno == ENXIO, "%s: %s", OWNER, strerror(errno));
+	return errno == EBUSY;
+}
+
+TEST(ownership, "ownership", 60)
+{
+	bool always = driver_is_module() && pmu()->core;
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	int fd, tries, cpu;
+
+	fd = ev_self(INSTRUCTIONS);
+	must(owned(), "with an event, the counters are anybody's");
+	close(fd);
+	/* An event that was closed a moment ago may still be on its way out. */
+	for (tries = 0; tries < 100 && owned() != always; tries++)
+		usleep(10000);
+	must(owned() == always, "without events, the counters are %s",
+	     always ? "anybody's" : "still somebody's");
+	if (!driver_is_module())
+		return;
+	must(!driver_unload(), "unloading: %s", strerror(errno));
+	must(!owned(), "the module has gone with the counters");
+	must(!driver_load(), "loading: %s", strerror(errno));
+	/* It has all CPUs again. */
+	for (cpu = 0; cpu < cpus_online(); cpu++)
+		close(ev_open(&attr, -1, cpu, -1));
+	must_be_sound("loading");
 }
 
 /* Where nobody tells where perf_event_overflow() is: counting, no sampling */

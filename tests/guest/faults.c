@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory that is not there: each allocation of loading the driver, of opening an
+ * event and of taking a CPU away and bringing it back fails once, the first, the
+ * second and so on. What fails says so, leaves nothing behind, and works the next
+ * time. On kernels with fault injection (the debug flavour).
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define FAIL_NTH	"/proc/thread-self/fail-nth"
+#define MOST		3000
+
+static void debugfs_set(const char *name, const char *value)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s", name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	must(fd >= 0 && write(fd, value, strlen(value)) > 0, "%s = %s: %s", path, value,
+	     strerror(errno));
+	close(fd);
+}
+
+/* Allocations that may sleep fail, too, and nobody is told where. */
+static void faults_need(void)
+{
+	if (access(FAIL_NTH, F_OK))
+		skip("this kernel has no fault injection");
+	debugfs_set("failslab/ignore-gfp-wait", "N");
+	debugfs_set("failslab/verbose", "0");
+	debugfs_set("fail_page_alloc/ignore-gfp-wait", "N");
+	debugfs_set("fail_page_alloc/min-order", "0");
+	debugfs_set("fail_page_alloc/verbose", "0");
+}
+
+static int nth_fd = -1;
+
+static void fail_nth(int n)
+{
+	char text[16];
+	int len = sprintf(text, "%d", n);
+
+	if (nth_fd < 0)
+		nth_fd = open(FAIL_NTH, O_RDWR | O_CLOEXEC);
+	must(nth_fd >= 0 && pwrite(nth_fd, text, len, 0) == len, FAIL_NTH ": %s",
+	     strerror(errno));
+}
+
+/* How many allocations were left before the one that was to fail; 0: it has. */
+static int fail_left(void)
+{
+	char text[16] = {};
+
+	must(pread(nth_fd, text, sizeof(text) - 1, 0) > 0, FAIL_NTH ": %s", strerror(errno));
+	return atoi(text);
+}
+
+/*
+ * Lets each allocation of an operation fail in turn, until it has no more of them.
+ * The operation returns 0, or -1 with errno; what it has made it takes away again.
+ */
+static void each_fails(const char *what, int (*operate)(void), void (*check)(const char *))
+{
+	int n, ret, err, left, failed = 0;
+
+	for (n = 1; n < MOST; n++) {
+		fail_nth(n);
+		ret = operate();
+		err = errno;
+		left = fail_left();
+		fail_nth(0);
+		if (left)
+			break;
+		must(!ret || err == ENOMEM || err == ENOSPC || err == EAGAIN || err == EINVAL,
+		     "%s, allocation %d: %s", what, n, strerror(err));
+		failed += !!ret;
+		if (n % 16 == 0)
+			check(what);
+	}
+	must(n < MOST, "%s has more than %d allocations", what, MOST);
+	note("%s: %d allocations, %d times refused", what, n - 1, failed);
+	must(!operate(), "%s, when all is over: %s", what, strerror(errno));
+	check(what);
+}
+
+static int load_and_unload(void)
+{
+	int ret = driver_load(), err = errno;
+
+	if (!ret)
+		must(!driver_unload(), "unloading: %s", strerror(errno));
+	errno = err;
+	return ret;
+}
+
+static void check_load(const char *what)
+{
+	must(!driver_load(), "after %s, loading: %s", what, strerror(errno));
+	must_be_sound(what);
+	must(!driver_unload(), "after %s, unloading: %s", what, strerror(errno));
+}
+
+TEST(fault_load, "fault-load", 240)
+{
+	module_need();
+	faults_need();
+	if (driver_loaded())
+		must(!driver_unload(), "unloading: %s", strerror(errno));
+	each_fails("loading", load_and_unload, check_load);
+}
+
+static struct perf_event_attr opened_attr;
+static int opened_cpu = -1;
+
+static int open_and_close(void)
+{
+	int fd = sys_open(&opened_attr, opened_cpu < 0 ? 0 : -1, opened_cpu, -1, 0);
+	void *page;
+
+	if (fd < 0)
+		return -1;
+	/* Whether or not there is memory for it */
+	page = mmap(NULL, 3 * getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page != MAP_FAILED)
+		munmap(page, 3 * getpagesize());
+	close(fd);
+	return 0;
+}
+
+static int open_and_fork(void)
+{
+	int fd = sys_open(&opened_attr, 0, -1, -1, 0);
+	pid_t pid;
+
+	if (fd < 0)
+		return -1;
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	close(fd);
+	return pid < 0 ? -1 : 0;
+}
+
+static int offline_and_online(void)
+{
+	int cpu = cpus_online() - 1, i, ret = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	for (i = 0; i < 2; i++) {
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0 || write(fd, i ? "1" : "0", 1) != 1)
+			ret = -1;
+		if (fd >= 0)
+			close(fd);
+	}
+	return ret;
+}
+
+static void check_hotplug(const char *what)
+{
+	int cpu;
+
+	for (cpu = 1; cpu < (int)sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+		char path[64], state = '1';
+		int fd;
+
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		must(fd >= 0 && read(fd, &state, 1) == 1, "%s: %s", path, strerror(errno));
+		close(fd);
+		if (state == '0')
+			set_online(cpu, true);
+	}
+	must_be_sound(what);
+}
+
+TEST(fault_open, "fault-open", 240)
+{
+	faults_need();
+	opened_attr = user_attr(INSTRUCTIONS);
+	each_fails("opening an event", open_and_close, must_be_sound);
+	opened_cpu = 0;
+	each_fails("opening a CPU-wide event", open_and_close, must_be_sound);
+	opened_cpu = -1;
+	opened_attr.sample_period = 100000;
+	opened_attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	each_fails("opening an event that samples", open_and_close, must_be_sound);
+	opened_attr.inherit = 1;
+	each_fails("inheriting an event", open_and_fork, must_be_sound);
+	if (pmu_file("format/spflt")) {
+		opened_attr = user_attr(INSTRUCTIONS);
+		opened_attr.config1 = 1;
+		each_fails("opening an SPFLT event", open_and_close, must_be_sound);
+		opened_attr.inherit = 1;
+		each_fails("inheriting an SPFLT event", open_and_fork, must_be_sound);
+	}
+	if (driver_is_module()) {
+		must(!driver_unload(), "an event was left: %s", strerror(errno));
+		must(!driver_load(), "loading: %s", strerror(errno));
+	}
+}
+
+TEST(fault_hotplug, "fault-hotplug", 240)
+{
+	faults_need();
+	must(cpus_online() > 1, "there is but one CPU");
+	each_fails("taking a CPU away", offline_and_online, check_hotplug);
+}

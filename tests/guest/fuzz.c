@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Strangers that do what they like with events, at random: attributes, groups,
+ * inheritance, pages, RDPMC, SPFLT, periods, cgroups, from root and from nobody, on
+ * all CPUs at once, while an administrator takes CPUs away, unloads the driver and
+ * changes the limits. Beside them a known loop is counted all the while, and its
+ * count is never wrong.
+ *
+ * TEST_FUZZ_SECONDS says for how long, TEST_FUZZ_SEED with which numbers: the same
+ * seed does the same things.
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "../../include/knc_pmu_user.h"
+
+struct rng {
+	u64 state;
+};
+
+static u64 rnd(struct rng *r)
+{
+	r->state ^= r->state << 13;
+	r->state ^= r->state >> 7;
+	r->state ^= r->state << 17;
+	return r->state * 0x2545f4914f6cdd1dULL;
+}
+
+static u64 below(struct rng *r, u64 n)
+{
+	return (rnd(r) >> 11) % n;
+}
+
+static bool one_in(struct rng *r, u64 n)
+{
+	return !below(r, n);
+}
+
+static struct perf_event_attr random_attr(struct rng *r)
+{
+	static const u64 codes[] = {
+		INSTRUCTIONS, BRANCHES, CYCLES, L2_READ_MISS, L2_WRITE_HIT, CODE(0, 0x20),
+		CODE(0x28, 0), CODE(0xff, 0xff), CODE(0xf0, 0x10),
+	};
+	static const u64 periods[] = {
+		0, 1, 2, 100, 1000, 1009, 100000, 1ULL << 31, (1ULL << 39) - 1, 1ULL << 39,
+		(1ULL << 40) - 1, 1ULL << 40, 1ULL << 62, (1ULL << 63) - 1,
+	};
+	struct perf_event_attr attr = attr_of(codes[below(r, ARRAY_SIZE(codes))]);
+
+	if (one_in(r, 10))
+		attr.type = below(r, 8);
+	if (one_in(r, 4))
+		attr.config ^= 1ULL << below(r, one_in(r, 4) ? 64 : 32);
+	if (one_in(r, 30))
+		attr.config = rnd(r);
+	if (one_in(r, 30))
+		attr.config1 = one_in(r, 2) ? 1 : rnd(r);
+	if (one_in(r, 60))
+		attr.config2 = rnd(r);
+	attr.disabled = below(r, 2);
+	attr.inherit = one_in(r, 3);
+	attr.pinned = one_in(r, 6);
+	attr.exclusive = one_in(r, 10);
+	attr.exclude_user = one_in(r, 4);
+	attr.exclude_kernel = one_in(r, 2);
+	attr.exclude_hv = one_in(r, 2);
+	attr.exclude_idle = one_in(r, 30);
+	attr.exclude_guest = one_in(r, 4);
+	attr.exclude_host = one_in(r, 30);
+	attr.enable_on_exec = one_in(r, 10);
+	attr.inherit_stat = one_in(r, 10);
+	attr.task = one_in(r, 10);
+	attr.mmap = one_in(r, 10);
+	attr.comm = one_in(r, 10);
+	attr.watermark = one_in(r, 5);
+	attr.precise_ip = one_in(r, 30) ? 1 + below(r, 3) : 0;
+	attr.sample_id_all = one_in(r, 2);
+	attr.write_backward = one_in(r, 10);
+	attr.remove_on_exec = one_in(r, 20);
+	if (!one_in(r, 3)) {
+		attr.sample_period = periods[below(r, ARRAY_SIZE(periods))];
+		attr.freq = one_in(r, 4);
+		if (attr.freq)
+			attr.sample_freq = 1 + below(r, 5000);
+	}
+	if (attr.sample_period) {
+		attr.sample_type = rnd(r) & (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			PERF_SAMPLE_ADDR | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN |
+			PERF_SAMPLE_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_WEIGHT |
+			PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR);
+		if (one_in(r, 10)) {
+			attr.sample_type |= PERF_SAMPLE_REGS_INTR;
+			attr.sample_regs_intr = rnd(r) & 0xffffff;
+		}
+		if (one_in(r, 10)) {
+			attr.sample_type |= PERF_SAMPLE_STACK_USER | PERF_SAMPLE_REGS_USER;
+			attr.sample_stack_user = 8 * below(r, 128);
+			attr.sample_regs_user = rnd(r) & 0xffffff;
+		}
+		if (one_in(r, 30))
+			attr.sample_type = rnd(r);
+		attr.wakeup_events = below(r, 4);
+	}
+	attr.read_format = rnd(r) & 0xf;
+	return attr;
+}
+
+#define FUZZ_FDS	24
+#define CGROUPS		3
+
+static const char *cgroup_path(char *path, u64 which, const char *file)
+{
+	sprintf(path, "/sys/fs/cgroup/fuzz%llu%s", (unsigned long long)which, file);
+	return path;
+}
+
+/* Counters by RDPMC, whether or not that is allowed; and the user's preference */
+static sigjmp_buf denied;
+
+static void on_fault(int sig)
+{
+	(void)sig;
+	siglongjmp(denied, 1);
+}
+
+static void fuzz_instructions(struct rng *r)
+{
+	u32 low, high;
+
+	if (knc_cpu() && one_in(r, 2)) {
+		knc_spflt(below(r, 2));
+		return;
+	}
+	signal(SIGSEGV, on_fault);
+	if (!sigsetjmp(denied, 1))
+		asm volatile("rdpmc" : "=a" (low), "=d" (high)
+			     : "c" ((u32)(one_in(r, 8) ? rnd(r) : below(r, 2))));
+	signal(SIGSEGV, SIG_DFL);
+}
+
+static void fuzz_fork(struct rng *r)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		fuzz_instructions(r);
+		spin(below(r, 2000));
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static void fuzz_open(struct rng *r, int *fds, int at, int group, int cpus)
+{
+	struct perf_event_attr attr = random_attr(r);
+	bool wide = one_in(r, 3);
+	int cpu = wide || one_in(r, 4) ? (int)below(r, cpus) : -1;
+	unsigned long flags = one_in(r, 20) ? rnd(r) & 0xf : 0;
+	char path[64];
+	int dir;
+
+	if (wide && one_in(r, 4)) {
+		dir = open(cgroup_path(path, below(r, CGROUPS), ""), O_RDONLY);
+		fds[at] = sys_open(&attr, dir, cpu, group, flags | PERF_FLAG_PID_CGROUP);
+		if (dir >= 0)
+			close(dir);
+		return;
+	}
+	fds[at] = sys_open(&attr, wide ? -1 : 0, cpu, group, flags);
+}
+
+static void fuzz_step(struct rng *r, int *fds, void **maps, size_t *lengths, int cpus)
+{
+	static const unsigned long ioctls[] = {
+		PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE, PERF_EVENT_IOC_RESET,
+		PERF_EVENT_IOC_REFRESH, PERF_EVENT_IOC_PAUSE_OUTPUT,
+	};
+	int at = below(r, FUZZ_FDS), other = below(r, FUZZ_FDS);
+	char buf[256];
+	u64 period;
+
+	switch (below(r, 12)) {
+	case 0:
+	case 1:
+	case 2:
+		if (fds[at] >= 0 && maps[at])
+			break;
+		if (fds[at] >= 0)
+			close(fds[at]);
+		fuzz_open(r, fds, at, one_in(r, 3) ? fds[other] : -1, cpus);
+		break;
+	case 3:
+		if (maps[at])
+			munmap(maps[at], lengths[at]);
+		maps[at] = NULL;
+		if (fds[at] >= 0)
+			close(fds[at]);
+		fds[at] = -1;
+		break;
+	case 4:
+	case 5:
+		ioctl(fds[at], ioctls[below(r, ARRAY_SIZE(ioctls))],
+		      one_in(r, 3) ? PERF_IOC_FLAG_GROUP : below(r, 4));
+		break;
+	case 6:
+		period = one_in(r, 3) ? rnd(r) : 1000 + below(r, 100000);
+		ioctl(fds[at], PERF_EVENT_IOC_PERIOD, &period);
+		break;
+	case 7:
+		ioctl(fds[at], PERF_EVENT_IOC_SET_OUTPUT, one_in(r, 4) ? -1 : fds[other]);
+		break;
+	case 8:
+		if (fds[at] >= 0 && !maps[at]) {
+			lengths[at] = (1 + (1UL << below(r, 4))) * getpagesize();
+			maps[at] = mmap(NULL, lengths[at],
+					one_in(r, 3) ? PROT_READ : PROT_READ | PROT_WRITE,
+					MAP_SHARED, fds[at], 0);
+			if (maps[at] == MAP_FAILED)
+				maps[at] = NULL;
+		}
+		break;
+	case 9:
+		if (read(fds[at], buf, below(r, sizeof(buf))) < 0)
+			break;
+		break;
+	case 10: {
+		struct pollfd p = { .fd = fds[at], .events = POLLIN };
+
+		poll(&p, 1, 0);
+		break;
+	}
+	default:
+		if (one_in(r, 20)) {
+			fuzz_fork(r);
+		} else if (one_in(r, 4)) {
+			fuzz_instructions(r);
+		} else if (one_in(r, 10)) {
+			cpu_set_t set;
+
+			CPU_ZERO(&set);
+			CPU_SET(below(r, cpus), &set);
+			sched_setaffinity(0, sizeof(set), &set);
+		} else {
+			spin20(below(r, 2000));
+		}
+	}
+}
+
+struct fuzz {
+	u64 deadline, seed;
+	u64 steps, opened;
+	/* of the administrator: CPUs taken away, drivers loaded */
+	u64 offline, loads;
+	/* of the known loop: how often its count was exact, and how often it had to
+	 * share the counters
+	 */
+	u64 exact, shared;
+	int cpus;
+	/* everybody is to let go of his events, so that the driver may go, too */
+	bool leave;
+};
+
+static bool fuzz_over(const struct fuzz *f)
+{
+	return now_ns() >= f->deadline;
+}
+
+static bool fuzz_leave(const struct fuzz *f)
+{
+	return __atomic_load_n(&f->leave, __ATOMIC_RELAXED);
+}
+
+static struct rng fuzz_seed(const struct fuzz *f, int i)
+{
+	return (struct rng){ f->seed + 7919 * (i + 1) };
+}
+
+static void fuzz_close(int *fds, void **maps, const size_t *lengths)
+{
+	int k;
+
+	for (k = 0; k < FUZZ_FDS; k++) {
+		if (maps[k])
+			munmap(maps[k], lengths[k]);
+		maps[k] = NULL;
+		if (fds[k] >= 0)
+			close(fds[k]);
+		fds[k] = -1;
+	}
+}
+
+static void fuzz_one(struct fuzz *f, int i)
+{
+	struct rng r = fuzz_seed(f, i);
+	void *maps[FUZZ_FDS] = {};
+	size_t lengths[FUZZ_FDS];
+	int fds[FUZZ_FDS], k;
+	u64 steps = 0;
+
+	memset(fds, -1, sizeof(fds));
+	signal(SIGIO, SIG_IGN);
+	signal(SIGTRAP, SIG_IGN);
+	pmu();
+	if (i & 1)
+		become_nobody();
+	while (!fuzz_over(f)) {
+		fuzz_step(&r, fds, maps, lengths, f->cpus);
+		steps++;
+		if (fuzz_leave(f)) {
+			fuzz_close(fds, maps, lengths);
+			usleep(1000);
+		}
+	}
+	for (k = 0; k < FUZZ_FDS; k++)
+		if (fds[k] >= 0)
+			__atomic_add_fetch(&f->opened, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&f->steps, steps, __ATOMIC_RELAXED);
+}
+
+/* Puts a process into a group; it may have gone, or be none of ours. */
+static void move_to_cgroup(u64 which, pid_t pid)
+{
+	char path[64];
+	int fd = open(cgroup_path(path, which, "/cgroup.procs"), O_WRONLY);
+
+	if (fd >= 0) {
+		dprintf(fd, "%d", pid);
+		close(fd);
+	}
+}
+
+/* A driver that is in use stays; once everybody has left, it goes. */
+static void fuzz_reload(struct fuzz *f, bool leave)
+{
+	int tries = leave ? 100 : 1;
+
+	__atomic_store_n(&f->leave, leave, __ATOMIC_RELAXED);
+	while (driver_try_unload()) {
+		must(errno == EWOULDBLOCK, "unloading: %s", strerror(errno));
+		if (!--tries)
+			break;
+		usleep(1000);
+	}
+	if (tries) {
+		must(!driver_load(), "loading: %s", strerror(errno));
+		f->loads++;
+	}
+	__atomic_store_n(&f->leave, false, __ATOMIC_RELAXED);
+}
+
+static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
+{
+	struct rng r = fuzz_seed(f, 100);
+	int cpu;
+
+	while (!fuzz_over(f)) {
+		usleep(1000 + below(&r, 20000));
+		switch (below(&r, 4)) {
+		case 0:
+			cpu = 1 + below(&r, f->cpus - 1);
+			set_online(cpu, false);
+			usleep(below(&r, 5000));
+			set_online(cpu, true);
+			f->offline++;
+			break;
+		case 1:
+			if (driver_is_module())
+				fuzz_reload(f, one_in(&r, 2));
+			break;
+		case 2:
+			sample_limit(500 + below(&r, 50000));
+			break;
+		default:
+			move_to_cgroup(below(&r, CGROUPS), pids[below(&r, n)]);
+		}
+	}
+}
+
+/* One measurement: true if it was on a counter all the time, and then it is exact. */
+static bool witness_once(u64 n, u64 *count)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct times t;
+	long ret;
+	int fd;
+
+	*count = 0;
+	attr.read_format = READ_TIMES;
+	fd = sys_open(&attr, 0, -1, -1, 0);
+	/* while the driver is away */
+	if (fd < 0)
+		return false;
+	ret = measured_spin(fd, n, 0);
+	if (ret) {
+		close(fd);
+		return false;
+	}
+	t = ev_times(fd);
+	close(fd);
+	*count = t.value;
+	return t.running && t.running == t.enabled;
+}
+
+static void fuzz_witness(struct fuzz *f, int i)
+{
+	struct rng r = fuzz_seed(f, 200 + i);
+	u64 n, count, base = 0;
+
+	pmu();
+	while (!fuzz_over(f)) {
+		if (fuzz_leave(f)) {
+			usleep(1000);
+			continue;
+		}
+		n = base ? below(&r, 30000) : 0;
+		if (!witness_once(n, &count)) {
+			__atomic_add_fetch(&f->shared, 1, __ATOMIC_RELAXED);
+			must(!base || count <= base + 2 * n,
+			     "seed %llu: part of a loop of %llu counts %llu",
+			     (unsigned long long)f->seed, (unsigned long long)(base + 2 * n),
+			     (unsigned long long)count);
+			usleep(100);
+			continue;
+		}
+		if (!base)
+			base = count;
+		must(count == base + 2 * n, "seed %llu: a loop of %llu counts %llu",
+		     (unsigned long long)f->seed, (unsigned long long)(base + 2 * n),
+		     (unsigned long long)count);
+		__atomic_add_fetch(&f->exact, 1, __ATOMIC_RELAXED);
+	}
+}
+
+#define STRANGERS	6
+#define WITNESSES	2
+
+static void fuzz_children(struct fuzz *f)
+{
+	pid_t pids[STRANGERS + WITNESSES + 1];
+	size_t i;
+
+	fflush(stdout);
+	for (i = 0; i < ARRAY_SIZE(pids); i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (pids[i])
+			continue;
+		if (i < STRANGERS)
+			fuzz_one(f, i);
+		else if (i < STRANGERS + WITNESSES)
+			fuzz_witness(f, i);
+		else
+			fuzz_administrate(f, pids, STRANGERS);
+		fflush(stdout);
+		_exit(0);
+	}
+	for (i = 0; i < ARRAY_SIZE(pids); i++)
+		reap(pids[i]);
+}
+
+/* The loops alone, for strangers who are somebody else's programs */
+TEST(witness, "witness", 240)
+{
+	struct fuzz *f = shared(sizeof(*f));
+	pid_t pids[WITNESSES];
+	int i;
+
+	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
+	f->deadline = now_ns() + setting("TEST_FUZZ_SECONDS", 20) * 1000000000;
+	fflush(stdout);
+	for (i = 0; i < WITNESSES; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (!pids[i]) {
+			fuzz_witness(f, i);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < WITNESSES; i++)
+		reap(pids[i]);
+	note("%llu loops exact, %llu shared", (unsigned long long)f->exact,
+	     (unsigned long long)f->shared);
+	must(f->exact > 10, "the loop was counted only %llu times", (unsigned long long)f->exact);
+}
+
+TEST(fuzz, "fuzz", 240)
+{
+	long paranoid = sysctl_get("kernel/perf_event_paranoid");
+	u64 seconds = setting("TEST_FUZZ_SECONDS", scale() > 1 ? 60 : 15);
+	struct fuzz *f = shared(sizeof(*f));
+	char path[64];
+	u64 i;
+
+	many_files();
+	sample_limit(20000);
+	sysctl_set("kernel/perf_event_paranoid", 0);
+	for (i = 0; i < CGROUPS; i++)
+		mkdir(cgroup_path(path, i, ""), 0755);
+	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
+	f->cpus = cpus_online();
+	f->deadline = now_ns() + seconds * 1000000000;
+	fuzz_children(f);
+	for (i = 0; i < CGROUPS; i++)
+		rmdir(cgroup_path(path, i, ""));
+	sysctl_set("kernel/perf_event_paranoid", paranoid);
+	must(!driver_is_module() || driver_loaded() || !driver_load(), "loading: %s",
+	     strerror(errno));
+	note("seed %llu: %llu steps, %llu events left open, %llu CPUs taken, %llu loads",
+	     (unsigned long long)f->seed, (unsigned long long)f->steps,
+	     (unsigned long long)f->opened, (unsigned long long)f->offline,
+	     (unsigned long long)f->loads);
+	note("%llu loops exact, %llu shared", (unsigned long long)f->exact,
+	     (unsigned long long)f->shared);
+	must(f->steps > 1000 && f->opened > 10, "only %llu steps, %llu events",
+	     (unsigned long long)f->steps, (unsigned long long)f->opened);
+	must(f->offline && (f->loads || !driver_is_module()),
+	     "no CPU was taken away, or no driver");
+	must(f->exact > 10, "the loop was counted only %llu times", (unsigned long long)f->exact);
+	must_be_sound("fuzzing");
+}

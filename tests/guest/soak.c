@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A long day: tasks, CPU-wide events, groups and inheritance, sampled and not, at
+ * random, while CPUs go and come and the driver is loaded anew. Every count is as
+ * it must be, and all of them together are what the emulator has counted: nothing
+ * is lost, nothing is counted twice, and nothing is counted for nobody.
+ *
+ * TEST_SOAK_SECONDS says for how long, TEST_FUZZ_SEED with which numbers.
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define PERIOD_MIN	700
+#define WORKERS		8
+
+struct soak {
+	u64 deadline;
+	u64 told;		/* the sum of all counts */
+	u64 rounds, samples, offline, loads;
+	/* The driver may go when nobody is busy, and nobody begins while it does. */
+	u32 busy;
+	bool leave;
+};
+
+static void soak_enter(struct soak *s)
+{
+	for (;;) {
+		__atomic_add_fetch(&s->busy, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&s->leave, __ATOMIC_SEQ_CST))
+			return;
+		__atomic_sub_fetch(&s->busy, 1, __ATOMIC_SEQ_CST);
+		usleep(1000);
+	}
+}
+
+static void soak_leave(struct soak *s)
+{
+	__atomic_sub_fetch(&s->busy, 1, __ATOMIC_SEQ_CST);
+}
+
+static u64 soak_random(u64 *state, u64 n)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (*state >> 33) % n;
+}
+
+/*
+ * An event that is off for good: what it has counted is told. False if it had to
+ * share the counters, and has not counted all.
+ */
+static bool soak_close(struct soak *s, int fd, u64 *count)
+{
+	struct times t = ev_times(fd);
+
+	__atomic_add_fetch(&s->told, t.value, __ATOMIC_RELAXED);
+	close(fd);
+	*count = t.value;
+	return t.running == t.enabled;
+}
+
+static struct perf_event_attr soak_attr(u64 config)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	attr.read_format = READ_TIMES;
+	return attr;
+}
+
+static u64 soak_cost(struct soak *s)
+{
+	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	u64 count;
+	int fd;
+
+	do {
+		fd = ev_open(&attr, 0, -1, -1);
+		must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+	} while (!soak_close(s, fd, &count));
+	return count;
+}
+
+static void soak_sampled(struct soak *s, u64 n, u64 period, u64 cost)
+{
+	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	struct tally t = {};
+	struct ring r;
+	u64 count;
+	bool all;
+	int fd;
+
+	attr.sample_period = period;
+	attr.sample_type = PERF_SAMPLE_IP;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 128, PERF_SAMPLE_IP);
+	must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+	ring_tally(&r, &t, spin_lo, spin_hi);
+	ring_unmap(&r);
+	all = soak_close(s, fd, &count);
+	must(all ? count == cost + 2 * n : count <= cost + 2 * n,
+	     "a sampled task counted %llu, not %llu",
+	     (unsigned long long)count, (unsigned long long)(cost + 2 * n));
+	must(!t.throttles, "throttled, without a limit");
+	must(t.samples + t.lost + 1 >= count / period && t.samples + t.lost <= count / period + 1,
+	     "%llu samples of %llu, period %llu", (unsigned long long)t.samples,
+	     (unsigned long long)count, (unsigned long long)period);
+	__atomic_add_fetch(&s->samples, t.samples, __ATOMIC_RELAXED);
+}
+
+static void soak_group(struct soak *s, u64 n, u64 cost)
+{
+	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	u64 instructions, branches;
+	int leader, sibling;
+	bool all;
+
+	leader = ev_open(&attr, 0, -1, -1);
+	attr.config = BRANCHES;
+	attr.disabled = 0;
+	sibling = ev_open(&attr, 0, -1, leader);
+	must(!measured_spin(leader, n, 0), "enabling or disabling failed");
+	all = soak_close(s, sibling, &branches);
+	all = soak_close(s, leader, &instructions) && all;
+	must(instructions <= cost + 2 * n && branches <= cost + n &&
+	     (!all || (instructions == cost + 2 * n && branches >= n)),
+	     "a group counted %llu and %llu in a loop of %llu", (unsigned long long)instructions,
+	     (unsigned long long)branches, (unsigned long long)n);
+}
+
+static void soak_inherited(struct soak *s, u64 n)
+{
+	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	int fd, i, children = 2;
+	u64 count;
+	bool all;
+
+	attr.inherit = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	for (i = 0; i < children; i++) {
+		long pid = syscall(SYS_fork);
+
+		must(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			spin(n);
+			syscall(SYS_exit, 0);
+		}
+	}
+	while (children)
+		if (waitpid(-1, NULL, 0) > 0)
+			children--;
+	ev_off(fd);
+	all = soak_close(s, fd, &count);
+	must(count < 4 * n + 20000 && (!all || count >= 4 * n), "two children of %llu counted %llu",
+	     (unsigned long long)(2 * n), (unsigned long long)count);
+}
+
+static void soak_wide(struct soak *s, int cpu, u64 period)
+{
+	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	u64 count;
+	int fd;
+
+	attr.sample_period = period;
+	attr.sample_type = PERF_SAMPLE_IP;
+	/* a CPU that is not there, or goes, has counted until then */
+	fd = sys_open(&attr, -1, cpu, -1, 0);
+	if (fd < 0) {
+		must(errno == ENODEV, "an event of CPU %d: %s", cpu, strerror(errno));
+		return;
+	}
+	ev_on(fd);
+	spin(20000);
+	usleep(1000);
+	ev_off(fd);
+	soak_close(s, fd, &count);
+}
+
+static void soak_work(struct soak *s, int cpus, int i)
+{
+	u64 state = setting("TEST_FUZZ_SEED", 0x4b4e4350) + i, cost;
+
+	soak_enter(s);
+	cost = soak_cost(s);
+	soak_leave(s);
+	while (now_ns() < s->deadline) {
+		u64 n = soak_random(&state, 100000);
+		u64 period = PERIOD_MIN + soak_random(&state, 2000);
+
+		soak_enter(s);
+		switch (soak_random(&state, 6)) {
+		case 0:
+			soak_group(s, n, cost);
+			break;
+		case 1:
+			soak_inherited(s, n);
+			break;
+		case 2:
+			soak_wide(s, soak_random(&state, cpus), period);
+			break;
+		default:
+			soak_sampled(s, n, period, cost);
+		}
+		soak_leave(s);
+		__atomic_add_fetch(&s->rounds, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void soak_reload(struct soak *s)
+{
+	__atomic_store_n(&s->leave, true, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&s->busy, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	must(!driver_unload(), "unloading: %s", strerror(errno));
+	must(!driver_load(), "loading: %s", strerror(errno));
+	s->loads++;
+	__atomic_store_n(&s->leave, false, __ATOMIC_SEQ_CST);
+}
+
+static void soak_administrate(struct soak *s, int cpus)
+{
+	u64 state = setting("TEST_FUZZ_SEED", 0x4b4e4350);
+
+	while (now_ns() < s->deadline) {
+		int cpu = 1 + soak_random(&state, cpus - 1);
+
+		usleep(20000 + soak_random(&state, 200000));
+		if (!soak_random(&state, 4) && driver_is_module()) {
+			soak_reload(s);
+			continue;
+		}
+		set_online(cpu, false);
+		usleep(soak_random(&state, 5000));
+		set_online(cpu, true);
+		s->offline++;
+	}
+}
+
+static u64 kernel_memory(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+	u64 sum = 0, n;
+
+	must(f, "/proc/meminfo: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Slab: %lu", &n) == 1 || sscanf(line, "Percpu: %lu", &n) == 1 ||
+		    sscanf(line, "VmallocUsed: %lu", &n) == 1)
+			sum += n;
+	fclose(f);
+	return sum;
+}
+
+static void soak_children(struct soak *s, u64 seconds)
+{
+	int cpus = cpus_online(), i;
+	pid_t pids[WORKERS + 1];
+
+	s->deadline = now_ns() + seconds * 1000000000;
+	fflush(stdout);
+	for (i = 0; i <= WORKERS; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (pids[i])
+			continue;
+		if (i < WORKERS)
+			soak_work(s, cpus, i);
+		else
+			soak_administrate(s, cpus);
+		fflush(stdout);
+		_exit(0);
+	}
+	for (i = 0; i <= WORKERS; i++)
+		reap(pids[i]);
+}
+
+TEST(soak, "soak", 240)
+{
+	u64 seconds = setting("TEST_SOAK_SECONDS", 10), truth, memory, pmis;
+	struct soak *s = shared(sizeof(*s));
+
+	td_need();
+	sample_limit(NO_SAMPLE_LIMIT);
+	/* What is allocated once is allocated by now. */
+	soak_children(s, 2);
+	memory = kernel_memory();
+	pmis = pmi_line();
+	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1);
+	memset(s, 0, sizeof(*s));
+	soak_children(s, seconds);
+	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1) - truth;
+	pmis = pmi_line() - pmis;
+	note("%llu rounds, %llu PMIs, %llu samples, %llu CPUs taken, %llu loads, %lld kB more",
+	     (unsigned long long)s->rounds, (unsigned long long)pmis,
+	     (unsigned long long)s->samples, (unsigned long long)s->offline,
+	     (unsigned long long)s->loads, (long long)(kernel_memory() - memory));
+	must(s->told == truth, "all events together have %llu, the emulator has counted %llu",
+	     (unsigned long long)s->told, (unsigned long long)truth);
+	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", (unsigned long long)td_sum(TD_LOST_EDGES));
+	must(s->rounds > 20 && s->samples > 100, "only %llu rounds, %llu samples",
+	     (unsigned long long)s->rounds, (unsigned long long)s->samples);
+	must(kernel_memory() < memory + 2048, "the kernel has %llu kB more than before",
+	     (unsigned long long)(kernel_memory() - memory));
+	must_be_sound("soaking");
+}
