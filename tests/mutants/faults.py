@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tables of faults: read, and each put into the text that it is for.
+
+A table is called after the driver's file that its faults are for, with ".txt" at
+the end. Faults are separated by blank lines, "#" begins a comment. A fault is
+
+    fault NAME
+    in FUNCTION                 where to look; without it, the whole file
+    breaks TEXT                 what no longer holds
+    unit CASE...                KUnit cases that must notice: "suite.case", or
+                                with "*" at the end all that begin like it
+    guest TEST...               the same for tests of the module in the guest
+    alone TEST...               the same with a boot for each, whichever it takes
+    builtin TEST...             and of the driver that is built in
+    equivalent TEXT             no test can notice, for this reason
+    -<a line of the file>
+    +<what it becomes>
+
+The lines with "-" must be in the file exactly once, one after the other; what
+they are indented with does not matter. TEXT goes on in lines that begin with a
+tab. "boot" among the tests of the guest is what is looked at when all is over:
+the kernel's log, and the balance of interrupts.
+"""
+import os
+import re
+
+KINDS = ("unit", "guest", "alone", "builtin")
+FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
+
+
+class Wrong(Exception):
+    """A table that cannot be used, or does not match the driver."""
+
+
+class Fault:
+    """One line of the driver, or some, that are not what they should be."""
+
+    def __init__(self, file, where, name):
+        self.file, self.where, self.name = file, where, name
+        self.function, self.breaks, self.equivalent = "", "", ""
+        self.unit, self.guest, self.alone, self.builtin = [], [], [], []
+        self.before, self.after = [], []
+
+    def check(self):
+        """Does it say all that a fault must say?"""
+        if not re.fullmatch(r"[a-z0-9-]{1,44}", self.name):
+            raise Wrong(f"{self.where}: \"{self.name}\" is no name")
+        if not self.before:
+            raise Wrong(f"{self.where}: {self.name} has no line that begins with \"-\"")
+        if not self.breaks:
+            raise Wrong(f"{self.where}: {self.name} does not say what it breaks")
+        noticed = any(getattr(self, kind) for kind in KINDS)
+        if noticed == bool(self.equivalent):
+            raise Wrong(f"{self.where}: {self.name} needs a test that notices, or a "
+                        "reason why none can, and not both")
+
+    def apply(self, text):
+        """The text of the driver's file with the fault in it."""
+        lines = text.split("\n")
+        before = [line.strip() for line in self.before]
+        places = [at for first, end in self.ranges(lines)
+                  for at in range(first, end - len(before) + 1)
+                  if [line.strip() for line in lines[at:at + len(before)]] == before]
+        if len(places) != 1:
+            raise Wrong(f"{self.where}: {self.name}: its lines are in {self.file} "
+                        f"{len(places)} times")
+        at = places[0]
+        return "\n".join(lines[:at] + self.after + lines[at + len(before):])
+
+    def ranges(self, lines):
+        """Where to look: (first, end) of the function, or of each that #if knows."""
+        if not self.function:
+            return [(0, len(lines))]
+        found = []
+        for first, line in enumerate(lines):
+            name = FUNCTION.match(line)
+            if not name or name.group(1) != self.function:
+                continue
+            # A definition has its brace before the next line that ends with ";".
+            for end in range(first, len(lines)):
+                if lines[end] == "{":
+                    found.append((first, lines.index("}", end) + 1))
+                if lines[end] == "{" or lines[end].endswith(";"):
+                    break
+        if not found:
+            raise Wrong(f"{self.where}: {self.name}: {self.file} has no function "
+                        f"{self.function}()")
+        return found
+
+
+def read_table(path):
+    """The faults of one table."""
+    file = os.path.basename(path)[:-len(".txt")]
+    faults, fault, field = [], None, ""
+    with open(path, encoding="utf-8") as table:
+        lines = table.read().split("\n")
+    for number, line in enumerate(lines, 1):
+        where = f"{os.path.basename(path)}:{number}"
+        if line.startswith("#") or (not line.strip() and not line.startswith(("-", "+"))):
+            field = ""
+            continue
+        if line.startswith("\t") and field:
+            setattr(fault, field, f"{getattr(fault, field)} {line.strip()}")
+            continue
+        word, _, rest = line.partition(" ")
+        field = ""
+        if word == "fault":
+            fault = Fault(file, where, rest.strip())
+            faults.append(fault)
+        elif not fault:
+            raise Wrong(f"{where}: no fault begins here")
+        elif line[0] in "-+":
+            (fault.before if line[0] == "-" else fault.after).append(line[1:])
+        elif word == "in":
+            fault.function = rest.strip()
+        elif word in KINDS:
+            getattr(fault, word).extend(rest.split())
+        elif word in ("breaks", "equivalent"):
+            setattr(fault, word, rest.strip())
+            field = word
+        else:
+            raise Wrong(f"{where}: \"{word}\" is none of the words of a fault")
+    return faults
+
+
+def read_tables(folder):
+    """All faults, in the order of the files' names."""
+    faults, names = [], set()
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".txt"):
+            faults += read_table(os.path.join(folder, name))
+    for fault in faults:
+        fault.check()
+        if fault.name in names:
+            raise Wrong(f"{fault.where}: there are two faults called {fault.name}")
+        names.add(fault.name)
+    return faults
