@@ -79,8 +79,12 @@ bench-card:
 check:
 	@TEST='$(TEST)' scripts/check
 
-check-scripts check-packages check-book check-unit check-static check-tools check-emulator \
-check-guest check-card check-debug check-mainline check-kernels:
+# Those of "check", and those that one asks for
+parts := scripts unit static tools emulator guest packages book \
+	card debug kcsan mainline kernels mutants fuzz soak
+checks := $(addprefix check-,$(parts)) coverage
+
+$(checks):
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
 
 help:
@@ -111,16 +115,20 @@ help:
 	@echo '  check-emulator   the emulator alone, without the driver'
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one'
 	@echo '  check-card       the same on all 244 threads of a card: perf stat -a'
-	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak'
+	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak, both forms'
+	@echo '  check-kcsan      guest tests on a kernel that looks for data races'
 	@echo '  check-mainline   that the tests find the known defects of the mainline driver,'
 	@echo '                   and that they are gone with the two fixes'
 	@echo '  check-kernels    module and built in on Linux 6.1, 6.12 and the newest; an hour'
+	@echo '  check-mutants    that the tests notice faults in the driver; TEST=<name> for one'
+	@echo '  coverage         what of the driver the tests reach'
+	@echo '  check-fuzz       a quarter of an hour each of our fuzzer, trinity and stress-ng,'
+	@echo '                   or TEST_FUZZ_SECONDS, beside a loop that is counted'
+	@echo '  check-soak       an hour, or TEST_SOAK_SECONDS, of everything at random'
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
 	@echo '  bench            what the driver costs, beside the mainline driver'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
 	install-source deb book help setup demo shell perf tables bench bench-card bench-emulator check \
-	check-scripts check-packages check-book check-unit check-static check-tools check-emulator \
-	check-guest \
-	check-card check-debug check-mainline check-kernels
+	$(checks)
