@@ -3,10 +3,9 @@
 """The table of Documentation/emulator.rst against the emulator and the manual.
 
 It has each event of Table 1-6, and of the few others, once, with its code; and
-those that it calls exact or modelled are the ones that the patches know.
+those that it calls exact or modelled are the ones that the emulator knows.
 """
 import csv
-import glob
 import os
 import re
 import sys
@@ -38,12 +37,9 @@ def manual():
 
 
 def emulated():
-    events = set()
-    for path in glob.glob(os.path.join(TOP, "emulator", "*.patch")):
-        for code, name in re.findall(r"^\+    EVENT\((0x\w+), (\w+)\),$",
-                                     lines(path), re.M):
-            events.add((int(code, 16), name))
-    return events
+    found = re.findall(r"^    EVENT\((0x\w+), (\w+)\),$",
+                       lines("emulator/target/i386/knc/events.c"), re.M)
+    return {(int(code, 16), name) for code, name in found}
 
 
 def main():

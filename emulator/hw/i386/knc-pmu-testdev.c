@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU test device
+ *
+ * Shows a test program what the emulator knows about the PMU of each hardware
+ * thread and the hardware would not tell: true counts, lost interrupts, and
+ * the number of accesses to each kind of register.
+ *
+ *   base + 0  write  select thread (31:16) and item (15:0), latch its value
+ *   base + 4  read   low half of the latched value
+ *             write  low half of the number of events for a burst
+ *   base + 8  read   high half of the latched value
+ *             write  counter (31:16) of this thread that gets a burst of
+ *                    events, and bits 47:32 of their number (15:0)
+ *   base + c  write  mark: put the value into the trace
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "hw/isa/isa.h"
+#include "qom/object.h"
+#include "target/i386/knc/compat.h"
+
+#define TYPE_KNC_PMU_TESTDEV "knc-pmu-testdev"
+OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
+
+#define IOBASE          0x5e0
+#define REG_SELECT      0x0
+#define REG_LOW         0x4
+#define REG_HIGH        0x8
+#define REG_MARK        0xc
+#define REG_SIZE        0x10
+
+#define BURST_MAX       (1ull << 40)
+
+struct KncPmuTestDev {
+    ISADevice parent_obj;
+
+    MemoryRegion io;
+    uint64_t latch;
+    uint32_t burst_low;
+};
+
+static uint64_t knc_pmu_testdev_select(uint32_t select)
+{
+    CPUState *cs = qemu_get_cpu(select >> 16);
+
+    if (!cs || !X86_CPU(cs)->knc.pmu) {
+        return -1;
+    }
+    return knc_pmu_test_item(&X86_CPU(cs)->env, select & 0xffff,
+                             cs == current_cpu);
+}
+
+static void knc_pmu_testdev_burst(KncPmuTestDev *s, uint32_t high)
+{
+    uint64_t events = s->burst_low | (uint64_t)(high & 0xffff) << 32;
+    X86CPU *cpu = X86_CPU(current_cpu);
+
+    if (cpu->knc.pmu && high >> 16 < KNC_PMU_COUNTERS &&
+        events <= BURST_MAX) {
+        knc_pmu_test_burst(&cpu->env, high >> 16, events);
+    }
+}
+
+static uint64_t knc_pmu_testdev_read(void *opaque, hwaddr addr, unsigned size)
+{
+    KncPmuTestDev *s = opaque;
+
+    switch (addr) {
+    case REG_LOW:
+        return (uint32_t)s->latch;
+    case REG_HIGH:
+        return s->latch >> 32;
+    default:
+        return 0xffffffff;
+    }
+}
+
+static void knc_pmu_testdev_write(void *opaque, hwaddr addr, uint64_t val,
+                                  unsigned size)
+{
+    KncPmuTestDev *s = opaque;
+
+    if (!current_cpu) {
+        return;
+    }
+    switch (addr) {
+    case REG_SELECT:
+        s->latch = knc_pmu_testdev_select(val);
+        break;
+    case REG_LOW:
+        s->burst_low = val;
+        break;
+    case REG_HIGH:
+        knc_pmu_testdev_burst(s, val);
+        break;
+    case REG_MARK:
+        knc_pmu_test_mark(&X86_CPU(current_cpu)->env, val);
+        break;
+    }
+}
+
+static const MemoryRegionOps knc_pmu_testdev_ops = {
+    .read = knc_pmu_testdev_read,
+    .write = knc_pmu_testdev_write,
+    .valid.min_access_size = 4,
+    .valid.max_access_size = 4,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+};
+
+static void knc_pmu_testdev_realize(DeviceState *dev, Error **errp)
+{
+    KncPmuTestDev *s = KNC_PMU_TESTDEV(dev);
+
+    memory_region_init_io(&s->io, OBJECT(dev), &knc_pmu_testdev_ops, s,
+                          TYPE_KNC_PMU_TESTDEV, REG_SIZE);
+    memory_region_add_subregion(isa_address_space_io(ISA_DEVICE(dev)),
+                                IOBASE, &s->io);
+}
+
+static void knc_pmu_testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+
+    dc->realize = knc_pmu_testdev_realize;
+    set_bit(DEVICE_CATEGORY_MISC, dc->categories);
+}
+
+static const TypeInfo knc_pmu_testdev_info = {
+    .name          = TYPE_KNC_PMU_TESTDEV,
+    .parent        = TYPE_ISA_DEVICE,
+    .instance_size = sizeof(KncPmuTestDev),
+    .class_init    = knc_pmu_testdev_class_init,
+};
+
+static void knc_pmu_testdev_register_types(void)
+{
+    type_register_static(&knc_pmu_testdev_info);
+}
+
+type_init(knc_pmu_testdev_register_types)

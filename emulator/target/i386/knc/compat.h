@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: all that it knows of QEMU's versions
+ *
+ * Known to work are 7.2 and 10.0.  A change is put down to the version that
+ * made it where that is known, and else to 8.0.
+ */
+#ifndef I386_KNC_COMPAT_H
+#define I386_KNC_COMPAT_H
+
+#define KNC_QEMU(major, minor) \
+    (QEMU_VERSION_MAJOR * 100 + QEMU_VERSION_MINOR >= (major) * 100 + (minor))
+
+#if KNC_QEMU(10, 0)
+#include "system/tcg.h"
+#else
+#include "sysemu/tcg.h"
+#endif
+
+#if KNC_QEMU(10, 1)
+#define KNC_CLASS_DATA          const void *
+#else
+#define KNC_CLASS_DATA          void *
+#endif
+
+/* A cache of the CPU model is shared by the threads of a core. */
+#if KNC_QEMU(9, 2)
+#define KNC_SHARED_BY_CORE      .share_level = CPU_TOPOLOGY_LEVEL_CORE,
+#else
+#define KNC_SHARED_BY_CORE
+#endif
+
+/* The big lock */
+#if !KNC_QEMU(9, 0)
+#define bql_locked()            qemu_mutex_iothread_locked()
+#define bql_lock()              qemu_mutex_lock_iothread()
+#define bql_unlock()            qemu_mutex_unlock_iothread()
+#endif
+
+/* The translator */
+#if !KNC_QEMU(8, 0)
+#define tcg_env                 cpu_env
+#define KNC_TEMP_FREE(t)        tcg_temp_free_i64(t)
+#else
+#define KNC_TEMP_FREE(t)
+#endif
+
+/* Accesses of 16 bytes in one op */
+#define KNC_HAVE_I128_OPS       KNC_QEMU(8, 0)
+
+/* One decoder for all instructions; a rep string instruction is a loop. */
+#define KNC_NEW_DECODER         KNC_QEMU(8, 0)
+#if KNC_NEW_DECODER
+#define KNC_GEN(name) \
+    static void gen_##name(DisasContext *s, X86DecodedInsn *decode)
+#define KNC_GEN_SOURCE(s)       ((s)->T0)
+#else
+#define KNC_GEN(name) \
+    static void gen_##name(DisasContext *s, CPUX86State *env, \
+                           X86DecodedInsn *decode)
+#define KNC_GEN_SOURCE(s)       ((s)->T1)
+#endif
+
+/* The flags with which blocks of a CPU are made */
+#if KNC_QEMU(8, 0)
+#define knc_cflags(cs)          ((cs)->tcg_cflags)
+#else
+#define knc_cflags(cs)          (curr_cflags(cs) & ~CF_COUNT_MASK)
+#endif
+
+/* Where an address goes, without a fault: TLB_INVALID_MASK, if it makes one */
+#if KNC_QEMU(8, 0)
+#define knc_probe(env, vaddr, type, mmu_idx, host, full) \
+    probe_access_full_mmu(env, vaddr, 1, type, mmu_idx, host, full)
+#define knc_fetch_mmu_index(env) cpu_mmu_index(env_cpu(env), true)
+#else
+#define knc_probe(env, vaddr, type, mmu_idx, host, full) \
+    probe_access_full(env, vaddr, type, mmu_idx, true, host, full, 0)
+#define knc_fetch_mmu_index(env) cpu_mmu_index(env, true)
+/* Most of them are in the TLB, which can be seen from here. */
+#define KNC_CAN_SEE_TLB
+#endif
+
+#endif /* I386_KNC_COMPAT_H */

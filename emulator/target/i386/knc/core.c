@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: what the threads of a core have in common
+ *
+ * Its time, and counters that count the events of all its threads.
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "migration/vmstate.h"
+#include "qapi/error.h"
+#include "internal.h"
+
+/*
+ * CPU_CLK_UNHALTED counts cycles of the core: a thread that is halted counts
+ * on while another one runs.  The threads do not run at the same time here, so
+ * each has a time of its own, in cycles, and that of the core is that of the
+ * thread that has come furthest.  A thread that wakes goes on from there.
+ */
+static uint64_t knc_pmu_core_time(const KncPmuState *s)
+{
+    uint64_t time = qatomic_read(&s->core->clock);
+
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *env = s->core->thread[i];
+        const KncPmuState *t;
+        uint32_t sequence;
+        uint64_t its;
+
+        if (!env || qatomic_read(&env->knc_pmu.asleep)) {
+            continue;
+        }
+        t = &env->knc_pmu;
+        do {
+            sequence = qatomic_load_acquire(&t->sequence);
+            its = t->time + t->slot_cycles *
+                  (knc_pmu_slots(t, KNC_PMU_RING0) +
+                   knc_pmu_slots(t, KNC_PMU_RING3));
+            /* As in knc_pmu_ever(); a fold comes here for a sleeper only. */
+            smp_rmb();
+        } while ((sequence & 1) || sequence != qatomic_read(&t->sequence));
+        time = MAX(time, its);
+    }
+    return time;
+}
+
+/* Cycles that the others had since a halted thread was last looked at */
+uint64_t knc_pmu_slept(const KncPmuState *s)
+{
+    uint64_t now;
+
+    if (!s->asleep) {
+        return 0;
+    }
+    now = knc_pmu_core_time(s);
+    return now > s->time ? now - s->time : 0;
+}
+
+void knc_pmu_advance(KncPmuState *s, uint64_t cycles)
+{
+    uint64_t clock = qatomic_read(&s->core->clock), was;
+
+    s->time += cycles;
+    while (clock < s->time) {
+        was = qatomic_cmpxchg(&s->core->clock, clock, s->time);
+        if (was == clock) {
+            break;
+        }
+        clock = was;
+    }
+}
+
+/* A thread that has not counted begins where the core is. */
+static void knc_pmu_join(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    s->time = knc_pmu_core_time(s);
+    s->wakes = qatomic_read(&s->core->wakes);
+    s->ring = knc_pmu_current_ring(env);
+}
+
+/* The counts of a thread are changed by itself and read by others as well. */
+void knc_pmu_change_begin(KncPmuState *s)
+{
+    qatomic_set(&s->sequence, s->sequence + 1);
+    /* Odd before any change: knc_pmu_ever() */
+    smp_wmb();
+}
+
+void knc_pmu_change_end(KncPmuState *s)
+{
+    /* All changes before it is even again */
+    smp_wmb();
+    qatomic_set(&s->sequence, s->sequence + 1);
+}
+
+/* All that another thread has ever counted of an event, in the given rings */
+uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t sequence;
+    uint64_t sum;
+
+    do {
+        sequence = qatomic_load_acquire(&s->sequence);
+        sum = 0;
+        for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+            if (rings & (1 << ring)) {
+                KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
+
+                sum += s->true_count[ring].n[event] + ev.n[event];
+            }
+        }
+        /* The counts before the sequence number: knc_pmu_change_end() */
+        smp_rmb();
+    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    return sum;
+}
+
+/* What the other threads have ever had for a counter of this one */
+uint64_t knc_pmu_others(CPUX86State *env, int n)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncPmuCounter *c = &s->counter[n];
+    uint64_t sum = 0;
+
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *other = s->core->thread[i];
+
+        if (!other || other == env) {
+            continue;
+        }
+        if (knc_pmu_matches(c)) {
+            for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+                if (c->rings & (1 << ring)) {
+                    sum += other->knc_pmu.matches[s->thread][n][ring];
+                }
+            }
+        } else {
+            sum += knc_pmu_ever(other, c->rings, c->event);
+        }
+    }
+    return sum;
+}
+
+static void knc_pmu_resync(CPUState *cs, run_on_cpu_data data)
+{
+    CPUX86State *env = &X86_CPU(cs)->env;
+
+    knc_pmu_fold(env);
+    knc_pmu_configure(env);
+}
+
+/* A thread that counts this one's events may have to take an interrupt. */
+void knc_pmu_poke_others(CPUX86State *env)
+{
+    KncCore *core = env->knc_pmu.core;
+
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *other = core->thread[i];
+
+        if (!other || other == env ||
+            !qatomic_read(&other->knc_pmu.wanted)) {
+            continue;
+        }
+        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+            if ((other->knc_pmu.counter[n].any || other->knc_pmu.asleep) &&
+                knc_pmu_value(other, n, 0) > CNTR_MASK) {
+                async_run_on_cpu(env_cpu(other), knc_pmu_resync,
+                                 RUN_ON_CPU_NULL);
+                break;
+            }
+        }
+    }
+}
+
+/* What the other threads of the core want this one to count */
+uint32_t knc_pmu_others_want(CPUX86State *env)
+{
+    KncCore *core = env->knc_pmu.core;
+    uint32_t wanted = 0;
+
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *other = core->thread[i];
+
+        if (other && other != env) {
+            wanted |= qatomic_read(&other->knc_pmu.wanted);
+        }
+    }
+    return wanted;
+}
+
+/*
+ * What has to be counted here.  Blocks are chosen by their flags, so that none
+ * may follow directly on one with others.
+ */
+void knc_pmu_serve(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t wanted = knc_pmu_others_want(env);
+    uint32_t flags;
+
+    qatomic_set(&s->serves, s->needs | wanted);
+    flags = s->serves & ~NEEDS_MATCHES;
+    if (flags && !s->tb_flags) {
+        knc_pmu_join(env);
+    }
+    knc_observer_configure(s, flags & HF_KNC_OBSERVE_MASK, wanted);
+    s->tb_flags = flags;
+}
+
+/* Have the other threads count what this one wants. */
+void knc_pmu_want(CPUX86State *env, uint32_t wanted)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    qatomic_set(&s->wanted, wanted);
+    for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
+        CPUX86State *other = s->core->thread[i];
+
+        /* What they do not have to count any more, they find out. */
+        if (other && other != env &&
+            (wanted & ~qatomic_read(&other->knc_pmu.serves))) {
+            async_run_on_cpu(env_cpu(other), knc_pmu_resync, RUN_ON_CPU_NULL);
+        }
+    }
+}
+
+/* Threads of the core that are not halted, this one at least */
+int knc_pmu_running(CPUX86State *env)
+{
+    KncCore *core = env->knc_pmu.core;
+    int running = 0;
+
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *other = core->thread[i];
+
+        running += other &&
+                   (other == env || !qatomic_read(&env_cpu(other)->halted));
+    }
+    return running;
+}
+
+/*
+ * Between two instructions where no counting block follows at once: an
+ * overflow must be seen here.  Returns true if it raised an interrupt.
+ */
+bool knc_pmu_boundary(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    bool wakes = s->asleep && !env_cpu(env)->halted;
+    bool raised = false;
+
+    if (wakes && knc_pmu_running(env) == 1) {
+        qatomic_inc(&s->core->wakes);
+    }
+    if (s->tb_flags) {
+        raised = knc_pmu_fold(env);
+        knc_pmu_serve(env);
+        knc_pmu_refuel(env);
+    }
+    if (wakes) {
+        qatomic_set(&s->asleep, false);
+    }
+    return raised;
+}
+
+/* HLT has been executed, and knc_pmu_boundary() will see the end of it. */
+void knc_pmu_halt(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    if (s->core) {
+        knc_pmu_boundary(env);
+        qatomic_set(&s->asleep, true);
+        knc_pmu_configure(env);
+    }
+}
+
+/* The registers and counts are not in vmstate_x86_cpu. */
+static const VMStateDescription vmstate_knc_pmu = {
+    .name = "knc-pmu",
+    .unmigratable = 1,
+};
+
+bool knc_pmu_realize(X86CPU *cpu, Error **errp)
+{
+    if (!cpu->knc.pmu) {
+        return true;
+    }
+    if (!tcg_enabled()) {
+        error_setg(errp, "knc-pmu needs TCG");
+        return false;
+    }
+    vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
+    return true;
+}
+
+/* Find out with which threads this one shares a core. */
+static void knc_pmu_attach(CPUX86State *env)
+{
+    X86CPU *cpu = env_archcpu(env);
+    KncPmuState *s = &env->knc_pmu;
+    CPUState *cs;
+
+    s->observer = knc_observer_new();
+    s->thread = cpu->thread_id % KNC_CORE_THREADS;
+    CPU_FOREACH(cs) {
+        X86CPU *other = X86_CPU(cs);
+
+        if (other->env.knc_pmu.core &&
+            other->socket_id == cpu->socket_id &&
+            other->die_id == cpu->die_id &&
+            other->core_id == cpu->core_id &&
+            other->thread_id / KNC_CORE_THREADS ==
+            cpu->thread_id / KNC_CORE_THREADS) {
+            s->core = other->env.knc_pmu.core;
+        }
+    }
+    if (!s->core) {
+        s->core = knc_core_new();
+    }
+    s->core->thread[s->thread] = env;
+}
+
+/* INIT does not come here: it changes nothing in the PMU (section 1.4.4). */
+void knc_pmu_reset(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    if (!env_archcpu(env)->knc.pmu) {
+        return;
+    }
+    if (!s->core) {
+        knc_pmu_attach(env);
+    }
+    memset(s, 0, offsetof(KncPmuState, end_reset_fields));
+    knc_observer_reset(s->observer);
+    knc_core_reset(s->core);
+    knc_pmu_configure(env);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: what an event select register asks for
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "internal.h"
+
+/* Event select and unit mask (327357-001 table 1-6) of what has a model */
+/* Event select and unit mask (327357-001 table 1-6) of what has a model */
+static const KncPmuEventName knc_pmu_events[] = {
+#define EVENT(code, name) { code, KNC_##name, #name }
+    EVENT(0x0000, DATA_READ),
+    EVENT(0x0001, DATA_WRITE),
+    EVENT(0x0002, DATA_PAGE_WALK),
+    EVENT(0x0003, DATA_READ_MISS),
+    EVENT(0x0004, DATA_WRITE_MISS),
+    EVENT(0x0006, DATA_CACHE_LINES_WRITTEN_BACK),
+    EVENT(0x000c, CODE_READ),
+    EVENT(0x000d, CODE_PAGE_WALK),
+    EVENT(0x000e, CODE_CACHE_MISS),
+    EVENT(0x0012, BRANCHES),
+    EVENT(0x0016, INSTRUCTIONS_EXECUTED),
+    EVENT(0x0028, DATA_READ_OR_WRITE),
+    EVENT(0x0029, DATA_READ_MISS_OR_WRITE_MISS),
+    EVENT(0x002a, CPU_CLK_UNHALTED),
+    EVENT(0x002b, BRANCHES_MISPREDICTED),
+    EVENT(0x002d, FE_STALLED),
+    EVENT(0x002e, EXEC_STAGE_CYCLES),
+    EVENT(0x003a, LONG_DATA_PAGE_WALK),
+    EVENT(0x003b, LONG_CODE_PAGE_WALK),
+    EVENT(0x10cb, L2_READ_MISS),
+    EVENT(0x10cc, L2_WRITE_HIT),
+    EVENT(0x10d7, L2_VICTIM_REQ_WITH_DATA),
+    EVENT(0x10f5, L2_CODE_READ_MISS_MEM_FILL),
+    EVENT(0x10f6, L2_DATA_READ_MISS_MEM_FILL),
+    EVENT(0x10f7, L2_DATA_WRITE_MISS_MEM_FILL),
+#undef EVENT
+};
+
+/* The events in the order of their codes; NULL behind the last */
+const KncPmuEventName *knc_pmu_event(int i)
+{
+    return i < ARRAY_SIZE(knc_pmu_events) ? &knc_pmu_events[i] : NULL;
+}
+
+static int knc_pmu_find_event(uint32_t evtsel)
+{
+    for (int i = 0; i < ARRAY_SIZE(knc_pmu_events); i++) {
+        if (knc_pmu_events[i].code == (evtsel & EVTSEL_EVENT)) {
+            return knc_pmu_events[i].event;
+        }
+    }
+    /* Not modelled, or no event at all: it never counts. */
+    return -1;
+}
+
+/*
+ * CMASK, INV and E for an event that comes at most once in a cycle, and never
+ * in two cycles in a row: a mask of 1 and edge detection leave its number as
+ * it is, and no cycle reaches a larger mask.
+ */
+static KncPmuMode knc_pmu_single_mode(int cmask, bool inv, bool edge)
+{
+    if (cmask < 2) {
+        return inv && !edge ? KNC_MODE_NO_EVENTS : KNC_MODE_EVENTS;
+    }
+    return inv && !edge ? KNC_MODE_CYCLES : KNC_MODE_NOTHING;
+}
+
+/*
+ * CPU_CLK_UNHALTED and FE_STALLED count one in each cycle of a row.  Edges are
+ * the beginnings of the rows: knc_pmu_edge_event().
+ */
+static KncPmuMode knc_pmu_cycle_mode(int cmask, bool inv, bool edge)
+{
+    if (edge) {
+        return cmask < 2 && !inv ? KNC_MODE_EVENTS : KNC_MODE_NOTHING;
+    }
+    if (cmask < 2) {
+        return inv ? KNC_MODE_NO_EVENTS : KNC_MODE_EVENTS;
+    }
+    return inv ? KNC_MODE_CYCLES : KNC_MODE_NOTHING;
+}
+
+/*
+ * All events of an instruction come in one cycle, a different one for each
+ * instruction, so that each one that matches is an edge.
+ */
+static KncPmuMode knc_pmu_observed_mode(int cmask, bool inv, bool edge)
+{
+    if (inv && !edge) {
+        return KNC_MODE_NO_MATCHES;
+    }
+    return cmask || edge ? KNC_MODE_MATCHES : KNC_MODE_EVENTS;
+}
+
+static bool knc_pmu_cycle_event(KncPmuEvent event)
+{
+    return event == KNC_CPU_CLK_UNHALTED || event == KNC_FE_STALLED;
+}
+
+/*
+ * Cycles of the core are there for a counter while the core is not halted and
+ * the thread is in one of the counter's rings.
+ */
+static KncPmuEvent knc_pmu_edge_event(const KncPmuCounter *c)
+{
+    if (c->event == KNC_FE_STALLED) {
+        return KNC_STALL_BEGINS;
+    }
+    return (c->evtsel & EVTSEL_OS) && (c->evtsel & EVTSEL_USR) ?
+           KNC_UNHALTED_BEGINS : KNC_RING_BEGINS;
+}
+
+void knc_pmu_configure_event(KncPmuCounter *c)
+{
+    int cmask = c->evtsel >> EVTSEL_CMASK_SHIFT;
+    bool inv = cmask && (c->evtsel & EVTSEL_INV);
+    bool edge = c->evtsel & EVTSEL_EDGE;
+    int event = knc_pmu_find_event(c->evtsel);
+
+    c->any = false;
+    if (event < 0) {
+        c->mode = KNC_MODE_NOTHING;
+        return;
+    }
+    c->event = event;
+    c->threshold = MAX(cmask, 1);
+    if (event >= KNC_OBSERVED) {
+        c->mode = knc_pmu_observed_mode(cmask, inv, edge);
+    } else if (knc_pmu_cycle_event(event)) {
+        c->mode = knc_pmu_cycle_mode(cmask, inv, edge);
+        c->event = edge ? knc_pmu_edge_event(c) : event;
+    } else {
+        c->mode = knc_pmu_single_mode(cmask, inv, edge);
+    }
+
+    /* Cycles are those of the core: they have no thread. */
+    if ((c->evtsel & EVTSEL_ANY) && event != KNC_CPU_CLK_UNHALTED) {
+        /*
+         * No two threads issue in one cycle, but they may stall in the same,
+         * and which cycles follow one another is not modelled.  Of which
+         * thread the rings are looked at where there is no event, 327357-001
+         * does not say.
+         */
+        if (inv || edge || (cmask && event == KNC_FE_STALLED)) {
+            c->mode = KNC_MODE_NOTHING;
+        }
+        c->any = c->mode != KNC_MODE_NOTHING;
+    }
+}
+
+/* This counter's cycles go on while the thread is halted. */
+bool knc_pmu_counts_asleep(const KncPmuCounter *c)
+{
+    return (c->rings & (1 << KNC_PMU_RING0)) &&
+           (c->mode == KNC_MODE_CYCLES || c->mode == KNC_MODE_NO_EVENTS ||
+            c->mode == KNC_MODE_NO_MATCHES ||
+            (c->mode == KNC_MODE_EVENTS && c->event == KNC_CPU_CLK_UNHALTED));
+}

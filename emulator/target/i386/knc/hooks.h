@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: what QEMU's own files call
+ *
+ * scripts/install-in-qemu puts a line for each of these where it belongs.
+ * Without the PMU they do nothing.
+ */
+#ifndef I386_KNC_HOOKS_H
+#define I386_KNC_HOOKS_H
+
+#include "compat.h"
+
+/* target/i386/cpu.c */
+bool knc_pmu_realize(X86CPU *cpu, Error **errp);
+void knc_pmu_reset(CPUX86State *env);
+
+/* helper.c and tcg/: what drops entries of the TLB */
+void knc_pmu_flush_tlb(CPUX86State *env, bool global);
+void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
+
+/* tcg/: registers */
+bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra);
+bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra);
+
+static inline int64_t knc_pmu_tsc_adjust(CPUX86State *env)
+{
+    return qatomic_read(&env->knc_pmu.tsc_adjust);
+}
+
+/* tcg/: interrupts, and other things between two instructions */
+void knc_pmu_interrupt(CPUX86State *env);
+void knc_pmu_interrupted(CPUX86State *env, bool is_int);
+void knc_pmu_into(CPUX86State *env);
+void knc_pmu_halt(CPUX86State *env);
+int knc_pmu_boundary_nmi(CPUState *cs);
+void knc_pmu_before_fault(CPUState *cs, MMUAccessType type);
+
+/* tcg/: state is restored in mid-block; @data is of the instruction. */
+void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data);
+
+/* accel/tcg/: an access that a helper has made */
+void knc_pmu_helper_access(CPUState *cs, vaddr addr, uint32_t oi,
+                           MMUAccessType type);
+
+static inline bool knc_pmu_observing(CPUX86State *env)
+{
+    return env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK;
+}
+
+/* hw/intc/apic.c */
+int apic_deliver_perf(DeviceState *dev);
+void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val);
+void knc_pmu_eoi_written(CPUX86State *env);
+
+/* hw/i386/knc-pmu-testdev.c */
+uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self);
+void knc_pmu_test_burst(CPUX86State *env, int n, uint64_t events);
+void knc_pmu_test_mark(CPUX86State *env, uint32_t value);
+
+#endif /* I386_KNC_HOOKS_H */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: what its rooms have of one another
+ */
+#ifndef I386_KNC_INTERNAL_H
+#define I386_KNC_INTERNAL_H
+
+#include "compat.h"
+#include "memory.h"
+#include "trace.h"
+
+#define CNTR_MASK               MAKE_64BIT_MASK(0, 40)
+#define COUNTERS_MASK           MAKE_64BIT_MASK(0, KNC_PMU_COUNTERS)
+
+#define EVTSEL_EVENT            0x0000ffff
+#define EVTSEL_USR              (1u << 16)
+#define EVTSEL_OS               (1u << 17)
+#define EVTSEL_EDGE             (1u << 18)
+#define EVTSEL_INT              (1u << 20)
+#define EVTSEL_ANY              (1u << 21)
+#define EVTSEL_EN               (1u << 22)
+#define EVTSEL_INV              (1u << 23)
+#define EVTSEL_CMASK_SHIFT      24
+
+#define SPFLT_USER_PREF         (1ull << 63)
+
+/* What a thread needs counted is flags for its blocks, and this beside them. */
+#define NEEDS_MATCHES           1
+
+static inline int knc_pmu_cpu(CPUX86State *env)
+{
+    return env_cpu(env)->cpu_index;
+}
+
+static inline int knc_pmu_current_ring(CPUX86State *env)
+{
+    return knc_pmu_ring(env->hflags & HF_CPL_MASK);
+}
+
+static inline uint64_t knc_pmu_pc(CPUX86State *env)
+{
+    return env->hflags & HF_CS64_MASK ? env->eip :
+           (uint32_t)(env->eip + env->segs[R_CS].base);
+}
+
+static inline bool knc_pmu_matches(const KncPmuCounter *c)
+{
+    return c->mode == KNC_MODE_MATCHES || c->mode == KNC_MODE_NO_MATCHES;
+}
+
+/* Issue slots in @ring since the last fold */
+static inline uint64_t knc_pmu_slots(const KncPmuState *s, int ring)
+{
+    return s->granted[ring] - (qatomic_read(&s->word[ring]) >> 32);
+}
+
+/* events.c: what the event select register asks for */
+typedef struct KncPmuEventName {
+    uint16_t code;
+    KncPmuEvent event;
+    const char *name;
+} KncPmuEventName;
+
+const KncPmuEventName *knc_pmu_event(int i);
+void knc_pmu_configure_event(KncPmuCounter *c);
+bool knc_pmu_counts_asleep(const KncPmuCounter *c);
+
+/* registers.c: the registers, and the instructions that reach them */
+void knc_pmu_configure(CPUX86State *env);
+uint64_t knc_pmu_read_counter(CPUX86State *env, int n, int self);
+uint64_t knc_pmu_insn_number(CPUX86State *env, int self);
+
+/* count.c: from issue slots to counters */
+KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self);
+uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
+                           const KncPmuEvents *ev);
+uint64_t knc_pmu_value(CPUX86State *env, int n, int self);
+void knc_pmu_count(CPUX86State *env, int n, uint64_t increment);
+bool knc_pmu_fold(CPUX86State *env);
+void knc_pmu_refuel(CPUX86State *env);
+int knc_pmu_self(KncPmuState *s);
+
+/* core.c: what the threads of a core have in common */
+void knc_pmu_change_begin(KncPmuState *s);
+void knc_pmu_change_end(KncPmuState *s);
+uint64_t knc_pmu_slept(const KncPmuState *s);
+void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
+uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event);
+uint64_t knc_pmu_others(CPUX86State *env, int n);
+void knc_pmu_poke_others(CPUX86State *env);
+uint32_t knc_pmu_others_want(CPUX86State *env);
+void knc_pmu_serve(CPUX86State *env);
+void knc_pmu_want(CPUX86State *env, uint32_t wanted);
+int knc_pmu_running(CPUX86State *env);
+bool knc_pmu_boundary(CPUX86State *env);
+
+/* line.c: the interrupt line */
+void knc_pmu_raise(CPUX86State *env);
+void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
+
+/* observe.c: what the model of the memory hierarchy is told */
+KncObserver *knc_observer_new(void);
+void knc_observer_reset(KncObserver *o);
+void knc_observer_configure(KncPmuState *s, bool observing, bool shared);
+void knc_pmu_flush_accesses(KncPmuState *s);
+void knc_pmu_resolve_branch(CPUX86State *env);
+void knc_pmu_abandon(CPUX86State *env);
+
+/* tcg.c: what is asked of the accelerator */
+
+/* An edge for the local APIC: its delivery mode, or negative if it was lost */
+int knc_tcg_deliver(CPUX86State *env);
+
+/*
+ * Leave the block at whose start the helper with the return address @ra was
+ * called.  If @insns is not 0, the next block is to have as many.
+ */
+G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, uintptr_t ra);
+
+/*
+ * Where a fetch or an access goes; both return false if it is going to fault.
+ * knc_tcg_find_code() gives the start of the page.
+ */
+bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr);
+bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
+                       KncAccess *access);
+
+/* knc_pmu_unwind_data() of the instruction that is accessing a device, or 0 */
+uint64_t knc_tcg_unwind_io(CPUX86State *env);
+
+#endif /* I386_KNC_INTERNAL_H */

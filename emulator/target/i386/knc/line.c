@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: the interrupt line
+ *
+ * One bit for both counters, connected to the thread's own local APIC.
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "internal.h"
+
+/*
+ * The APIC reacts to the rising edge of the line only, masks the LVT entry
+ * when it delivers, and knows nothing of an edge that came while masked.
+ */
+void knc_pmu_raise(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    int mode;
+
+    s->edges++;
+    trace_knc_pmu_raise(knc_pmu_cpu(env));
+    mode = knc_tcg_deliver(env);
+    if (mode < 0) {
+        s->lost++;
+        trace_knc_pmu_lost(knc_pmu_cpu(env));
+    } else {
+        s->delivered++;
+        trace_knc_pmu_deliver(knc_pmu_cpu(env), mode);
+    }
+}
+
+void knc_pmu_clear_status(CPUX86State *env, uint32_t mask)
+{
+    KncPmuState *s = &env->knc_pmu;
+    bool line = s->pmi;
+
+    s->status &= ~mask;
+    s->pmi &= s->status;
+    if (line && !s->pmi) {
+        trace_knc_pmu_lower(knc_pmu_cpu(env));
+    }
+}
+
+static uint64_t knc_pmu_apic_insn_number(CPUX86State *env)
+{
+    int self = 0;
+
+    if (env->knc_pmu.tb_flags) {
+        self = knc_pmu_unwind_slots(knc_tcg_unwind_io(env));
+    }
+    return knc_pmu_insn_number(env, self);
+}
+
+void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val)
+{
+    env->knc_pmu.lvtpc_writes++;
+    if (trace_event_get_state_backends(TRACE_KNC_PMU_LVTPC)) {
+        trace_knc_pmu_lvtpc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                            knc_pmu_apic_insn_number(env), val);
+    }
+}
+
+void knc_pmu_eoi_written(CPUX86State *env)
+{
+    env->knc_pmu.eoi_writes++;
+    if (trace_event_get_state_backends(TRACE_KNC_PMU_EOI)) {
+        trace_knc_pmu_eoi(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                          knc_pmu_apic_insn_number(env));
+    }
+}

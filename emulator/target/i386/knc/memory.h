@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: a model of memory hierarchy and branch prediction
+ */
+#ifndef I386_KNC_MEMORY_H
+#define I386_KNC_MEMORY_H
+
+#include "qemu/thread.h"
+#include "pmu.h"
+
+#define KNC_CACHE_WAYS          8
+#define KNC_L1_SETS             64
+#define KNC_L2_SETS             1024
+
+#define KNC_LARGE_BITS          21  /* the smallest pages that are large */
+#define KNC_TLB_WAYS            4
+#define KNC_DTLB_SETS           16
+#define KNC_DTLB_LARGE_SETS     2
+#define KNC_ITLB_SETS           8
+#define KNC_TLB2_SETS           16
+
+struct KncCore {
+    CPUX86State *thread[KNC_CORE_THREADS];
+    uint64_t clock;             /* of the thread that has come furthest */
+    uint64_t wakes;             /* how often all threads had been halted */
+    QemuSpin lock;              /* for all that follows */
+
+    struct {} start_reset_fields;
+    uint64_t l1d[KNC_L1_SETS][KNC_CACHE_WAYS];
+    uint64_t l1i[KNC_L1_SETS][KNC_CACHE_WAYS];
+    uint64_t l2[KNC_L2_SETS][KNC_CACHE_WAYS];
+    uint64_t dtlb[KNC_DTLB_SETS][KNC_TLB_WAYS];
+    uint64_t dtlb_large[KNC_DTLB_LARGE_SETS][KNC_TLB_WAYS];
+    uint64_t itlb[KNC_ITLB_SETS][KNC_TLB_WAYS];
+    uint64_t tlb2[KNC_TLB2_SETS][KNC_TLB_WAYS];
+    bool tlb_used;
+};
+
+/* What an instruction does to memory, or the fetch of a line of code */
+typedef struct KncAccess {
+    uint64_t vaddr;
+    uint64_t paddr;
+    uint8_t kind;
+    uint8_t size;
+    uint8_t page_bits;
+    uint8_t ring;
+    bool first;             /* of its instruction */
+    bool uncached;
+    bool crosses;           /* the next entry has its second page */
+} KncAccess;
+
+enum {
+    KNC_KIND_READ,
+    KNC_KIND_WRITE,
+    KNC_KIND_CODE,
+    KNC_KINDS,
+};
+
+KncCore *knc_core_new(void);
+void knc_core_reset(KncCore *core);
+
+void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
+                      int n, KncPmuEvents ev[KNC_PMU_RINGS]);
+bool knc_mem_mispredicted(KncPredictor *p, uint64_t pc, uint64_t next,
+                          uint64_t target);
+void knc_mem_flush_tlb(KncCore *core, int thread, bool global);
+void knc_mem_flush_page(KncCore *core, int thread, uint64_t vaddr);
+
+#endif /* I386_KNC_MEMORY_H */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: looking in from outside
+ *
+ * "info knc-pmu" in the monitor, and what hw/i386/knc-pmu-testdev.c shows.
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "monitor/hmp.h"
+#include "monitor/monitor.h"
+#include "internal.h"
+
+/*
+ * What the test device shows.  With @self, the executing instruction belongs
+ * to this thread and is not part of the result.
+ */
+uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
+{
+    KncPmuState *s = &env->knc_pmu;
+    int current = knc_pmu_current_ring(env);
+    KncPmuEvents sum[KNC_PMU_RINGS];
+    uint64_t total[KNC_PMU_COUNTERS];
+
+    if (self && (s->tb_flags & HF_KNC_OBSERVE_MASK)) {
+        knc_pmu_flush_accesses(s);
+    }
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        total[n] = s->counter[n].total;
+    }
+    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+        int slots = self && ring == current ? knc_pmu_self(s) : 0;
+        KncPmuEvents ev = knc_pmu_pending(s, ring, slots);
+
+        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+            total[n] += knc_pmu_increment(s, n, ring, &ev);
+        }
+        for (int i = 0; i < KNC_EVENTS; i++) {
+            sum[ring].n[i] = s->true_count[ring].n[i] + ev.n[i];
+        }
+    }
+
+    switch (item) {
+    case 0:
+        return 0x4b4e4350;
+    case 1:
+        return s->lost;
+    case 2:
+        return s->edges;
+    case 3:
+        return s->delivered;
+    case 4:
+    case 5:
+        return total[item - 4];
+    case 6:
+    case 7:
+        return s->counter[item - 6].overflows;
+    case 8:
+        return s->rdmsrs;
+    case 9:
+        return s->wrmsrs;
+    case 10:
+        return s->rdpmcs;
+    case 11:
+        return s->lvtpc_writes;
+    case 12:
+        return s->eoi_writes;
+    case 16:
+    case 17:
+        return sum[item - 16].n[KNC_INSTRUCTIONS_EXECUTED];
+    case 18:
+    case 19:
+        return sum[item - 18].n[KNC_BRANCHES];
+    case 20:
+    case 21:
+        return sum[item - 20].n[KNC_CPU_CLK_UNHALTED];
+    default:
+        return -1;
+    }
+}
+
+/*
+ * For the test device: @n events at once in ring 3, to get past 2^40 without
+ * executing as many instructions.
+ */
+void knc_pmu_test_burst(CPUX86State *env, int n, uint64_t events)
+{
+    KncPmuState *s = &env->knc_pmu;
+    bool line;
+
+    if (!(s->counter[n].rings & (1 << KNC_PMU_RING3))) {
+        return;
+    }
+    knc_pmu_fold(env);
+    line = s->pmi;
+    knc_pmu_count(env, n, events);
+    if (!line && s->pmi) {
+        knc_pmu_raise(env);
+    }
+    knc_pmu_refuel(env);
+}
+
+void knc_pmu_test_mark(CPUX86State *env, uint32_t value)
+{
+    trace_knc_pmu_mark(knc_pmu_cpu(env), value);
+}
+
+static void knc_pmu_dump(Monitor *mon, CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    const KncPmuEventName *e;
+
+    monitor_printf(mon, "CPU#%d, thread %d of its core\n", knc_pmu_cpu(env),
+                   s->thread);
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        KncPmuCounter *c = &s->counter[n];
+
+        monitor_printf(mon, "  PerfEvtSel%d 0x%08x  PerfCntr%d 0x%010" PRIx64
+                       "  events %" PRIu64 "  overflows %" PRIu64 "\n",
+                       n, c->evtsel, n, knc_pmu_read_counter(env, n, 0),
+                       knc_pmu_test_item(env, 4 + n, false), c->overflows);
+    }
+    monitor_printf(mon, "  GLOBAL_CTRL 0x%x  GLOBAL_STATUS 0x%x  "
+                   "SPFLT_CONTROL 0x%016" PRIx64 "\n",
+                   s->global_ctrl, s->status, s->spflt);
+    monitor_printf(mon, "  line %d  edges %" PRIu64 "  delivered %" PRIu64
+                   "  lost %" PRIu64 "\n",
+                   s->pmi != 0, s->edges, s->delivered, s->lost);
+    monitor_printf(mon, "  %-36s %20s %20s\n", "true counts", "ring 0",
+                   "rings 1 to 3");
+    for (int i = 0; (e = knc_pmu_event(i)); i++) {
+        monitor_printf(mon, "  %-36s %20" PRIu64 " %20" PRIu64 "\n", e->name,
+                       knc_pmu_ever(env, 1 << KNC_PMU_RING0, e->event),
+                       knc_pmu_ever(env, 1 << KNC_PMU_RING3, e->event));
+    }
+}
+
+static void knc_pmu_hmp_info(Monitor *mon, const QDict *qdict)
+{
+    bool found = false;
+    CPUState *cs;
+
+    CPU_FOREACH(cs) {
+        if (X86_CPU(cs)->knc.pmu) {
+            knc_pmu_dump(mon, &X86_CPU(cs)->env);
+            found = true;
+        }
+    }
+    if (!found) {
+        monitor_printf(mon, "No CPU has this PMU\n");
+    }
+}
+
+static void knc_pmu_register(void)
+{
+    monitor_register_hmp("knc-pmu", true, knc_pmu_hmp_info);
+}
+
+type_init(knc_pmu_register)

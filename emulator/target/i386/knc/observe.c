@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: the observer of accesses
+ *
+ * What the model of the memory hierarchy is told comes from the executing
+ * instruction, and is dropped if that does not complete.  Whether it has is
+ * known when the next one begins.
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "exec/helper-proto.h"
+#include "exec/memopidx.h"
+#include "internal.h"
+
+/* Room for accesses, and how many may wait for the next block */
+#define ACCESSES_MAX            512
+#define ACCESSES_WAIT           256
+#define LINE_SIZE               (1 << KNC_LINE_BITS)
+
+/*
+ * Going again to the latest line of a set of a cache, in the latest page of a
+ * set of a TLB, changes nothing, unless a line is written to for the first
+ * time.  Such accesses are only counted, in one word: a field for each kind,
+ * which is full long before it could run into the next.
+ */
+#define AGAIN_BITS              21
+#define AGAIN_MASK              MAKE_64BIT_MASK(0, AGAIN_BITS)
+#define AGAIN_ONE(kind)         (1ull << ((kind) * AGAIN_BITS))
+#define AGAIN_FULL              ((AGAIN_ONE(KNC_KIND_READ) | \
+                                  AGAIN_ONE(KNC_KIND_WRITE) | \
+                                  AGAIN_ONE(KNC_KIND_CODE)) << 12)
+
+/* The sets of the TLBs, in the low bits of a line; the last is of none. */
+enum {
+    PAGE_DATA,
+    PAGE_CODE = PAGE_DATA + KNC_DTLB_SETS,
+    PAGE_LARGE = PAGE_CODE + KNC_ITLB_SETS,
+    PAGE_SETS = LINE_SIZE,
+};
+
+struct KncObserver {
+    KncAccess access[ACCESSES_MAX];
+    int accesses;
+    int completed;              /* those of instructions before this one */
+    int wait;                   /* how many may wait */
+    uint32_t access_token;
+
+    uint32_t branch_token;      /* 0: no branch to be looked at */
+    int branch_ring;
+    uint64_t branch_pc;
+    uint64_t branch_next;
+
+    uint64_t line;              /* the line of code that was fetched last */
+    uint64_t code_page;         /* the page that was looked up for one, */
+    uint64_t code_paddr;        /* and where it is */
+
+    /* Of the accesses that wait: virtual addresses, -1 for none */
+    struct {
+        uint64_t line[KNC_KINDS][KNC_L1_SETS];
+        uint64_t page[PAGE_SETS];
+    } latest;
+    bool find_again;            /* nobody needs all accesses one by one */
+    int ring;                   /* in which the block began */
+    uint64_t again;
+    uint64_t completed_again;
+    KncPredictor predictor;
+};
+
+KncObserver *knc_observer_new(void)
+{
+    return g_new0(KncObserver, 1);
+}
+
+void knc_observer_reset(KncObserver *o)
+{
+    memset(o, 0, sizeof(*o));
+}
+
+/* Instructions with enough events for the CMASK of a counter of the core */
+static void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev)
+{
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *env = s->core->thread[i];
+
+        for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
+            KncPmuCounter *c = &env->knc_pmu.counter[n];
+
+            if ((i == s->thread || c->any) && knc_pmu_matches(c) &&
+                ev->n[c->event] >= c->threshold) {
+                s->matches[i][n][ring]++;
+            }
+        }
+    }
+}
+
+/* The same as below, but one instruction after the other */
+static void knc_pmu_flush_matching(KncPmuState *s)
+{
+    KncObserver *o = s->observer;
+
+    for (int i = 0, n; i < o->accesses; i += n) {
+        int ring = o->access[i].ring;
+        KncPmuEvents ev[KNC_PMU_RINGS] = {};
+
+        n = 1;
+        while (i + n < o->accesses && !o->access[i + n].first) {
+            n++;
+        }
+        knc_mem_accesses(s->core, s->thread, &o->access[i], n, ev);
+        for (int e = KNC_OBSERVED; e < KNC_EVENTS; e++) {
+            s->observed[ring].n[e] += ev[ring].n[e];
+        }
+        knc_pmu_match(s, ring, &ev[ring]);
+    }
+}
+
+static void knc_pmu_forget_latest(KncObserver *o)
+{
+    memset(&o->latest, -1, sizeof(o->latest));
+}
+
+/*
+ * From now on: whether there is anything to be observed, and whether another
+ * thread counts what this one does, and does not wait for it.
+ */
+void knc_observer_configure(KncPmuState *s, bool observing, bool shared)
+{
+    KncObserver *o = s->observer;
+
+    if (!observing) {
+        s->token = 0;
+        o->accesses = o->completed = 0;
+        o->again = o->completed_again = 0;
+        o->branch_token = 0;
+        o->line = o->code_page = -1;
+    }
+    o->wait = shared ? 0 : ACCESSES_WAIT;
+    o->find_again = !shared && !(s->serves & NEEDS_MATCHES);
+    knc_pmu_forget_latest(o);
+}
+
+static inline uint64_t *knc_pmu_latest_line(KncObserver *o, int kind,
+                                            uint64_t vaddr)
+{
+    return &o->latest.line[kind][(vaddr >> KNC_LINE_BITS) % KNC_L1_SETS];
+}
+
+/*
+ * An access waits that is not like one before it.  Whatever else is in the
+ * same set of an L1 cache may have to leave it for this, or for its line to
+ * come into the L2 cache.
+ */
+static void knc_pmu_set_latest(KncObserver *o, const KncAccess *access)
+{
+    uint64_t last = access->vaddr + access->size - 1;
+    uint64_t dirty = *knc_pmu_latest_line(o, KNC_KIND_WRITE, access->vaddr);
+    int bits = TARGET_PAGE_BITS;
+    uint64_t line;
+    int set;
+
+    if (access->crosses) {
+        knc_pmu_forget_latest(o);
+    }
+    if (access->crosses || !o->find_again) {
+        return;
+    }
+    for (int kind = 0; kind < KNC_KINDS; kind++) {
+        *knc_pmu_latest_line(o, kind, access->vaddr) = -1;
+        *knc_pmu_latest_line(o, kind, last) = -1;
+    }
+    if (access->kind == KNC_KIND_CODE) {
+        set = PAGE_CODE + (access->vaddr >> bits) % KNC_ITLB_SETS;
+    } else if (access->page_bits >= KNC_LARGE_BITS) {
+        bits = KNC_LARGE_BITS;
+        set = PAGE_LARGE + (access->vaddr >> bits) % KNC_DTLB_LARGE_SETS;
+    } else {
+        set = PAGE_DATA + (access->vaddr >> bits) % KNC_DTLB_SETS;
+    }
+    o->latest.page[set] = access->vaddr >> bits;
+    if ((access->vaddr ^ last) >> KNC_LINE_BITS || access->uncached) {
+        return;
+    }
+    line = (access->vaddr & -LINE_SIZE) | set;
+    if (access->kind == KNC_KIND_WRITE || dirty == line) {
+        *knc_pmu_latest_line(o, KNC_KIND_WRITE, line) = line;
+    }
+    if (access->kind == KNC_KIND_WRITE) {
+        *knc_pmu_latest_line(o, KNC_KIND_READ, line) = line;
+    } else {
+        *knc_pmu_latest_line(o, access->kind, line) = line;
+    }
+}
+
+/* Returns true if the access is like one before it. */
+static inline bool knc_pmu_find_again(KncObserver *o, int kind, uint64_t vaddr,
+                                      uint64_t last)
+{
+    uint64_t line = *knc_pmu_latest_line(o, kind, vaddr);
+    int set = line % LINE_SIZE;
+    int bits = set < PAGE_LARGE ? TARGET_PAGE_BITS : KNC_LARGE_BITS;
+
+    return ((line ^ vaddr) | (line ^ last)) < LINE_SIZE &&
+           o->latest.page[set] == vaddr >> bits && !(o->again & AGAIN_FULL);
+}
+
+static void knc_pmu_flush_again(KncPmuState *s)
+{
+    KncObserver *o = s->observer;
+    KncPmuEvents *ev = &s->observed[o->ring];
+    uint64_t reads = o->again & AGAIN_MASK;
+    uint64_t writes = o->again / AGAIN_ONE(KNC_KIND_WRITE) & AGAIN_MASK;
+
+    ev->n[KNC_DATA_READ] += reads;
+    ev->n[KNC_DATA_WRITE] += writes;
+    ev->n[KNC_DATA_READ_OR_WRITE] += reads + writes;
+    ev->n[KNC_CODE_READ] += o->again / AGAIN_ONE(KNC_KIND_CODE);
+    o->again = o->completed_again = 0;
+}
+
+/* Whatever the instructions before this one did has been completed. */
+static inline void knc_pmu_complete(KncObserver *o, uint32_t token)
+{
+    o->completed = o->accesses;
+    o->completed_again = o->again;
+    o->access_token = token;
+}
+
+/* Hand the accesses of all instructions that have completed to the model. */
+void knc_pmu_flush_accesses(KncPmuState *s)
+{
+    KncObserver *o = s->observer;
+
+    knc_pmu_complete(o, 0);
+    if (!o->accesses) {
+        return;
+    }
+    qemu_spin_lock(&s->core->lock);
+    if (s->serves & NEEDS_MATCHES) {
+        knc_pmu_flush_matching(s);
+    } else {
+        knc_mem_accesses(s->core, s->thread, o->access, o->accesses,
+                         s->observed);
+    }
+    qemu_spin_unlock(&s->core->lock);
+    o->accesses = o->completed = 0;
+    knc_pmu_flush_again(s);
+    if (o->find_again) {
+        knc_pmu_forget_latest(o);
+    }
+}
+
+/* A new entry for the executing instruction */
+static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+    KncAccess *access;
+    bool first = o->access_token != s->token || kind == KNC_KIND_CODE;
+
+    if (unlikely(o->accesses >= ACCESSES_MAX - 1)) {
+        /* More than fits: whatever becomes of it, it has to go. */
+        knc_pmu_flush_accesses(s);
+    }
+    if (first) {
+        knc_pmu_complete(o, kind == KNC_KIND_CODE ? 0 : s->token);
+    }
+    access = &o->access[o->accesses];
+    access->kind = kind;
+    access->first = first;
+    access->ring = knc_pmu_current_ring(env);
+    return access;
+}
+
+/* From a branch, its target is where we are now. */
+void knc_pmu_resolve_branch(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+
+    if (!o->branch_token) {
+        return;
+    }
+    o->branch_token = 0;
+    if (knc_mem_mispredicted(&o->predictor, o->branch_pc, o->branch_next,
+                             knc_pmu_pc(env))) {
+        KncPmuEvents ev = {};
+
+        ev.n[KNC_BRANCHES_MISPREDICTED] = 1;
+        s->observed[o->branch_ring].n[KNC_BRANCHES_MISPREDICTED]++;
+        knc_pmu_match(s, o->branch_ring, &ev);
+    }
+}
+
+/* The fetch of the code from @pc to @last, one line after the other */
+static void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last)
+{
+    KncObserver *o = env->knc_pmu.observer;
+
+    for (uint64_t line = pc & -LINE_SIZE; line <= last; line += LINE_SIZE) {
+        KncAccess *access;
+
+        if (line == o->line) {
+            continue;
+        }
+        if (knc_pmu_find_again(o, KNC_KIND_CODE, line, line)) {
+            o->line = line;
+            o->again += AGAIN_ONE(KNC_KIND_CODE);
+            knc_pmu_complete(o, 0);
+            continue;
+        }
+        if ((line ^ o->code_page) & TARGET_PAGE_MASK) {
+            if (!knc_tcg_find_code(env, line, &o->code_paddr)) {
+                return;
+            }
+            o->code_page = line & TARGET_PAGE_MASK;
+        }
+        o->line = line;
+        access = knc_pmu_new_access(env, KNC_KIND_CODE);
+        access->vaddr = line;
+        access->size = 1;
+        access->paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
+        access->uncached = access->crosses = false;
+        knc_pmu_set_latest(o, access);
+        o->completed = ++o->accesses;
+    }
+}
+
+/* A block begins: whatever the one before it did has been completed. */
+void helper_knc_pmu_block(CPUX86State *env, uint32_t size)
+{
+    KncObserver *o = env->knc_pmu.observer;
+    uint64_t pc = knc_pmu_pc(env);
+
+    knc_pmu_complete(o, 0);
+    if (o->accesses > o->wait || o->again & AGAIN_FULL) {
+        knc_pmu_flush_accesses(&env->knc_pmu);
+    }
+    o->ring = knc_pmu_current_ring(env);
+    if (o->branch_token) {
+        knc_pmu_resolve_branch(env);
+    }
+    if ((pc ^ o->line) >> KNC_LINE_BITS ||
+        (pc ^ (pc + size - 1)) >> KNC_LINE_BITS) {
+        knc_pmu_fetch(env, pc, pc + size - 1);
+    }
+}
+
+/*
+ * An instruction begins that is not in the same line as the one before.
+ * @offset counts from the start of the page in which the block begins.
+ */
+void helper_knc_pmu_line(CPUX86State *env, uint32_t offset, uint32_t size)
+{
+    uint64_t pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
+
+    knc_pmu_fetch(env, pc, pc + size - 1);
+}
+
+/* A near branch begins, the last instruction of its block. */
+void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+
+    o->branch_ring = knc_pmu_current_ring(env);
+    o->branch_token = s->token;
+    o->branch_pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
+    o->branch_next = o->branch_pc + size;
+}
+
+static void knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
+                           int mmu_idx)
+{
+    KncObserver *o = env->knc_pmu.observer;
+    KncAccess *access = knc_pmu_new_access(env, kind);
+    uint64_t last = addr + size - 1;
+
+    access->vaddr = addr;
+    access->size = size;
+    access->crosses = (addr ^ last) & TARGET_PAGE_MASK;
+    if (!knc_tcg_find_data(env, addr, mmu_idx, access)) {
+        return;
+    }
+    if (unlikely(access->crosses)) {
+        if (!knc_tcg_find_data(env, last & TARGET_PAGE_MASK, mmu_idx,
+                               access + 1)) {
+            return;
+        }
+        access[1].first = false;
+        o->accesses++;
+    }
+    o->accesses++;
+    knc_pmu_set_latest(o, access);
+}
+
+void helper_knc_pmu_access(CPUX86State *env, target_ulong addr, uint32_t info)
+{
+    KncObserver *o = env->knc_pmu.observer;
+    int size = info & KNC_ACCESS_SIZE;
+    int kind = info & KNC_ACCESS_WRITE ? KNC_KIND_WRITE : KNC_KIND_READ;
+
+    if (likely(knc_pmu_find_again(o, kind, addr, addr + size - 1))) {
+        if (o->access_token != env->knc_pmu.token) {
+            knc_pmu_complete(o, env->knc_pmu.token);
+        }
+        o->again += AGAIN_ONE(kind);
+    } else {
+        knc_pmu_access(env, addr, size, kind, info >> KNC_ACCESS_MMU_SHIFT);
+    }
+}
+
+/* An access by a helper, or an atomic one, after it has been made */
+void knc_pmu_helper_access(CPUState *cs, vaddr addr, MemOpIdx oi,
+                           MMUAccessType type)
+{
+    CPUX86State *env = &X86_CPU(cs)->env;
+
+    /* Not those of interrupt delivery, between two instructions */
+    if (env->knc_pmu.token) {
+        knc_pmu_access(env, addr, memop_size(get_memop(oi)),
+                       type == MMU_DATA_STORE ? KNC_KIND_WRITE : KNC_KIND_READ,
+                       get_mmuidx(oi));
+    }
+}
+
+/* The executing instruction does not complete. */
+void knc_pmu_abandon(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+
+    if (s->token) {
+        if (o->access_token == s->token) {
+            o->accesses = o->completed;
+            o->again = o->completed_again;
+            knc_pmu_forget_latest(o);
+        }
+        if (o->branch_token == s->token) {
+            o->branch_token = 0;
+        }
+        s->token = 0;
+    }
+}
+
+/* The accesses up to here were made with the pages that are to be dropped. */
+static void knc_pmu_forget_pages(KncPmuState *s)
+{
+    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_flush_accesses(s);
+    }
+    s->observer->line = s->observer->code_page = -1;
+}
+
+void knc_pmu_flush_tlb(CPUX86State *env, bool global)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    if (s->core) {
+        knc_pmu_forget_pages(s);
+        knc_mem_flush_tlb(s->core, s->thread,
+                          global || !(env->cr[4] & CR4_PGE_MASK));
+    }
+}
+
+void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    if (s->core) {
+        knc_pmu_forget_pages(s);
+        knc_mem_flush_page(s->core, s->thread, vaddr);
+    }
+}

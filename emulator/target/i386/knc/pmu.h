@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: its state
+ *
+ * Register names and behaviour follow Intel document 327357-001.
+ */
+#ifndef I386_KNC_PMU_H
+#define I386_KNC_PMU_H
+
+#if defined(CONFIG_USER_ONLY) || !defined(TARGET_X86_64) || !defined(CONFIG_TCG)
+#error "Knights Corner is for --target-list=x86_64-softmmu with --enable-tcg"
+#endif
+
+/* Flags of a translation block, in hflags' place behind the last of those */
+#define HF_KNC_PMU_MASK         (1u << 29)  /* counts events */
+#define HF_KNC_OBSERVE_MASK     (1u << 30)  /* reports accesses as well */
+#define HF_KNC_PREDICT_MASK     (1u << 31)  /* and branches */
+
+#define KNC_PMU_COUNTERS        2
+#define KNC_CORE_THREADS        4
+
+/* Events are counted for ring 0 and for rings 1 to 3. */
+enum {
+    KNC_PMU_RING0,
+    KNC_PMU_RING3,
+    KNC_PMU_RINGS,
+};
+
+static inline int knc_pmu_ring(int cpl)
+{
+    return cpl ? KNC_PMU_RING3 : KNC_PMU_RING0;
+}
+
+/*
+ * What one translation block adds to KncPmuState.word: its issue slots are
+ * taken from the upper half, its branches are added to the lower half.
+ */
+static inline int64_t knc_pmu_word(int slots, int branches)
+{
+    return branches - ((int64_t)slots << 32);
+}
+
+/*
+ * The same for an instruction and all that follow it in its block, as kept in
+ * the block's unwind information.
+ */
+static inline uint64_t knc_pmu_unwind_data(int slots, int branches)
+{
+    return slots | (uint64_t)branches << 16;
+}
+
+static inline int knc_pmu_unwind_slots(uint64_t data)
+{
+    return data & 0xffff;
+}
+
+static inline int64_t knc_pmu_unwind_word(uint64_t data)
+{
+    return knc_pmu_word(knc_pmu_unwind_slots(data), data >> 16);
+}
+
+/* Lines of the caches, and of code that is fetched at once */
+#define KNC_LINE_BITS           6
+
+/* An access as generated code reports it */
+#define KNC_ACCESS_SIZE         0xff
+#define KNC_ACCESS_WRITE        0x100
+#define KNC_ACCESS_MMU_SHIFT    16
+
+/* All events that have a model */
+typedef enum KncPmuEvent {
+    KNC_INSTRUCTIONS_EXECUTED,
+    KNC_BRANCHES,
+    KNC_CPU_CLK_UNHALTED,
+    KNC_EXEC_STAGE_CYCLES,
+    KNC_FE_STALLED,
+    /* What E makes of CPU_CLK_UNHALTED, and of FE_STALLED */
+    KNC_UNHALTED_BEGINS,        /* the core has left its halt */
+    KNC_RING_BEGINS,            /* that, or the thread has entered the ring */
+    KNC_STALL_BEGINS,
+    /* Only while HF_KNC_OBSERVE_MASK is set: */
+    KNC_OBSERVED,
+    KNC_DATA_READ = KNC_OBSERVED,
+    KNC_DATA_WRITE,
+    KNC_DATA_READ_OR_WRITE,
+    KNC_DATA_READ_MISS,
+    KNC_DATA_WRITE_MISS,
+    KNC_DATA_READ_MISS_OR_WRITE_MISS,
+    KNC_DATA_CACHE_LINES_WRITTEN_BACK,
+    KNC_DATA_PAGE_WALK,
+    KNC_LONG_DATA_PAGE_WALK,
+    KNC_CODE_READ,
+    KNC_CODE_CACHE_MISS,
+    KNC_CODE_PAGE_WALK,
+    KNC_LONG_CODE_PAGE_WALK,
+    KNC_BRANCHES_MISPREDICTED,
+    KNC_L2_READ_MISS,
+    KNC_L2_WRITE_HIT,
+    KNC_L2_VICTIM_REQ_WITH_DATA,
+    KNC_L2_CODE_READ_MISS_MEM_FILL,
+    KNC_L2_DATA_READ_MISS_MEM_FILL,
+    KNC_L2_DATA_WRITE_MISS_MEM_FILL,
+    KNC_EVENTS,
+} KncPmuEvent;
+
+typedef struct KncPmuEvents {
+    uint64_t n[KNC_EVENTS];
+} KncPmuEvents;
+
+/* What a counter makes of its event, with CMASK, INV and E */
+typedef enum KncPmuMode {
+    KNC_MODE_NOTHING,
+    KNC_MODE_EVENTS,        /* as many as there are */
+    KNC_MODE_MATCHES,       /* instructions with enough of them */
+    KNC_MODE_CYCLES,        /* every cycle */
+    KNC_MODE_NO_EVENTS,     /* cycles without any */
+    KNC_MODE_NO_MATCHES,    /* cycles without enough of them */
+} KncPmuMode;
+
+typedef struct KncPmuCounter {
+    uint32_t evtsel;
+    uint64_t value;         /* 40 bits */
+    /* Derived from the control registers by knc_pmu_configure() */
+    uint8_t rings;          /* bit mask of the rings in which it counts */
+    bool any;               /* counts its core's other threads as well */
+    KncPmuEvent event;
+    KncPmuMode mode;
+    uint8_t threshold;      /* events that an instruction needs to match */
+    uint64_t others;        /* events of the other threads at the last fold */
+    /* Never shown to the guest */
+    uint64_t total;
+    uint64_t overflows;
+} KncPmuCounter;
+
+/* Branch prediction */
+#define KNC_BTB_SETS 64
+#define KNC_BTB_WAYS 4
+
+typedef struct KncBranchTarget {
+    uint64_t pc;
+    uint64_t target;
+    int8_t counter;
+    bool valid;
+} KncBranchTarget;
+
+typedef struct KncPredictor {
+    KncBranchTarget target[KNC_BTB_SETS][KNC_BTB_WAYS];
+} KncPredictor;
+
+/* Caches and TLBs, of the core: memory.c */
+typedef struct KncCore KncCore;
+/* Accesses of the executing instruction, and the predictor: observe.c */
+typedef struct KncObserver KncObserver;
+
+/* Properties of the CPU */
+typedef struct KncPmuConfig {
+    bool pmu;           /* it has the PMU, and SPFLT and DELAY */
+    bool always;        /* the true counts go on with all counters disabled */
+    bool observe;       /* the same for the model of the memory hierarchy */
+} KncPmuConfig;
+
+/* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
+typedef struct KncPmuState {
+    /*
+     * Updated by generated code, one for each ring.
+     *
+     * Upper half of word: the issue slots that may be used before a counter
+     * can overflow, negative when they are to be worked out anew.  Lower
+     * half: branches since the last fold.
+     *
+     * replays: issue slots since the last fold that did not complete an
+     * instruction, i.e. all but the last iteration of a repeated string
+     * instruction, and the slots that DELAY lets pass.
+     *
+     * stalls: rows of them.  stalling: 1 while one has not ended.
+     */
+    int64_t word[KNC_PMU_RINGS];
+    uint64_t replays[KNC_PMU_RINGS];
+    uint64_t stalls[KNC_PMU_RINGS];
+    uint64_t stalling;
+    /* Tells the executing instruction from those before; 0: none */
+    uint32_t token;
+
+    uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
+    int32_t granted[KNC_PMU_RINGS]; /* slots in word at the last fold */
+    int slot_cycles;                /* what each of them costs */
+    uint32_t sequence;              /* odd while the counts change */
+    uint32_t needs;                 /* what it has to count for itself, */
+    uint32_t wanted;                /* wants the core's other threads to, */
+    uint32_t serves;                /* and counts for whomever */
+
+    /*
+     * The clock of the core: how far this thread has come, how often it has
+     * seen the core leave its halt, and the ring that it was in.
+     */
+    uint64_t time;
+    uint64_t wakes;
+    uint64_t entries[KNC_PMU_RINGS];
+    int ring;
+    int interrupted;        /* the ring in which an interrupt came */
+    bool asleep;
+
+    KncPmuCounter counter[KNC_PMU_COUNTERS];
+    uint64_t spflt;
+    uint32_t status;
+    uint32_t global_ctrl;
+    uint32_t pmi;           /* status bits that drive the interrupt line */
+    int64_t tsc_adjust;
+
+    /* Since the last fold, KNC_OBSERVED and later */
+    KncPmuEvents observed[KNC_PMU_RINGS];
+    /*
+     * Instructions that matched what a counter of a thread of the core asks
+     * for; the thread's own since the last fold.
+     */
+    uint64_t matches[KNC_CORE_THREADS][KNC_PMU_COUNTERS][KNC_PMU_RINGS];
+
+    /* What really happened; for the test device and the monitor. */
+    KncPmuEvents true_count[KNC_PMU_RINGS];
+    uint64_t edges;
+    uint64_t delivered;
+    uint64_t lost;
+    uint64_t rdmsrs;
+    uint64_t wrmsrs;
+    uint64_t rdpmcs;
+    uint64_t lvtpc_writes;
+    uint64_t eoi_writes;
+
+    /* Fields from here on are preserved across reset. */
+    struct {} end_reset_fields;
+
+    KncCore *core;
+    KncObserver *observer;
+    int thread;             /* of its core */
+} KncPmuState;
+
+#endif /* I386_KNC_PMU_H */

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: the registers, and the instructions that reach them
+ *
+ * Each hardware thread has two 40-bit counters, programmed through the
+ * registers of Intel document 327357-001 section 1.4.3.
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "exec/exec-all.h"
+#include "exec/helper-proto.h"
+#include "tcg/helper-tcg.h"
+#include "internal.h"
+
+#define MSR_TSC                 0x10
+#define MSR_PERF_CNTR0          0x20
+#define MSR_PERF_CNTR1          0x21
+#define MSR_PERF_EVTSEL0        0x28
+#define MSR_PERF_EVTSEL1        0x29
+#define MSR_SPFLT_CONTROL       0x2c
+#define MSR_GLOBAL_STATUS       0x2d
+#define MSR_GLOBAL_OVF_CTRL     0x2e
+#define MSR_GLOBAL_CTRL         0x2f
+
+#define EVTSEL_VALID            (0xffffffffu & ~(1u << 19))
+#define SPFLT_VALID             (SPFLT_USER_PREF | COUNTERS_MASK)
+
+static bool knc_pmu_counting(KncPmuState *s, int n)
+{
+    return (s->counter[n].evtsel & EVTSEL_EN) &&
+           (s->global_ctrl & (1u << n)) &&
+           (!(s->spflt & (1u << n)) || (s->spflt & SPFLT_USER_PREF));
+}
+
+static void knc_pmu_configure_counter(CPUX86State *env, int n)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncPmuCounter *c = &s->counter[n];
+    uint8_t rings = c->rings;
+    bool any = c->any;
+
+    c->rings = 0;
+    if (knc_pmu_counting(s, n)) {
+        if (c->evtsel & EVTSEL_OS) {
+            c->rings |= 1 << KNC_PMU_RING0;
+        }
+        if (c->evtsel & EVTSEL_USR) {
+            c->rings |= 1 << KNC_PMU_RING3;
+        }
+    }
+    knc_pmu_configure_event(c);
+    if (c->any && c->rings && !(any && c->rings == rings)) {
+        c->others = knc_pmu_others(env, n);
+    }
+}
+
+/* To be called after every change of a control register or a counter. */
+void knc_pmu_configure(CPUX86State *env)
+{
+    X86CPU *cpu = env_archcpu(env);
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t all = 0, wanted = 0;
+
+    if (cpu->knc.always || cpu->knc.observe) {
+        all = HF_KNC_PMU_MASK;
+        all |= cpu->knc.observe ?
+               HF_KNC_OBSERVE_MASK | HF_KNC_PREDICT_MASK : 0;
+    }
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        KncPmuCounter *c = &s->counter[n];
+        uint32_t needs = 0;
+
+        knc_pmu_configure_counter(env, n);
+        if (knc_pmu_counting(s, n)) {
+            needs = HF_KNC_PMU_MASK;
+        }
+        /*
+         * The model goes on while such an event is programmed, also where it
+         * does not count: caches do not care about counters.
+         */
+        if ((c->evtsel & EVTSEL_EN) && c->mode != KNC_MODE_NOTHING &&
+            c->event >= KNC_OBSERVED) {
+            needs = HF_KNC_PMU_MASK | HF_KNC_OBSERVE_MASK;
+            if (c->event == KNC_BRANCHES_MISPREDICTED) {
+                needs |= HF_KNC_PREDICT_MASK;
+            }
+            needs |= knc_pmu_matches(c) ? NEEDS_MATCHES : 0;
+        }
+        all |= needs;
+        wanted |= c->any && c->rings ? needs : 0;
+        if (s->asleep && knc_pmu_counts_asleep(c)) {
+            wanted |= HF_KNC_PMU_MASK;
+        }
+    }
+    s->needs = all;
+    knc_pmu_serve(env);
+    knc_pmu_refuel(env);
+    knc_pmu_want(env, wanted);
+}
+
+uint64_t knc_pmu_insn_number(CPUX86State *env, int self)
+{
+    KncPmuState *s = &env->knc_pmu;
+    int current = knc_pmu_current_ring(env);
+    uint64_t sum = 0;
+
+    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+        KncPmuEvents ev = knc_pmu_pending(s, ring,
+                                          ring == current ? self : 0);
+
+        sum += s->true_count[ring].n[KNC_INSTRUCTIONS_EXECUTED] +
+               ev.n[KNC_INSTRUCTIONS_EXECUTED];
+    }
+    return sum;
+}
+
+uint64_t knc_pmu_read_counter(CPUX86State *env, int n, int self)
+{
+    return knc_pmu_value(env, n, self) & CNTR_MASK;
+}
+
+/* The counter as it was before the executing instruction, which reads it */
+static uint64_t knc_pmu_read_own(CPUX86State *env, int n)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_flush_accesses(s);
+    }
+    return knc_pmu_read_counter(env, n, knc_pmu_self(s));
+}
+
+static bool knc_pmu_read(CPUX86State *env, uint32_t msr, uint64_t *val)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    switch (msr) {
+    case MSR_PERF_CNTR0:
+    case MSR_PERF_CNTR1:
+        *val = knc_pmu_read_own(env, msr - MSR_PERF_CNTR0);
+        return true;
+    case MSR_PERF_EVTSEL0:
+    case MSR_PERF_EVTSEL1:
+        *val = s->counter[msr - MSR_PERF_EVTSEL0].evtsel;
+        return true;
+    case MSR_SPFLT_CONTROL:
+        *val = s->spflt;
+        return true;
+    case MSR_GLOBAL_STATUS:
+        *val = s->status;
+        return true;
+    case MSR_GLOBAL_CTRL:
+        *val = s->global_ctrl;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static uint64_t knc_pmu_reserved(uint32_t msr)
+{
+    switch (msr) {
+    case MSR_PERF_CNTR0:
+    case MSR_PERF_CNTR1:
+        return ~CNTR_MASK;
+    case MSR_PERF_EVTSEL0:
+    case MSR_PERF_EVTSEL1:
+        return ~(uint64_t)EVTSEL_VALID;
+    case MSR_SPFLT_CONTROL:
+        return ~SPFLT_VALID;
+    case MSR_GLOBAL_OVF_CTRL:
+    case MSR_GLOBAL_CTRL:
+        return ~COUNTERS_MASK;
+    default:
+        /* Read-only, or not there. */
+        return -1;
+    }
+}
+
+static void knc_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    /* The old settings apply to this very instruction. */
+    knc_pmu_fold(env);
+    switch (msr) {
+    case MSR_PERF_CNTR0:
+    case MSR_PERF_CNTR1:
+        s->counter[msr - MSR_PERF_CNTR0].value = val;
+        break;
+    case MSR_PERF_EVTSEL0:
+    case MSR_PERF_EVTSEL1:
+        s->counter[msr - MSR_PERF_EVTSEL0].evtsel = val;
+        break;
+    case MSR_SPFLT_CONTROL:
+        s->spflt = val;
+        break;
+    case MSR_GLOBAL_OVF_CTRL:
+        knc_pmu_clear_status(env, val);
+        break;
+    case MSR_GLOBAL_CTRL:
+        s->global_ctrl = val;
+        break;
+    default:
+        g_assert_not_reached();
+    }
+    knc_pmu_configure(env);
+}
+
+static bool knc_pmu_owns_msr(uint32_t msr)
+{
+    return msr >= MSR_PERF_CNTR0 && msr <= MSR_GLOBAL_CTRL;
+}
+
+static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
+                                  uintptr_t ra)
+{
+    trace_knc_pmu_gp(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                     knc_pmu_insn_number(env, knc_pmu_self(&env->knc_pmu)),
+                     (uint32_t)env->regs[R_ECX], write, val);
+    raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
+}
+
+static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val)
+{
+    KncCore *core = env->knc_pmu.core;
+    int64_t adjust = val - cpu_get_tsc(env);
+
+    /* The threads of a core have one time-stamp counter between them. */
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        if (core->thread[i]) {
+            qatomic_set(&core->thread[i]->knc_pmu.tsc_adjust, adjust);
+        }
+    }
+}
+
+static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t msr = env->regs[R_ECX];
+
+    if (!env_archcpu(env)->knc.pmu) {
+        return false;
+    }
+    if (msr == MSR_TSC) {
+        *val = cpu_get_tsc(env) + qatomic_read(&s->tsc_adjust);
+        return true;
+    }
+    if (!knc_pmu_owns_msr(msr)) {
+        return false;
+    }
+    if (!knc_pmu_read(env, msr, val)) {
+        knc_pmu_gp(env, false, 0, ra);
+    }
+    s->rdmsrs++;
+    trace_knc_pmu_rdmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                        knc_pmu_insn_number(env, knc_pmu_self(s)),
+                        msr, *val);
+    return true;
+}
+
+/* Both return false if the register in ECX is none of ours. */
+bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
+{
+    uint64_t val;
+
+    if (!knc_pmu_rdmsr_value(env, &val, ra)) {
+        return false;
+    }
+    env->regs[R_EAX] = (uint32_t)val;
+    env->regs[R_EDX] = val >> 32;
+    return true;
+}
+
+bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t msr = env->regs[R_ECX];
+    uint64_t val = (uint32_t)env->regs[R_EAX] |
+                   (uint64_t)(uint32_t)env->regs[R_EDX] << 32;
+
+    if (!env_archcpu(env)->knc.pmu) {
+        return false;
+    }
+    if (msr == MSR_TSC) {
+        knc_pmu_write_tsc(env, val);
+        return true;
+    }
+    if (!knc_pmu_owns_msr(msr)) {
+        return false;
+    }
+    if (val & knc_pmu_reserved(msr) || knc_pmu_reserved(msr) == -1) {
+        knc_pmu_gp(env, true, val, ra);
+    }
+    s->wrmsrs++;
+    trace_knc_pmu_wrmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                        knc_pmu_insn_number(env, knc_pmu_self(s)),
+                        msr, val);
+    knc_pmu_write(env, msr, val);
+    return true;
+}
+
+void helper_knc_rdpmc(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t n = env->regs[R_ECX];
+    uint64_t val;
+
+    if ((!(env->cr[4] & CR4_PCE_MASK) && (env->hflags & HF_CPL_MASK)) ||
+        n >= KNC_PMU_COUNTERS) {
+        raise_exception_err_ra(env, EXCP0D_GPF, 0, GETPC());
+    }
+    val = knc_pmu_read_own(env, n);
+    s->rdpmcs++;
+    trace_knc_pmu_rdpmc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                        knc_pmu_insn_number(env, knc_pmu_self(s)), n, val);
+    env->regs[R_EAX] = (uint32_t)val;
+    env->regs[R_EDX] = val >> 32;
+}
+
+void helper_knc_spflt(CPUX86State *env, target_ulong val)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    trace_knc_pmu_spflt(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                        knc_pmu_insn_number(env, knc_pmu_self(s)), val & 1);
+    knc_pmu_fold(env);
+    s->spflt = (s->spflt & ~SPFLT_USER_PREF) | (val & 1 ? SPFLT_USER_PREF : 0);
+    knc_pmu_configure(env);
+}

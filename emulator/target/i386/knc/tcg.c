@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: what is asked of the accelerator, and what it asks
+ */
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "cpu.h"
+#include "exec/exec-all.h"
+#include "internal.h"
+#if KNC_QEMU(10, 0)
+#include "tcg/insn-start-words.h"
+#endif
+
+int knc_tcg_deliver(CPUX86State *env)
+{
+    bool unlock = !bql_locked();
+    int mode;
+
+    if (unlock) {
+        bql_lock();
+    }
+    mode = apic_deliver_perf(env_archcpu(env)->apic_state);
+    if (unlock) {
+        bql_unlock();
+    }
+    return mode;
+}
+
+G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, uintptr_t ra)
+{
+    CPUState *cs = env_cpu(env);
+
+    if (insns) {
+        cs->cflags_next_tb = knc_cflags(cs) | insns;
+    }
+    cs->exception_index = -1;
+    cpu_loop_exit_restore(cs, ra);
+}
+
+bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr)
+{
+    CPUTLBEntryFull *full;
+    void *host;
+
+    if (knc_probe(env, vaddr, MMU_INST_FETCH, knc_fetch_mmu_index(env), &host,
+                  &full) & TLB_INVALID_MASK) {
+        return false;
+    }
+    *paddr = full->phys_addr;
+    return true;
+}
+
+/* It is looked up as a load: a store would be taken for one to code. */
+static int knc_tcg_find_load(CPUX86State *env, uint64_t vaddr, int mmu_idx,
+                             CPUTLBEntryFull **full)
+{
+    void *host;
+
+#ifdef KNC_CAN_SEE_TLB
+    CPUTLBEntry *entry = tlb_entry(env, mmu_idx, vaddr);
+
+    if (likely(tlb_hit(entry->addr_read, vaddr))) {
+        *full = &env_tlb(env)->d[mmu_idx].fulltlb[tlb_index(env, mmu_idx,
+                                                            vaddr)];
+        return entry->addr_read & TLB_MMIO;
+    }
+#endif
+    return knc_probe(env, vaddr, MMU_DATA_LOAD, mmu_idx, &host, full);
+}
+
+bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
+                       KncAccess *access)
+{
+    CPUTLBEntryFull *full;
+    int flags = knc_tcg_find_load(env, vaddr, mmu_idx, &full);
+
+    if (flags & TLB_INVALID_MASK) {
+        return false;
+    }
+    access->paddr = full->phys_addr | (vaddr & ~TARGET_PAGE_MASK);
+    access->page_bits = full->lg_page_size;
+    access->uncached = flags & TLB_MMIO;
+    return true;
+}
+
+uint64_t knc_tcg_unwind_io(CPUX86State *env)
+{
+    uint64_t data[TARGET_INSN_START_WORDS];
+    CPUState *cs = env_cpu(env);
+
+    return cpu_unwind_state_data(cs, cs->mem_io_pc, data) ? data[2] : 0;
+}
+
+/* This instruction and the rest of its block have not been executed. */
+void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data)
+{
+    if (tb_flags & HF_KNC_PMU_MASK) {
+        int ring = knc_pmu_ring((tb_flags >> HF_CPL_SHIFT) & 3);
+
+        env->knc_pmu.word[ring] -= knc_pmu_unwind_word(data);
+        knc_pmu_abandon(env);
+    }
+}
+
+/* Before interrupts are looked at: an NMI that has become due just now */
+int knc_pmu_boundary_nmi(CPUState *cs)
+{
+    return knc_pmu_boundary(&X86_CPU(cs)->env) ?
+           cs->interrupt_request & CPU_INTERRUPT_NMI : 0;
+}
+
+/*
+ * An interrupt after the previous instruction goes before a fault in fetching
+ * the next one.
+ */
+void knc_pmu_before_fault(CPUState *cs, MMUAccessType type)
+{
+    if (type == MMU_INST_FETCH && knc_pmu_boundary(&X86_CPU(cs)->env)) {
+        cs->exception_index = -1;
+        cpu_loop_exit(cs);
+    }
+}
