@@ -218,6 +218,31 @@ static void auto_mask(void)
 	pmu_quiet();
 }
 
+/* Software can switch the APIC off: it takes nothing, and masks the entry. */
+static void disabled(void)
+{
+	u64 lost = item(0, ITEM_LOST);
+
+	apic_write(APIC_LVTPC, -1);
+	check("line: reserved bits of LVTPC", apic_read(APIC_LVTPC),
+	      LVT_MASKED | 0x7ff);
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	apic_write(APIC_SVR, 0xff);
+	check("line: APIC disabled, the entry is masked",
+	      apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	check("line: and stays so", apic_read(APIC_LVTPC),
+	      LVT_NMI | LVT_MASKED);
+	measure0(f_nops);
+	check("line: APIC disabled, no interrupt", pmi.count, 0);
+	check("line: APIC disabled, the edge is lost",
+	      item(0, ITEM_LOST) - lost, 1);
+	apic_write(APIC_SVR, 0x1ff);
+	check("line: APIC enabled, the entry still masked",
+	      apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
+	pmu_quiet();
+}
+
 static void two_counters(void)
 {
 	u64 edges = item(0, ITEM_EDGES);
@@ -316,6 +341,7 @@ void test_overflow(void)
 	precise();
 	places();
 	auto_mask();
+	disabled();
 	two_counters();
 	fixed_vector();
 	bursts();
