@@ -363,6 +363,8 @@ static const struct {
 	{ "memory", test_memory },
 	{ "any", test_any },
 	{ "halt", test_halt },
+	{ "stray", test_stray },
+	{ "eject", test_eject },
 	{ "compare", test_compare },
 	{ "bench-off", bench_off },
 	{ "bench-count", bench_count },

@@ -235,6 +235,8 @@ void test_trace(void);
 void test_memory(void);
 void test_any(void);
 void test_halt(void);
+void test_stray(void);
+void test_eject(void);
 void test_compare(void);
 void bench_off(void);
 void bench_count(void);

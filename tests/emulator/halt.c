@@ -175,6 +175,67 @@ static void woken_by_pmi(void)
 	check("halt: none lost", item(1, ITEM_LOST) - lost, 0);
 }
 
+/*
+ * 327357-001 section 1.4.3.8: an interrupt that belongs to no thread goes to
+ * whichever executes, if the emulator is asked for that.
+ */
+static volatile int stray_taken;
+static u64 stray_status, its_status;
+
+static void take_stray(struct regs *r)
+{
+	(void)r;
+	if (this_cpu() == 0) {
+		stray_taken++;
+		stray_status = rdmsr(MSR_STATUS);
+	}
+}
+
+static void overflow_astray(void)
+{
+	program(EV_CYCLES | SEL_OS | SEL_INT, 0);
+	wrmsr(MSR_CNT0, WRAP - 300000000);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_GLOBAL, 1);
+	wait_for_nmi();
+	its_cycles = rdmsr(MSR_CNT0);
+	its_status = rdmsr(MSR_STATUS);
+	wrmsr(MSR_GLOBAL, 0);
+	it_has_counted = 1;
+}
+
+void test_stray(void)
+{
+	u64 edges[2];
+
+	start_cpus();
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu(n, pmu_quiet);
+	pmu_quiet();
+	apic_write(APIC_LVTPC, LVT_NMI);
+	handlers[2] = take_stray;
+	edges[0] = item(0, ITEM_EDGES);
+	edges[1] = item(1, ITEM_EDGES);
+	it_has_counted = 0;
+	send_to_sleep(1, overflow_astray);
+	for (int i = 0; i < 100 && !stray_taken; i++)
+		long_loop(10000000);
+	long_loop(10000000);
+	check("stray: the interrupt comes to the thread that executes, once",
+	      stray_taken, 1);
+	check("stray: which finds STATUS 0", stray_status, 0);
+	check("stray: with its own LVTPC", apic_read(APIC_LVTPC),
+	      LVT_NMI | LVT_MASKED);
+	check("stray: the halted one sleeps on", it_has_counted, 0);
+	wake_up(1, &it_has_counted);
+	on_cpu_wait(1);
+	check("stray: and finds its STATUS when it wakes", its_status, 1);
+	check("stray: one edge there", item(0, ITEM_EDGES) - edges[0], 1);
+	check("stray: none here", item(1, ITEM_EDGES) - edges[1], 0);
+	handlers[2] = 0;
+	pmu_quiet();
+}
+
 /* Halted until the timer of the local APIC wakes thread 0 */
 static volatile int ticked;
 

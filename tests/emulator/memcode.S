@@ -253,8 +253,35 @@ delayed:
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	ret
 
+/* The longest delay there is, 2^32 - 1 cycles, also for an operand of 64 bits */
+	.globl	delayed_long, delayed_longest
+	.balign	64
+delayed_long:
+	movl	$-1, %eax
+	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
+	ret
+	.balign	64
+delayed_longest:
+	movq	$-1, %rax
+	.byte	0xc4, 0xe1, 0xfa, 0xae, 0xf0	/* delay %rax */
+	ret
+
+/* A store to chained_to, which may be the APIC, and a block that follows: 2006 */
+	.globl	chained, chained_to
+	.balign	64
+chained:
+	movq	chained_to, %rdi
+	movl	$0x44000 | VEC_TIMER, %eax
+	movl	%eax, (%rdi)
+	jmp	1f
+1:	movl	$1000, %ecx
+2:	decl	%ecx
+	jnz	2b
+	ret
+
 	.data
 	.balign	8
+chained_to:	.quad	0
 targets:
 	.quad	3b, 4b
 walk_from:	.quad	0

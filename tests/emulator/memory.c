@@ -10,9 +10,10 @@ struct entry {
 
 extern const struct entry mem_table[];
 extern code walk_read, walk_write, ten_loads, mixed, lines16, one_line,
-	code16k, code48k, hops, alternating, two_targets, delayed;
+	code16k, code48k, hops, alternating, two_targets, delayed,
+	delayed_long, delayed_longest, chained;
 extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_nops, f_call;
-extern u64 walk_from, walk_to, walk_step;
+extern u64 walk_from, walk_to, walk_step, chained_to;
 extern u8 buffer[];
 
 /* user_run adds a write, of the call. */
@@ -203,6 +204,34 @@ static void caches(void)
 	     9 * 4 * KB, 4 * KB, 9);
 }
 
+/* What comes from outside the core reaches counter 0 only. */
+static void counter0(void)
+{
+	static const struct {
+		u16 event;
+		code *fn;
+	} cases[] = {
+		{ EV_L2_READ_MISS, walk_read },
+		{ EV_L2_DATA_READ_MEM, walk_read },
+		{ EV_L2_DATA_WRITE_MEM, walk_write },
+		{ EV_L2_VICTIM, walk_write },
+		{ EV_L2_CODE_MEM, code48k },
+	};
+
+	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		u64 sel = cases[i].event | SEL_OS;
+
+		walk_from = 64 * MB;
+		walk_to = walk_from + 2 * MB;
+		walk_step = 64;
+		program(sel, sel);
+		measure0(cases[i].fn);
+		result(rdmsr(MSR_CNT0) > 0, "unit mask 0x10: counter 0 counts",
+		       "0x%lx: 0", sel);
+		check("unit mask 0x10: counter 1 does not", rdmsr(MSR_CNT1), 0);
+	}
+}
+
 static void tlbs(void)
 {
 	u64 cr3;
@@ -304,6 +333,16 @@ static void stages(void)
 	user_run(delayed);
 	check("delay: cycles", rdmsr(MSR_CNT0), 2 * 5 + 100);
 	check("delay: instructions", rdmsr(MSR_CNT1), 5);
+
+	/* A slot is two cycles: of 2^32 - 1 there are as many as of 2^32. */
+	program(EV_CYCLES | SEL_USR, EV_INSTRUCTIONS | SEL_USR);
+	user_run(delayed_long);
+	check("delay: the most cycles", rdmsr(MSR_CNT0), 2 * 5 + BIT(32));
+	check("delay: are one instruction", rdmsr(MSR_CNT1), 5);
+	program(EV_CYCLES | SEL_USR, EV_FE_STALLED | SEL_USR);
+	user_run(delayed_longest);
+	check("delay: no more than the most", rdmsr(MSR_CNT0), 2 * 5 + BIT(32));
+	check("delay: and nothing else", rdmsr(MSR_CNT1), BIT(32));
 }
 
 void test_memory(void)
@@ -313,6 +352,7 @@ void test_memory(void)
 	precise();
 	masks();
 	caches();
+	counter0();
 	tlbs();
 	fetches();
 	predictions();
@@ -343,6 +383,64 @@ static void any_one(const char *name, u64 sel, u64 want)
 	      rdmsr(MSR_CNT1), 0);
 }
 
+/* What the others had of one event is not had of another. */
+static void any_changes(void)
+{
+	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
+	wrmsr(MSR_GLOBAL, 1);
+	on_cpu(1, run_nops);
+	check("any thread: one event", rdmsr(MSR_CNT0), 103 + 18);
+	wrmsr(MSR_SEL0, EV_BRANCHES | SEL_USR | SEL_ANY | SEL_EN);
+	check("any thread: another one, while it runs", rdmsr(MSR_CNT0),
+	      103 + 18);
+	check("any thread: and no overflow", rdmsr(MSR_STATUS), 0);
+	on_cpu(1, run_nops);
+	check("any thread: counts from there", rdmsr(MSR_CNT0),
+	      103 + 18 + 3 + 3);
+	wrmsr(MSR_GLOBAL, 0);
+}
+
+/* One counter only: the other one's event would have to be looked at. */
+static void any_on(void)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_ANY | SEL_EN);
+	wrmsr(MSR_GLOBAL, 1);
+}
+
+static void eoi(struct regs *r)
+{
+	(void)r;
+	apic_write(APIC_EOI, 0);
+	trapped++;
+}
+
+/*
+ * Thread 1 does not count thread 0 any more, which hears of it with an
+ * interrupt that it does not take, between two blocks that are then chained.
+ */
+static void any_stops(void)
+{
+	u64 memory;
+
+	pmu_quiet();
+	on_cpu(1, any_on);
+	delay(20000000);
+	on_cpu(1, pmu_quiet);
+	chained_to = APIC + APIC_ICR;
+	chained();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
+	chained_to = (u64)&memory;
+	measure0(chained);
+	check("any thread: stopped, and no block is left that does not count",
+	      rdmsr(MSR_CNT0), 5 + 2006);
+	trapped = 0;
+	handlers[VEC_TIMER] = eoi;
+	asm volatile("sti; nop; cli");
+	handlers[VEC_TIMER] = 0;
+	check("any thread: with an interrupt that waits", trapped, 1);
+}
+
 static void take_any(struct regs *r)
 {
 	(void)r;
@@ -371,6 +469,9 @@ void test_any(void)
 	any_one("instructions, inverted",
 		EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV, 0);
 	any_one("accesses, edge", EV_DATA_READ_OR_WRITE | SEL_E, 0);
+
+	any_changes();
+	any_stops();
 
 	/* Its own events count as well. */
 	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);

@@ -6,6 +6,7 @@
 #define RESET_CONTROL	0xcf9
 #define VALUES		7
 
+extern code f_nops;
 void long_loop(u64 times);
 
 static const u32 registers[VALUES] = {
@@ -308,6 +309,41 @@ static u64 anything_set(void)
 	for (int i = 0; i < VALUES; i++)
 		sum |= seen[i];
 	return sum;
+}
+
+/* ACPI's registers for CPUs that come and go */
+#define HOTPLUG_SELECT	0xaf00
+#define HOTPLUG_CONTROL	0xaf04
+#define HOTPLUG_EJECT	8
+
+/*
+ * A CPU is taken away while the others of its core count for each other. What
+ * tests/emulator/run looks at afterwards is how much memory all this takes.
+ */
+void test_eject(void)
+{
+	start_cpus();
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu(n, pmu_quiet);
+	program(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
+	outb(HOTPLUG_SELECT, 0);
+	outl(HOTPLUG_SELECT, ncpus() - 1);
+	outb(HOTPLUG_CONTROL, HOTPLUG_EJECT);
+	for (int i = 0; i < 3000000; i++)
+		wrmsr(MSR_GLOBAL, i & 1);
+	check("eject: nothing is counted of who is not there",
+	      item(ncpus() - 1, ITEM_MAGIC), -1ul);
+	wrmsr(MSR_GLOBAL, 1);
+	delay(20000000);
+	wrmsr(MSR_GLOBAL, 0);
+	on_cpu(1, count_on);
+	on_cpu(1, look);
+	result(seen[0] > 0, "eject: the others go on", "0x%lx", seen[0]);
+	on_cpu(1, pmu_quiet);
+	program(EV_INSTRUCTIONS | SEL_OS, 0);
+	measure0(f_nops);
+	check("eject: and count", rdmsr(MSR_CNT0), 106);
+	pmu_quiet();
 }
 
 void test_reset(void)

@@ -61,6 +61,27 @@
 #define KNC_GEN_SOURCE(s)       ((s)->T1)
 #endif
 
+/* With -icount, whether this is the last instruction of a block */
+#if KNC_QEMU(8, 2)
+#define knc_can_do_io(cs)       ((cs)->neg.can_do_io)
+#else
+#define knc_can_do_io(cs)       ((cs)->can_do_io)
+#endif
+
+/* Flags of blocks that somebody has asked for */
+#if KNC_QEMU(8, 0)
+#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY)
+#else
+#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY | CF_LAST_IO)
+#endif
+
+/* Levels of the topology between a socket's dies and their cores */
+#if KNC_QEMU(9, 1)
+#define knc_same_module(a, b)   ((a)->module_id == (b)->module_id)
+#else
+#define knc_same_module(a, b)   true
+#endif
+
 /* The flags with which blocks of a CPU are made */
 #if KNC_QEMU(8, 0)
 #define knc_cflags(cs)          ((cs)->tcg_cflags)

@@ -8,6 +8,7 @@
 #include "cpu.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
+#include "qemu/rcu.h"
 #include "internal.h"
 
 /*
@@ -21,7 +22,7 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
     uint64_t time = qatomic_read(&s->core->clock);
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *env = s->core->thread[i];
+        CPUX86State *env = qatomic_read(&s->core->thread[i]);
         const KncPmuState *t;
         uint32_t sequence;
         uint64_t its;
@@ -117,15 +118,14 @@ uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
     return sum;
 }
 
-/* What the other threads have ever had for a counter of this one */
-uint64_t knc_pmu_others(CPUX86State *env, int n)
+/* What the other threads have ever had for counter @n as it is in @c */
+uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuCounter *c = &s->counter[n];
     uint64_t sum = 0;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = s->core->thread[i];
+        CPUX86State *other = qatomic_read(&s->core->thread[i]);
 
         if (!other || other == env) {
             continue;
@@ -151,27 +151,68 @@ static void knc_pmu_resync(CPUState *cs, run_on_cpu_data data)
     knc_pmu_configure(env);
 }
 
-/* A thread that counts this one's events may have to take an interrupt. */
-void knc_pmu_poke_others(CPUX86State *env)
+/* A counter of another thread has wrapped, and that does not know it yet. */
+static bool knc_pmu_due(CPUX86State *env, int n)
 {
-    KncCore *core = env->knc_pmu.core;
+    KncPmuState *s = &env->knc_pmu;
 
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = core->thread[i];
+    return (qatomic_read(&s->counter[n].any) || qatomic_read(&s->asleep)) &&
+           knc_pmu_value_steady(env, n) > CNTR_MASK;
+}
 
-        if (!other || other == env ||
-            !qatomic_read(&other->knc_pmu.wanted)) {
+/*
+ * The cycles of a halted thread, which have no thread, overflow its counter
+ * while this one executes.  1.4.3.8: "routed to whichever thread happens to be
+ * in the execution stage".  Returns true if that is to be so, and has been
+ * done; the halted thread finds its STATUS when it wakes.
+ */
+static bool knc_pmu_stray(CPUX86State *env, CPUX86State *other, int n)
+{
+    if (!env_archcpu(env)->knc.stray || !qatomic_read(&other->knc_pmu.asleep) ||
+        !(qatomic_read(&other->knc_pmu.counter[n].evtsel) & EVTSEL_INT)) {
+        return false;
+    }
+    if (!(qatomic_fetch_or(&other->knc_pmu.strayed, 1u << n) & (1u << n))) {
+        knc_pmu_raise(env);
+    }
+    return true;
+}
+
+/* Another thread finds out about its counters.  As below. */
+static bool knc_pmu_poke(CPUX86State *env, CPUX86State *other)
+{
+    bool raised = false;
+
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        if (!knc_pmu_due(other, n)) {
             continue;
         }
-        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-            if ((other->knc_pmu.counter[n].any || other->knc_pmu.asleep) &&
-                knc_pmu_value(other, n, 0) > CNTR_MASK) {
-                async_run_on_cpu(env_cpu(other), knc_pmu_resync,
-                                 RUN_ON_CPU_NULL);
-                break;
-            }
+        if (!knc_pmu_stray(env, other, n)) {
+            async_run_on_cpu(env_cpu(other), knc_pmu_resync, RUN_ON_CPU_NULL);
+            break;
+        }
+        raised = true;
+    }
+    return raised;
+}
+
+/*
+ * A thread that counts this one's events may have to take an interrupt.
+ * Returns true if this one has got it.
+ */
+bool knc_pmu_poke_others(CPUX86State *env)
+{
+    KncCore *core = env->knc_pmu.core;
+    bool raised = false;
+
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *other = qatomic_read(&core->thread[i]);
+
+        if (other && other != env && qatomic_read(&other->knc_pmu.wanted)) {
+            raised |= knc_pmu_poke(env, other);
         }
     }
+    return raised;
 }
 
 /* What the other threads of the core want this one to count */
@@ -181,7 +222,7 @@ uint32_t knc_pmu_others_want(CPUX86State *env)
     uint32_t wanted = 0;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = core->thread[i];
+        CPUX86State *other = qatomic_read(&core->thread[i]);
 
         if (other && other != env) {
             wanted |= qatomic_read(&other->knc_pmu.wanted);
@@ -216,7 +257,7 @@ void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 
     qatomic_set(&s->wanted, wanted);
     for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = s->core->thread[i];
+        CPUX86State *other = qatomic_read(&s->core->thread[i]);
 
         /* What they do not have to count any more, they find out. */
         if (other && other != env &&
@@ -233,7 +274,7 @@ int knc_pmu_running(CPUX86State *env)
     int running = 0;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = core->thread[i];
+        CPUX86State *other = qatomic_read(&core->thread[i]);
 
         running += other &&
                    (other == env || !qatomic_read(&env_cpu(other)->halted));
@@ -311,6 +352,7 @@ static void knc_pmu_attach(CPUX86State *env)
         if (other->env.knc_pmu.core &&
             other->socket_id == cpu->socket_id &&
             other->die_id == cpu->die_id &&
+            knc_same_module(other, cpu) &&
             other->core_id == cpu->core_id &&
             other->thread_id / KNC_CORE_THREADS ==
             cpu->thread_id / KNC_CORE_THREADS) {
@@ -320,7 +362,62 @@ static void knc_pmu_attach(CPUX86State *env)
     if (!s->core) {
         s->core = knc_core_new();
     }
-    s->core->thread[s->thread] = env;
+    qatomic_set(&s->core->thread[s->thread], env);
+}
+
+/* What other threads may still be looking at when a CPU is gone */
+typedef struct KncGone {
+    struct rcu_head rcu;
+    CPUState *cs;
+    KncObserver *observer;
+    KncCore *core;          /* if it was the last thread of that */
+} KncGone;
+
+static void knc_pmu_free(KncGone *gone)
+{
+    g_free(gone->observer);
+    g_free(gone->core);
+    object_unref(OBJECT(gone->cs));
+    g_free(gone);
+}
+
+static bool knc_pmu_core_empty(KncCore *core)
+{
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        if (core->thread[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The CPU is unplugged, and executes nothing any more.  Its core's other
+ * threads are within a read-side critical section of RCU while they execute.
+ */
+void knc_pmu_unrealize(X86CPU *cpu)
+{
+    KncPmuState *s = &cpu->env.knc_pmu;
+    KncGone *gone;
+
+    if (!cpu->knc.pmu) {
+        return;
+    }
+    vmstate_unregister(NULL, &vmstate_knc_pmu, cpu);
+    if (!s->core) {
+        return;
+    }
+    gone = g_new0(KncGone, 1);
+    gone->cs = CPU(cpu);
+    gone->observer = s->observer;
+    object_ref(OBJECT(cpu));
+    qatomic_set(&s->core->thread[s->thread], NULL);
+    if (knc_pmu_core_empty(s->core)) {
+        gone->core = s->core;
+    }
+    s->core = NULL;
+    s->observer = NULL;
+    call_rcu(gone, knc_pmu_free, rcu);
 }
 
 /* INIT does not come here: it changes nothing in the PMU (section 1.4.4). */

@@ -43,7 +43,7 @@
 KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
 {
     int64_t word = qatomic_read(&s->word[ring]);
-    uint64_t slots = s->granted[ring] - (word >> 32) - self;
+    uint64_t slots = s->granted[ring] - (word >> 32) + s->delayed[ring] - self;
     KncPmuEvents ev;
 
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
@@ -112,7 +112,7 @@ uint64_t knc_pmu_value(CPUX86State *env, int n, int self)
         value += knc_pmu_increment(s, n, ring, &ev);
     }
     if (c->any && c->rings) {
-        value += knc_pmu_others(env, n) - c->others;
+        value += knc_pmu_others(env, n, c) - c->others;
     }
     return value;
 }
@@ -132,9 +132,29 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
     c->overflows++;
     trace_knc_pmu_overflow(knc_pmu_cpu(env), n);
     s->status |= 1u << n;
+    if (qatomic_fetch_and(&s->strayed, ~(1u << n)) & (1u << n)) {
+        /* Another thread has had the interrupt. */
+        return;
+    }
     if (c->evtsel & EVTSEL_INT) {
         s->pmi |= 1u << n;
     }
+}
+
+/* The same of another thread, while that goes on */
+uint64_t knc_pmu_value_steady(CPUX86State *env, int n)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t sequence;
+    uint64_t value;
+
+    do {
+        sequence = qatomic_load_acquire(&s->sequence);
+        value = knc_pmu_value(env, n, 0);
+        /* As in knc_pmu_ever() */
+        smp_rmb();
+    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    return value;
 }
 
 /*
@@ -148,7 +168,6 @@ static void knc_pmu_take(CPUX86State *env,
     int current = knc_pmu_current_ring(env);
     uint64_t cycles = 0;
 
-    knc_pmu_change_begin(s);
     if (current != s->ring) {
         s->entries[current]++;
         s->ring = current;
@@ -159,6 +178,7 @@ static void knc_pmu_take(CPUX86State *env,
 
         qatomic_set(&s->word[ring], left << 32);
         s->granted[ring] = left;
+        s->delayed[ring] = 0;
         s->replays[ring] = 0;
         s->stalls[ring] = 0;
         s->entries[ring] = 0;
@@ -174,7 +194,6 @@ static void knc_pmu_take(CPUX86State *env,
         s->wakes += ev.n[KNC_UNHALTED_BEGINS];
     }
     knc_pmu_advance(s, cycles);
-    knc_pmu_change_end(s);
 }
 
 /*
@@ -185,33 +204,39 @@ bool knc_pmu_fold(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
     uint64_t increment[KNC_PMU_COUNTERS] = {};
+    uint64_t others[KNC_PMU_COUNTERS];
     bool line = s->pmi;
+    bool raised = false;
 
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_pmu_flush_accesses(s);
     }
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        KncPmuCounter *c = &s->counter[n];
+
+        others[n] = c->any && c->rings ? knc_pmu_others(env, n, c) : c->others;
+    }
+    /* Nobody who changes his counts waits for somebody else who does. */
+    knc_pmu_change_begin(s);
     knc_pmu_take(env, increment);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
 
-        if (c->any && c->rings) {
-            uint64_t others = knc_pmu_others(env, n);
-
-            increment[n] += others - c->others;
-            c->others = others;
-        }
+        increment[n] += others[n] - c->others;
+        c->others = others[n];
         knc_pmu_count(env, n, increment[n]);
     }
+    knc_pmu_change_end(s);
     if (s->granted[0] <= FUEL_SHARED && s->granted[1] <= FUEL_SHARED) {
-        knc_pmu_poke_others(env);
+        raised = knc_pmu_poke_others(env);
     }
 
     /* One line for both counters: an overflow of each makes one edge. */
     if (!line && s->pmi) {
         knc_pmu_raise(env);
-        return true;
+        raised = true;
     }
-    return false;
+    return raised;
 }
 
 /* The most by which a counter can grow with each slot */
@@ -280,19 +305,27 @@ int knc_pmu_self(KncPmuState *s)
     return s->tb_flags ? 1 : 0;
 }
 
-/* DELAY: nothing is issued for that many cycles. */
+/* DELAY: nothing is issued for that many cycles, of which 32 bits count. */
 void helper_knc_delay(CPUX86State *env, target_ulong cycles)
 {
     KncPmuState *s = &env->knc_pmu;
     int ring = knc_pmu_current_ring(env);
     uint64_t slots;
+    int fuel;
 
-    if (s->tb_flags) {
-        slots = MIN(DIV_ROUND_UP(cycles, s->slot_cycles), FUEL_MAX);
-        s->word[ring] += knc_pmu_word(slots, 0);
-        s->replays[ring] += slots;
-        s->stalls[ring] += slots != 0;
+    if (!s->tb_flags) {
+        return;
     }
+    slots = DIV_ROUND_UP(MIN(cycles, UINT32_MAX), (uint64_t)s->slot_cycles);
+    fuel = MIN(slots, FUEL_MAX);
+    knc_pmu_change_begin(s);
+    s->delayed[ring] += slots;
+    s->replays[ring] += slots;
+    s->stalls[ring] += slots != 0;
+    /* The budget gets smaller by them, and nothing is counted twice. */
+    s->granted[ring] -= fuel;
+    s->word[ring] -= (int64_t)fuel << 32;
+    knc_pmu_change_end(s);
 }
 
 /*
@@ -322,7 +355,8 @@ void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
         return;
     }
     s->token = 0;
-    knc_tcg_leave_block(env, !raised && fuel < insns ? fuel : 0, GETPC());
+    knc_tcg_leave_block(env, !raised && fuel < insns ? fuel : 0, !raised,
+                        GETPC());
 }
 
 /* An interrupt or exception is about to be delivered. */

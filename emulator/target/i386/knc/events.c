@@ -38,10 +38,19 @@ static const KncPmuEventName knc_pmu_events[] = {
 #undef EVENT
 };
 
+#define EVTSEL_UMASK            0x0000ff00
+#define UMASK_L2                0x00001000
+
 /* The events in the order of their codes; NULL behind the last */
 const KncPmuEventName *knc_pmu_event(int i)
 {
     return i < ARRAY_SIZE(knc_pmu_events) ? &knc_pmu_events[i] : NULL;
+}
+
+/* Events of this unit mask come from outside the core, to counter 0 only. */
+static bool knc_pmu_reaches(uint32_t evtsel, int n)
+{
+    return n == 0 || (evtsel & EVTSEL_UMASK) != UMASK_L2;
 }
 
 static int knc_pmu_find_event(uint32_t evtsel)
@@ -113,7 +122,8 @@ static KncPmuEvent knc_pmu_edge_event(const KncPmuCounter *c)
            KNC_UNHALTED_BEGINS : KNC_RING_BEGINS;
 }
 
-void knc_pmu_configure_event(KncPmuCounter *c)
+/* What counter @n makes of its event select register */
+void knc_pmu_configure_event(KncPmuCounter *c, int n)
 {
     int cmask = c->evtsel >> EVTSEL_CMASK_SHIFT;
     bool inv = cmask && (c->evtsel & EVTSEL_INV);
@@ -121,7 +131,7 @@ void knc_pmu_configure_event(KncPmuCounter *c)
     int event = knc_pmu_find_event(c->evtsel);
 
     c->any = false;
-    if (event < 0) {
+    if (event < 0 || !knc_pmu_reaches(c->evtsel, n)) {
         c->mode = KNC_MODE_NOTHING;
         return;
     }

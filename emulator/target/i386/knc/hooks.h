@@ -12,6 +12,7 @@
 
 /* target/i386/cpu.c */
 bool knc_pmu_realize(X86CPU *cpu, Error **errp);
+void knc_pmu_unrealize(X86CPU *cpu);
 void knc_pmu_reset(CPUX86State *env);
 
 /* helper.c and tcg/: what drops entries of the TLB */

@@ -51,7 +51,8 @@ static inline bool knc_pmu_matches(const KncPmuCounter *c)
 /* Issue slots in @ring since the last fold */
 static inline uint64_t knc_pmu_slots(const KncPmuState *s, int ring)
 {
-    return s->granted[ring] - (qatomic_read(&s->word[ring]) >> 32);
+    return s->granted[ring] - (qatomic_read(&s->word[ring]) >> 32) +
+           s->delayed[ring];
 }
 
 /* events.c: what the event select register asks for */
@@ -62,12 +63,27 @@ typedef struct KncPmuEventName {
 } KncPmuEventName;
 
 const KncPmuEventName *knc_pmu_event(int i);
-void knc_pmu_configure_event(KncPmuCounter *c);
+void knc_pmu_configure_event(KncPmuCounter *c, int n);
 bool knc_pmu_counts_asleep(const KncPmuCounter *c);
+
+/* Which instructions match, in one word for the other threads to read */
+#define KNC_ASKS_EVENT          0x000000ff
+#define KNC_ASKS_THRESHOLD      0x0000ff00
+#define KNC_ASKS_THRESHOLD_SHIFT 8
+#define KNC_ASKS                0x00010000
+#define KNC_ASKS_ANY            0x00020000
+
+static inline uint32_t knc_pmu_asks(const KncPmuCounter *c)
+{
+    if (!knc_pmu_matches(c)) {
+        return 0;
+    }
+    return c->event | c->threshold << KNC_ASKS_THRESHOLD_SHIFT | KNC_ASKS |
+           (c->any ? KNC_ASKS_ANY : 0);
+}
 
 /* registers.c: the registers, and the instructions that reach them */
 void knc_pmu_configure(CPUX86State *env);
-uint64_t knc_pmu_read_counter(CPUX86State *env, int n, int self);
 uint64_t knc_pmu_insn_number(CPUX86State *env, int self);
 
 /* count.c: from issue slots to counters */
@@ -75,6 +91,7 @@ KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self);
 uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
                            const KncPmuEvents *ev);
 uint64_t knc_pmu_value(CPUX86State *env, int n, int self);
+uint64_t knc_pmu_value_steady(CPUX86State *env, int n);
 void knc_pmu_count(CPUX86State *env, int n, uint64_t increment);
 bool knc_pmu_fold(CPUX86State *env);
 void knc_pmu_refuel(CPUX86State *env);
@@ -86,8 +103,8 @@ void knc_pmu_change_end(KncPmuState *s);
 uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event);
-uint64_t knc_pmu_others(CPUX86State *env, int n);
-void knc_pmu_poke_others(CPUX86State *env);
+uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c);
+bool knc_pmu_poke_others(CPUX86State *env);
 uint32_t knc_pmu_others_want(CPUX86State *env);
 void knc_pmu_serve(CPUX86State *env);
 void knc_pmu_want(CPUX86State *env, uint32_t wanted);
@@ -113,9 +130,11 @@ int knc_tcg_deliver(CPUX86State *env);
 
 /*
  * Leave the block at whose start the helper with the return address @ra was
- * called.  If @insns is not 0, the next block is to have as many.
+ * called.  If @insns is not 0, the next block is to have as many.  With @again
+ * the same instructions follow, and not an interrupt.
  */
-G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, uintptr_t ra);
+G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
+                                    uintptr_t ra);
 
 /*
  * Where a fetch or an access goes; both return false if it is going to fault.

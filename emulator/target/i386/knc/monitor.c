@@ -10,6 +10,47 @@
 #include "monitor/monitor.h"
 #include "internal.h"
 
+/* All that a thread has counted, to the counters and by ring */
+typedef struct KncPmuTruth {
+    uint64_t total[KNC_PMU_COUNTERS];
+    KncPmuEvents sum[KNC_PMU_RINGS];
+} KncPmuTruth;
+
+/* @self: slots of the executing instruction, which is not part of it. */
+static void knc_pmu_truth_now(CPUX86State *env, int self, KncPmuTruth *truth)
+{
+    KncPmuState *s = &env->knc_pmu;
+    int current = knc_pmu_current_ring(env);
+
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        truth->total[n] = s->counter[n].total;
+    }
+    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+        KncPmuEvents ev = knc_pmu_pending(s, ring, ring == current ? self : 0);
+
+        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+            truth->total[n] += knc_pmu_increment(s, n, ring, &ev);
+        }
+        for (int i = 0; i < KNC_EVENTS; i++) {
+            truth->sum[ring].n[i] = s->true_count[ring].n[i] + ev.n[i];
+        }
+    }
+}
+
+/* The same of one moment, while the thread goes on */
+static void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t sequence;
+
+    do {
+        sequence = qatomic_load_acquire(&s->sequence);
+        knc_pmu_truth_now(env, self, truth);
+        /* As in knc_pmu_ever() */
+        smp_rmb();
+    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+}
+
 /*
  * What the test device shows.  With @self, the executing instruction belongs
  * to this thread and is not part of the result.
@@ -17,62 +58,43 @@
 uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
 {
     KncPmuState *s = &env->knc_pmu;
-    int current = knc_pmu_current_ring(env);
-    KncPmuEvents sum[KNC_PMU_RINGS];
-    uint64_t total[KNC_PMU_COUNTERS];
+    const uint64_t *happened[] = {
+        [1] = &s->lost,
+        [2] = &s->edges,
+        [3] = &s->delivered,
+        [6] = &s->counter[0].overflows,
+        [7] = &s->counter[1].overflows,
+        [8] = &s->rdmsrs,
+        [9] = &s->wrmsrs,
+        [10] = &s->rdpmcs,
+        [11] = &s->lvtpc_writes,
+        [12] = &s->eoi_writes,
+    };
+    KncPmuTruth truth;
 
+    if (item == 0) {
+        return 0x4b4e4350;
+    }
+    if (item < ARRAY_SIZE(happened) && happened[item]) {
+        return qatomic_read(happened[item]);
+    }
     if (self && (s->tb_flags & HF_KNC_OBSERVE_MASK)) {
         knc_pmu_flush_accesses(s);
     }
-    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        total[n] = s->counter[n].total;
-    }
-    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        int slots = self && ring == current ? knc_pmu_self(s) : 0;
-        KncPmuEvents ev = knc_pmu_pending(s, ring, slots);
-
-        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-            total[n] += knc_pmu_increment(s, n, ring, &ev);
-        }
-        for (int i = 0; i < KNC_EVENTS; i++) {
-            sum[ring].n[i] = s->true_count[ring].n[i] + ev.n[i];
-        }
-    }
-
+    knc_pmu_truth(env, self ? knc_pmu_self(s) : 0, &truth);
     switch (item) {
-    case 0:
-        return 0x4b4e4350;
-    case 1:
-        return s->lost;
-    case 2:
-        return s->edges;
-    case 3:
-        return s->delivered;
     case 4:
     case 5:
-        return total[item - 4];
-    case 6:
-    case 7:
-        return s->counter[item - 6].overflows;
-    case 8:
-        return s->rdmsrs;
-    case 9:
-        return s->wrmsrs;
-    case 10:
-        return s->rdpmcs;
-    case 11:
-        return s->lvtpc_writes;
-    case 12:
-        return s->eoi_writes;
+        return truth.total[item - 4];
     case 16:
     case 17:
-        return sum[item - 16].n[KNC_INSTRUCTIONS_EXECUTED];
+        return truth.sum[item - 16].n[KNC_INSTRUCTIONS_EXECUTED];
     case 18:
     case 19:
-        return sum[item - 18].n[KNC_BRANCHES];
+        return truth.sum[item - 18].n[KNC_BRANCHES];
     case 20:
     case 21:
-        return sum[item - 20].n[KNC_CPU_CLK_UNHALTED];
+        return truth.sum[item - 20].n[KNC_CPU_CLK_UNHALTED];
     default:
         return -1;
     }
@@ -108,7 +130,9 @@ static void knc_pmu_dump(Monitor *mon, CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
     const KncPmuEventName *e;
+    KncPmuTruth truth;
 
+    knc_pmu_truth(env, 0, &truth);
     monitor_printf(mon, "CPU#%d, thread %d of its core\n", knc_pmu_cpu(env),
                    s->thread);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
@@ -116,21 +140,25 @@ static void knc_pmu_dump(Monitor *mon, CPUX86State *env)
 
         monitor_printf(mon, "  PerfEvtSel%d 0x%08x  PerfCntr%d 0x%010" PRIx64
                        "  events %" PRIu64 "  overflows %" PRIu64 "\n",
-                       n, c->evtsel, n, knc_pmu_read_counter(env, n, 0),
-                       knc_pmu_test_item(env, 4 + n, false), c->overflows);
+                       n, qatomic_read(&c->evtsel), n,
+                       (uint64_t)(knc_pmu_value_steady(env, n) & CNTR_MASK),
+                       truth.total[n],
+                       qatomic_read(&c->overflows));
     }
     monitor_printf(mon, "  GLOBAL_CTRL 0x%x  GLOBAL_STATUS 0x%x  "
                    "SPFLT_CONTROL 0x%016" PRIx64 "\n",
-                   s->global_ctrl, s->status, s->spflt);
+                   qatomic_read(&s->global_ctrl), qatomic_read(&s->status),
+                   qatomic_read(&s->spflt));
     monitor_printf(mon, "  line %d  edges %" PRIu64 "  delivered %" PRIu64
                    "  lost %" PRIu64 "\n",
-                   s->pmi != 0, s->edges, s->delivered, s->lost);
+                   qatomic_read(&s->pmi) != 0, qatomic_read(&s->edges),
+                   qatomic_read(&s->delivered), qatomic_read(&s->lost));
     monitor_printf(mon, "  %-36s %20s %20s\n", "true counts", "ring 0",
                    "rings 1 to 3");
     for (int i = 0; (e = knc_pmu_event(i)); i++) {
         monitor_printf(mon, "  %-36s %20" PRIu64 " %20" PRIu64 "\n", e->name,
-                       knc_pmu_ever(env, 1 << KNC_PMU_RING0, e->event),
-                       knc_pmu_ever(env, 1 << KNC_PMU_RING3, e->event));
+                       truth.sum[KNC_PMU_RING0].n[e->event],
+                       truth.sum[KNC_PMU_RING3].n[e->event]);
     }
 }
 

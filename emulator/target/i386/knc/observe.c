@@ -80,13 +80,14 @@ void knc_observer_reset(KncObserver *o)
 static void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev)
 {
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *env = s->core->thread[i];
+        CPUX86State *env = qatomic_read(&s->core->thread[i]);
 
         for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
-            KncPmuCounter *c = &env->knc_pmu.counter[n];
+            uint32_t asks = qatomic_read(&env->knc_pmu.asks[n]);
 
-            if ((i == s->thread || c->any) && knc_pmu_matches(c) &&
-                ev->n[c->event] >= c->threshold) {
+            if (asks & (i == s->thread ? KNC_ASKS : KNC_ASKS_ANY) &&
+                ev->n[asks & KNC_ASKS_EVENT] >=
+                (asks & KNC_ASKS_THRESHOLD) >> KNC_ASKS_THRESHOLD_SHIFT) {
                 s->matches[i][n][ring]++;
             }
         }

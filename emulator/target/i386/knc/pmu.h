@@ -157,6 +157,7 @@ typedef struct KncPmuConfig {
     bool pmu;           /* it has the PMU, and SPFLT and DELAY */
     bool always;        /* the true counts go on with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */
+    bool stray;         /* who executes gets an interrupt that has no thread */
 } KncPmuConfig;
 
 /* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
@@ -173,11 +174,15 @@ typedef struct KncPmuState {
      * instruction, and the slots that DELAY lets pass.
      *
      * stalls: rows of them.  stalling: 1 while one has not ended.
+     *
+     * delayed: issue slots since the last fold that are not in word, because
+     * they may be more than it holds.
      */
     int64_t word[KNC_PMU_RINGS];
     uint64_t replays[KNC_PMU_RINGS];
     uint64_t stalls[KNC_PMU_RINGS];
     uint64_t stalling;
+    uint64_t delayed[KNC_PMU_RINGS];
     /* Tells the executing instruction from those before; 0: none */
     uint32_t token;
 
@@ -201,10 +206,12 @@ typedef struct KncPmuState {
     bool asleep;
 
     KncPmuCounter counter[KNC_PMU_COUNTERS];
+    uint32_t asks[KNC_PMU_COUNTERS];    /* for matches: knc_pmu_asks() */
     uint64_t spflt;
     uint32_t status;
     uint32_t global_ctrl;
     uint32_t pmi;           /* status bits that drive the interrupt line */
+    uint32_t strayed;       /* overflows for which another thread had it */
     int64_t tsc_adjust;
 
     /* Since the last fold, KNC_OBSERVED and later */

@@ -32,26 +32,35 @@ static bool knc_pmu_counting(KncPmuState *s, int n)
            (!(s->spflt & (1u << n)) || (s->spflt & SPFLT_USER_PREF));
 }
 
+/* What the other threads have for a counter is the same sum as before. */
+static bool knc_pmu_same_sum(const KncPmuCounter *c, const KncPmuCounter *old)
+{
+    return old->any && c->rings == old->rings && c->event == old->event &&
+           knc_pmu_matches(c) == knc_pmu_matches(old);
+}
+
 static void knc_pmu_configure_counter(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuCounter *c = &s->counter[n];
-    uint8_t rings = c->rings;
-    bool any = c->any;
+    KncPmuCounter c = s->counter[n];
 
-    c->rings = 0;
+    c.rings = 0;
     if (knc_pmu_counting(s, n)) {
-        if (c->evtsel & EVTSEL_OS) {
-            c->rings |= 1 << KNC_PMU_RING0;
+        if (c.evtsel & EVTSEL_OS) {
+            c.rings |= 1 << KNC_PMU_RING0;
         }
-        if (c->evtsel & EVTSEL_USR) {
-            c->rings |= 1 << KNC_PMU_RING3;
+        if (c.evtsel & EVTSEL_USR) {
+            c.rings |= 1 << KNC_PMU_RING3;
         }
     }
-    knc_pmu_configure_event(c);
-    if (c->any && c->rings && !(any && c->rings == rings)) {
-        c->others = knc_pmu_others(env, n);
+    knc_pmu_configure_event(&c, n);
+    if (c.any && c.rings && !knc_pmu_same_sum(&c, &s->counter[n])) {
+        c.others = knc_pmu_others(env, n, &c);
     }
+    knc_pmu_change_begin(s);
+    s->counter[n] = c;
+    knc_pmu_change_end(s);
+    qatomic_set(&s->asks[n], knc_pmu_asks(&c));
 }
 
 /* To be called after every change of a control register or a counter. */
@@ -114,11 +123,6 @@ uint64_t knc_pmu_insn_number(CPUX86State *env, int self)
     return sum;
 }
 
-uint64_t knc_pmu_read_counter(CPUX86State *env, int n, int self)
-{
-    return knc_pmu_value(env, n, self) & CNTR_MASK;
-}
-
 /* The counter as it was before the executing instruction, which reads it */
 static uint64_t knc_pmu_read_own(CPUX86State *env, int n)
 {
@@ -127,7 +131,7 @@ static uint64_t knc_pmu_read_own(CPUX86State *env, int n)
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_pmu_flush_accesses(s);
     }
-    return knc_pmu_read_counter(env, n, knc_pmu_self(s));
+    return knc_pmu_value(env, n, knc_pmu_self(s)) & CNTR_MASK;
 }
 
 static bool knc_pmu_read(CPUX86State *env, uint32_t msr, uint64_t *val)
@@ -186,7 +190,9 @@ static void knc_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
     switch (msr) {
     case MSR_PERF_CNTR0:
     case MSR_PERF_CNTR1:
+        knc_pmu_change_begin(s);
         s->counter[msr - MSR_PERF_CNTR0].value = val;
+        knc_pmu_change_end(s);
         break;
     case MSR_PERF_EVTSEL0:
     case MSR_PERF_EVTSEL1:
@@ -228,8 +234,10 @@ static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val)
 
     /* The threads of a core have one time-stamp counter between them. */
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        if (core->thread[i]) {
-            qatomic_set(&core->thread[i]->knc_pmu.tsc_adjust, adjust);
+        CPUX86State *thread = qatomic_read(&core->thread[i]);
+
+        if (thread) {
+            qatomic_set(&thread->knc_pmu.tsc_adjust, adjust);
         }
     }
 }

@@ -6,6 +6,7 @@
 #include "qemu/main-loop.h"
 #include "cpu.h"
 #include "exec/exec-all.h"
+#include "tcg/tcg.h"
 #include "internal.h"
 #if KNC_QEMU(10, 0)
 #include "tcg/insn-start-words.h"
@@ -13,25 +14,38 @@
 
 int knc_tcg_deliver(CPUX86State *env)
 {
+    CPUState *cs = env_cpu(env);
     bool unlock = !bql_locked();
+    bool can_do_io;
     int mode;
 
     if (unlock) {
         bql_lock();
     }
+    /* With -icount it matters where an interrupt is raised; here it may be. */
+    can_do_io = knc_can_do_io(cs);
+    knc_can_do_io(cs) = true;
     mode = apic_deliver_perf(env_archcpu(env)->apic_state);
+    knc_can_do_io(cs) = can_do_io;
     if (unlock) {
         bql_unlock();
     }
     return mode;
 }
 
-G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, uintptr_t ra)
+G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
+                                    uintptr_t ra)
 {
     CPUState *cs = env_cpu(env);
+    uint32_t cflags = tb_cflags(tcg_tb_lookup(ra));
+    uint32_t special = again ? cflags & KNC_CF_SPECIAL : 0;
 
-    if (insns) {
-        cs->cflags_next_tb = knc_cflags(cs) | insns;
+    /* A block that was asked for is still what is to be executed next. */
+    if (special && !insns) {
+        insns = cflags & CF_COUNT_MASK;
+    }
+    if (special || insns) {
+        cs->cflags_next_tb = knc_cflags(cs) | special | insns;
     }
     cs->exception_index = -1;
     cpu_loop_exit_restore(cs, ra);
@@ -105,8 +119,15 @@ void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data)
 /* Before interrupts are looked at: an NMI that has become due just now */
 int knc_pmu_boundary_nmi(CPUState *cs)
 {
-    return knc_pmu_boundary(&X86_CPU(cs)->env) ?
-           cs->interrupt_request & CPU_INTERRUPT_NMI : 0;
+    KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
+    uint32_t flags = s->tb_flags;
+    bool raised = knc_pmu_boundary(&X86_CPU(cs)->env);
+
+    if (s->tb_flags != flags) {
+        /* The next block is not to be chained to the last one. */
+        cs->interrupt_request |= CPU_INTERRUPT_EXITTB;
+    }
+    return raised ? cs->interrupt_request & CPU_INTERRUPT_NMI : 0;
 }
 
 /*
