@@ -145,7 +145,7 @@ static void take_pmi(struct regs *r)
 	wake[this_cpu()] = 1;
 }
 
-static void overflow_halted(void)
+static void sleep_counting(void)
 {
 	program(EV_CYCLES | SEL_OS | SEL_INT, 0);
 	wrmsr(MSR_CNT0, WRAP - 300000000);
@@ -153,6 +153,11 @@ static void overflow_halted(void)
 	wrmsr(MSR_GLOBAL, 1);
 	wait_for_nmi();
 	its_cycles = rdmsr(MSR_CNT0);
+}
+
+static void overflow_halted(void)
+{
+	sleep_counting();
 	it_has_counted = 1;
 }
 
@@ -193,12 +198,7 @@ static void take_stray(struct regs *r)
 
 static void overflow_astray(void)
 {
-	program(EV_CYCLES | SEL_OS | SEL_INT, 0);
-	wrmsr(MSR_CNT0, WRAP - 300000000);
-	apic_write(APIC_LVTPC, LVT_NMI);
-	wrmsr(MSR_GLOBAL, 1);
-	wait_for_nmi();
-	its_cycles = rdmsr(MSR_CNT0);
+	sleep_counting();
 	its_status = rdmsr(MSR_STATUS);
 	wrmsr(MSR_GLOBAL, 0);
 	it_has_counted = 1;
