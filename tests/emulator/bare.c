@@ -369,6 +369,7 @@ static const struct {
 	{ "bench-off", bench_off },
 	{ "bench-count", bench_count },
 	{ "bench-cache", bench_cache },
+	{ "bench-sample", bench_sample },
 };
 
 int main(void)

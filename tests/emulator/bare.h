@@ -241,6 +241,7 @@ void test_compare(void);
 void bench_off(void);
 void bench_count(void);
 void bench_cache(void);
+void bench_sample(void);
 
 #endif
 #endif

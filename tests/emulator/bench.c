@@ -156,3 +156,34 @@ void bench_cache(void)
 	bench();
 	pmu_quiet();
 }
+
+/* A sample each 500 misses: an overflow is always near. */
+#define PERIOD	500
+
+static u64 samples;
+
+static void sample(struct regs *r)
+{
+	(void)r;
+	wrmsr(MSR_GLOBAL, 0);
+	wrmsr(MSR_OVF, 1);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_CNT0, WRAP - PERIOD);
+	samples++;
+	wrmsr(MSR_GLOBAL, 3);
+}
+
+void bench_sample(void)
+{
+	pmu_quiet();
+	handlers[2] = sample;
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_SEL0, EV_DATA_READ_MISS | SEL_OS | SEL_USR | SEL_INT | SEL_EN);
+	wrmsr(MSR_SEL1, EV_DATA_WRITE_MISS | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_CNT0, WRAP - PERIOD);
+	wrmsr(MSR_GLOBAL, 3);
+	bench();
+	pmu_quiet();
+	handlers[2] = 0;
+	result(samples > 100, "bench: samples", "%ld", samples);
+}

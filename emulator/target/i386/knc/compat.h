@@ -12,8 +12,10 @@
     (QEMU_VERSION_MAJOR * 100 + QEMU_VERSION_MINOR >= (major) * 100 + (minor))
 
 #if KNC_QEMU(10, 0)
+#include "system/cpu-timers.h"
 #include "system/tcg.h"
 #else
+#include "sysemu/cpu-timers.h"
 #include "sysemu/tcg.h"
 #endif
 
@@ -41,8 +43,10 @@
 #if !KNC_QEMU(8, 0)
 #define tcg_env                 cpu_env
 #define KNC_TEMP_FREE(t)        tcg_temp_free_i64(t)
+#define KNC_TEMP_FREE32(t)      tcg_temp_free_i32(t)
 #else
 #define KNC_TEMP_FREE(t)
+#define KNC_TEMP_FREE32(t)
 #endif
 
 /* Accesses of 16 bytes in one op */
@@ -61,10 +65,15 @@
 #define KNC_GEN_SOURCE(s)       ((s)->T1)
 #endif
 
-/* With -icount, whether this is the last instruction of a block */
+/*
+ * With -icount, whether this is the last instruction of a block, and how many
+ * may be executed before the next event
+ */
 #if KNC_QEMU(8, 2)
 #define knc_can_do_io(cs)       ((cs)->neg.can_do_io)
+#define knc_icount_low(cs)      ((cs)->neg.icount_decr.u16.low)
 #else
+#define knc_icount_low(cs)      (cpu_neg(cs)->icount_decr.u16.low)
 #define knc_can_do_io(cs)       ((cs)->can_do_io)
 #endif
 

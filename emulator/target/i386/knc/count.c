@@ -30,11 +30,20 @@
 /* Large enough to cost nothing, small enough for the halves of the word. */
 #define FUEL_MAX                (1 << 30)
 
+/* With -icount, what PAUSE takes */
+#define PAUSE_SLOTS             256
+
 /* While another thread counts what this one does, it must not fall behind. */
 #define FUEL_SHARED             10000
 
 /* More than any instruction can cause of any observed event */
 #define OBSERVED_MAX            512
+
+/*
+ * With this many to go, a budget of slots for as many as there could be were
+ * too small for most blocks.  Each instruction is looked at instead.
+ */
+#define OBSERVED_NEAR           (64 * OBSERVED_MAX)
 
 /*
  * Events in @ring since the last fold, less @self slots for an instruction
@@ -265,6 +274,13 @@ static int knc_pmu_per_slot(KncPmuState *s, KncPmuCounter *c)
     }
 }
 
+/* An observed event may soon overflow this counter. */
+static bool knc_pmu_near(const KncPmuCounter *c)
+{
+    return (c->mode == KNC_MODE_EVENTS || c->mode == KNC_MODE_MATCHES) &&
+           c->event >= KNC_OBSERVED && c->value > CNTR_MASK - OBSERVED_NEAR;
+}
+
 /*
  * Work out how many slots the current ring can use before a counter may
  * overflow.  The other ring starts with a call of helper_knc_pmu_refuel().
@@ -274,6 +290,7 @@ void knc_pmu_refuel(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
     int ring = knc_pmu_current_ring(env);
     uint64_t fuel = knc_pmu_others_want(env) ? FUEL_SHARED : FUEL_MAX;
+    bool careful = false;
 
     knc_pmu_change_begin(s);
     s->slot_cycles = MAX(knc_pmu_running(env), CYCLES_PER_SLOT);
@@ -281,14 +298,20 @@ void knc_pmu_refuel(CPUX86State *env)
         KncPmuCounter *c = &s->counter[n];
         int per_slot = knc_pmu_per_slot(s, c);
 
-        if ((c->rings & (1 << ring)) && per_slot) {
+        if (!(c->rings & (1 << ring))) {
+            continue;
+        }
+        if (knc_pmu_near(c)) {
+            careful = true;
+        } else if (per_slot) {
             fuel = MIN(fuel,
                        DIV_ROUND_UP(CNTR_MASK + 1 - c->value, per_slot));
-            if (c->any) {
-                fuel = MIN(fuel, FUEL_SHARED);
-            }
+        }
+        if (c->any) {
+            fuel = MIN(fuel, FUEL_SHARED);
         }
     }
+    knc_observer_careful(s, careful);
     for (int i = 0; i < KNC_PMU_RINGS; i++) {
         s->granted[i] = i == ring ? fuel : -1;
         qatomic_set(&s->word[i], (int64_t)s->granted[i] << 32);
@@ -305,19 +328,17 @@ int knc_pmu_self(KncPmuState *s)
     return s->tb_flags ? 1 : 0;
 }
 
-/* DELAY: nothing is issued for that many cycles, of which 32 bits count. */
-void helper_knc_delay(CPUX86State *env, target_ulong cycles)
+/* Nothing is issued in so many slots. */
+static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
 {
     KncPmuState *s = &env->knc_pmu;
     int ring = knc_pmu_current_ring(env);
-    uint64_t slots;
-    int fuel;
+    int fuel = MIN(slots, FUEL_MAX);
 
+    knc_tcg_pass(env, slots);
     if (!s->tb_flags) {
         return;
     }
-    slots = DIV_ROUND_UP(MIN(cycles, UINT32_MAX), (uint64_t)s->slot_cycles);
-    fuel = MIN(slots, FUEL_MAX);
     knc_pmu_change_begin(s);
     s->delayed[ring] += slots;
     s->replays[ring] += slots;
@@ -326,6 +347,26 @@ void helper_knc_delay(CPUX86State *env, target_ulong cycles)
     s->granted[ring] -= fuel;
     s->word[ring] -= (int64_t)fuel << 32;
     knc_pmu_change_end(s);
+}
+
+/* DELAY: as many cycles as its operand says, of which 32 bits count */
+void helper_knc_delay(CPUX86State *env, target_ulong cycles)
+{
+    int slot_cycles = env->knc_pmu.slot_cycles;
+
+    knc_pmu_delay(env, DIV_ROUND_UP(MIN(cycles, UINT32_MAX),
+                                    (uint64_t)slot_cycles));
+}
+
+/*
+ * PAUSE, with a clock that follows what is executed: who waits for that clock
+ * would make it go on by a few cycles with each look at all the other threads.
+ */
+void knc_pmu_pause(CPUX86State *env)
+{
+    if (icount_enabled() && env->knc_pmu.core) {
+        knc_pmu_delay(env, PAUSE_SLOTS);
+    }
 }
 
 /*
@@ -357,6 +398,26 @@ void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
     s->token = 0;
     knc_tcg_leave_block(env, !raised && fuel < insns ? fuel : 0, !raised,
                         GETPC());
+}
+
+/*
+ * An observed event of an instruction before this one overflows a counter,
+ * which will be found out when the budget is used up.
+ */
+bool knc_pmu_observed_overflow(const KncPmuState *s)
+{
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        const KncPmuCounter *c = &s->counter[n];
+        uint64_t value = c->value;
+
+        for (int ring = 0; knc_pmu_near(c) && ring < KNC_PMU_RINGS; ring++) {
+            value += knc_pmu_increment(s, n, ring, &s->observed[ring]);
+        }
+        if (value > CNTR_MASK) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* An interrupt or exception is about to be delivered. */

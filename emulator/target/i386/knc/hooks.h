@@ -33,6 +33,7 @@ void knc_pmu_interrupt(CPUX86State *env);
 void knc_pmu_interrupted(CPUX86State *env, bool is_int);
 void knc_pmu_into(CPUX86State *env);
 void knc_pmu_halt(CPUX86State *env);
+void knc_pmu_pause(CPUX86State *env);
 int knc_pmu_boundary_nmi(CPUState *cs);
 void knc_pmu_before_fault(CPUState *cs, MMUAccessType type);
 

@@ -95,6 +95,7 @@ uint64_t knc_pmu_value_steady(CPUX86State *env, int n);
 void knc_pmu_count(CPUX86State *env, int n, uint64_t increment);
 bool knc_pmu_fold(CPUX86State *env);
 void knc_pmu_refuel(CPUX86State *env);
+bool knc_pmu_observed_overflow(const KncPmuState *s);
 int knc_pmu_self(KncPmuState *s);
 
 /* core.c: what the threads of a core have in common */
@@ -119,6 +120,7 @@ void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
 KncObserver *knc_observer_new(void);
 void knc_observer_reset(KncObserver *o);
 void knc_observer_configure(KncPmuState *s, bool observing, bool shared);
+void knc_observer_careful(KncPmuState *s, bool careful);
 void knc_pmu_flush_accesses(KncPmuState *s);
 void knc_pmu_resolve_branch(CPUX86State *env);
 void knc_pmu_abandon(CPUX86State *env);
@@ -143,6 +145,12 @@ G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
 bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr);
 bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
                        KncAccess *access);
+
+/* With -icount, let the clock go on as with that many instructions. */
+void knc_tcg_pass(CPUX86State *env, uint64_t insns);
+
+/* Leave the block before the instruction for which a helper was called. */
+G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra);
 
 /* knc_pmu_unwind_data() of the instruction that is accessing a device, or 0 */
 uint64_t knc_tcg_unwind_io(CPUX86State *env);

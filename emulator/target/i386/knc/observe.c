@@ -8,6 +8,7 @@
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
+#include "exec/exec-all.h"
 #include "exec/helper-proto.h"
 #include "exec/memopidx.h"
 #include "internal.h"
@@ -59,7 +60,8 @@ struct KncObserver {
         uint64_t line[KNC_KINDS][KNC_L1_SETS];
         uint64_t page[PAGE_SETS];
     } latest;
-    bool find_again;            /* nobody needs all accesses one by one */
+    bool may_find_again;        /* nobody needs all accesses one by one, */
+    bool find_again;            /* and no overflow is near either */
     int ring;                   /* in which the block began */
     uint64_t again;
     uint64_t completed_again;
@@ -136,9 +138,23 @@ void knc_observer_configure(KncPmuState *s, bool observing, bool shared)
         o->line = o->code_page = -1;
     }
     o->wait = shared ? 0 : ACCESSES_WAIT;
-    o->find_again = !shared && !(s->serves & NEEDS_MATCHES);
+    o->may_find_again = !shared && !(s->serves & NEEDS_MATCHES);
+    o->find_again = o->may_find_again && !s->careful;
     knc_pmu_forget_latest(o);
 }
+
+/* Each access is looked at by itself while an overflow is near. */
+void knc_observer_careful(KncPmuState *s, bool careful)
+{
+    KncObserver *o = s->observer;
+
+    if (s->careful != careful) {
+        s->careful = careful;
+        o->find_again = o->may_find_again && !careful;
+        knc_pmu_forget_latest(o);
+    }
+}
+
 
 static inline uint64_t *knc_pmu_latest_line(KncObserver *o, int kind,
                                             uint64_t vaddr)
@@ -326,6 +342,29 @@ static void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last)
     }
 }
 
+/*
+ * An instruction begins, and those before it have been completed.  If a
+ * counter overflows by what they did, that is not to be found out later.
+ */
+static void knc_pmu_look(CPUX86State *env, uintptr_t ra)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    knc_pmu_flush_accesses(s);
+    if (knc_pmu_observed_overflow(s)) {
+        s->token = 0;
+        knc_tcg_leave_before(env, ra);
+    }
+}
+
+/* In mid-block, with an overflow near */
+void helper_knc_pmu_check(CPUX86State *env)
+{
+    if (env->knc_pmu.observer->accesses) {
+        knc_pmu_look(env, GETPC());
+    }
+}
+
 /* A block begins: whatever the one before it did has been completed. */
 void helper_knc_pmu_block(CPUX86State *env, uint32_t size)
 {
@@ -339,6 +378,9 @@ void helper_knc_pmu_block(CPUX86State *env, uint32_t size)
     o->ring = knc_pmu_current_ring(env);
     if (o->branch_token) {
         knc_pmu_resolve_branch(env);
+    }
+    if (unlikely(env->knc_pmu.careful)) {
+        knc_pmu_look(env, GETPC());
     }
     if ((pc ^ o->line) >> KNC_LINE_BITS ||
         (pc ^ (pc + size - 1)) >> KNC_LINE_BITS) {

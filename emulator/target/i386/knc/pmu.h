@@ -185,6 +185,8 @@ typedef struct KncPmuState {
     uint64_t delayed[KNC_PMU_RINGS];
     /* Tells the executing instruction from those before; 0: none */
     uint32_t token;
+    /* An overflow by an observed event may be near: knc_pmu_check() */
+    uint32_t careful;
 
     uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
     int32_t granted[KNC_PMU_RINGS]; /* slots in word at the last fold */

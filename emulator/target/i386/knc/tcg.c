@@ -51,6 +51,24 @@ G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
     cpu_loop_exit_restore(cs, ra);
 }
 
+G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra)
+{
+    CPUState *cs = env_cpu(env);
+    KncPmuState *s = &env->knc_pmu;
+    int ring = knc_pmu_current_ring(env);
+    int64_t left;
+
+    cpu_restore_state(cs, ra);
+    /* The next block begins with a refuel. */
+    knc_pmu_change_begin(s);
+    left = s->word[ring] >> 32;
+    s->granted[ring] -= left;
+    s->word[ring] -= left << 32;
+    knc_pmu_change_end(s);
+    cs->exception_index = -1;
+    cpu_loop_exit(cs);
+}
+
 bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr)
 {
     CPUTLBEntryFull *full;
@@ -113,6 +131,19 @@ void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data)
 
         env->knc_pmu.word[ring] -= knc_pmu_unwind_word(data);
         knc_pmu_abandon(env);
+    }
+}
+
+/* As far as the next event, at most */
+void knc_tcg_pass(CPUX86State *env, uint64_t insns)
+{
+    CPUState *cs = env_cpu(env);
+    uint64_t now;
+
+    if (icount_enabled()) {
+        now = MIN(insns, knc_icount_low(cs));
+        knc_icount_low(cs) -= now;
+        cs->icount_extra -= MIN(insns - now, cs->icount_extra);
     }
 }
 
