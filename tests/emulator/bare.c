@@ -355,6 +355,7 @@ static const struct {
 	{ "gates", test_gates },
 	{ "counts", test_counts },
 	{ "overflow", test_overflow },
+	{ "inject", test_inject },
 	{ "instructions", test_instructions },
 	{ "threads", test_threads },
 	{ "reset", test_reset },

@@ -106,6 +106,8 @@ enum {
 	ITEM_WRMSRS, ITEM_RDPMCS, ITEM_LVTPCS, ITEM_EOIS,
 	ITEM_INSNS0 = 16, ITEM_INSNS3, ITEM_BRANCHES0, ITEM_BRANCHES3,
 	ITEM_CYCLES0, ITEM_CYCLES3,
+	ITEM_INJECTED = 24, ITEM_INJECT_LEFT, ITEM_STOPPED, ITEM_CTRL,
+	ITEM_STATUS,
 };
 
 struct regs {
@@ -227,6 +229,7 @@ void test_registers(void);
 void test_gates(void);
 void test_counts(void);
 void test_overflow(void);
+void test_inject(void);
 void test_instructions(void);
 void test_threads(void);
 void test_reset(void);

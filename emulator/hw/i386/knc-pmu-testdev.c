@@ -13,6 +13,11 @@
  *             write  counter (31:16) of this thread that gets a burst of
  *                    events, and bits 47:32 of their number (15:0)
  *   base + c  write  mark: put the value into the trace
+ *   base + 10 write  how many instructions an order is to wait
+ *   base + 14 write  for what: an access to a register (15:0), after so many
+ *                    such (31:16), or 0, for nothing more
+ *   base + 18 write  order, for a thread (31:16): in which rings instructions
+ *                    count (9:8), for which counter (4), what to do (3:0)
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -28,7 +33,10 @@ OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
 #define REG_LOW         0x4
 #define REG_HIGH        0x8
 #define REG_MARK        0xc
-#define REG_SIZE        0x10
+#define REG_AFTER       0x10
+#define REG_ACCESS      0x14
+#define REG_ORDER       0x18
+#define REG_SIZE        0x20
 
 #define BURST_MAX       (1ull << 40)
 
@@ -38,7 +46,15 @@ struct KncPmuTestDev {
     MemoryRegion io;
     uint64_t latch;
     uint32_t burst_low;
+    uint32_t after;
+    uint32_t access;
 };
+
+typedef struct KncOrder {
+    uint32_t after;
+    uint32_t access;
+    uint32_t order;
+} KncOrder;
 
 static uint64_t knc_pmu_testdev_select(uint32_t select)
 {
@@ -59,6 +75,32 @@ static void knc_pmu_testdev_burst(KncPmuTestDev *s, uint32_t high)
     if (cpu->knc.pmu && high >> 16 < KNC_PMU_COUNTERS &&
         events <= BURST_MAX) {
         knc_pmu_test_burst(&cpu->env, high >> 16, events);
+    }
+}
+
+static void knc_pmu_testdev_do_order(CPUState *cs, run_on_cpu_data data)
+{
+    KncOrder *o = data.host_ptr;
+
+    knc_inject_order(&X86_CPU(cs)->env, o->after, o->access, o->order);
+    g_free(o);
+}
+
+/* A thread is changed by itself only. */
+static void knc_pmu_testdev_order(KncPmuTestDev *s, uint32_t order)
+{
+    CPUState *cs = qemu_get_cpu(order >> 16);
+    KncOrder *o;
+
+    if (!cs || !X86_CPU(cs)->knc.pmu) {
+        return;
+    }
+    o = g_new(KncOrder, 1);
+    *o = (KncOrder){ s->after, s->access, order & 0xffff };
+    if (cs == current_cpu) {
+        knc_pmu_testdev_do_order(cs, RUN_ON_CPU_HOST_PTR(o));
+    } else {
+        async_run_on_cpu(cs, knc_pmu_testdev_do_order, RUN_ON_CPU_HOST_PTR(o));
     }
 }
 
@@ -96,6 +138,15 @@ static void knc_pmu_testdev_write(void *opaque, hwaddr addr, uint64_t val,
         break;
     case REG_MARK:
         knc_pmu_test_mark(&X86_CPU(current_cpu)->env, val);
+        break;
+    case REG_AFTER:
+        s->after = val;
+        break;
+    case REG_ACCESS:
+        s->access = val;
+        break;
+    case REG_ORDER:
+        knc_pmu_testdev_order(s, val);
         break;
     }
 }

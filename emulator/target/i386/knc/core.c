@@ -313,6 +313,7 @@ void knc_pmu_halt(CPUX86State *env)
 
     if (s->core) {
         knc_pmu_boundary(env);
+        knc_inject_halt(env);
         qatomic_set(&s->asleep, true);
         knc_pmu_configure(env);
     }

@@ -201,13 +201,14 @@ static void knc_pmu_take(CPUX86State *env,
             s->matches[s->thread][n][ring] = 0;
         }
         s->wakes += ev.n[KNC_UNHALTED_BEGINS];
+        knc_inject_count(s, ring, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
     }
     knc_pmu_advance(s, cycles);
 }
 
 /*
  * Hand all events up to this point to the counters.  Returns true if that
- * raised the interrupt line.
+ * raised the interrupt line, or a test wants the thread to leave its block.
  */
 bool knc_pmu_fold(CPUX86State *env)
 {
@@ -239,6 +240,8 @@ bool knc_pmu_fold(CPUX86State *env)
     if (s->granted[0] <= FUEL_SHARED && s->granted[1] <= FUEL_SHARED) {
         raised = knc_pmu_poke_others(env);
     }
+
+    raised |= knc_inject_due(env);
 
     /* One line for both counters: an overflow of each makes one edge. */
     if (!line && s->pmi) {
@@ -311,6 +314,7 @@ void knc_pmu_refuel(CPUX86State *env)
             fuel = MIN(fuel, FUEL_SHARED);
         }
     }
+    fuel = knc_inject_fuel(s, ring, fuel);
     knc_observer_careful(s, careful);
     for (int i = 0; i < KNC_PMU_RINGS; i++) {
         s->granted[i] = i == ring ? fuel : -1;

@@ -28,6 +28,9 @@ static inline int64_t knc_pmu_tsc_adjust(CPUX86State *env)
     return qatomic_read(&env->knc_pmu.tsc_adjust);
 }
 
+/* cpu.c: there is something to do for a halted thread */
+bool knc_inject_wakes(CPUState *cs);
+
 /* tcg/: interrupts, and other things between two instructions */
 void knc_pmu_interrupt(CPUX86State *env);
 void knc_pmu_interrupted(CPUX86State *env, bool is_int);
@@ -58,5 +61,7 @@ void knc_pmu_eoi_written(CPUX86State *env);
 uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self);
 void knc_pmu_test_burst(CPUX86State *env, int n, uint64_t events);
 void knc_pmu_test_mark(CPUX86State *env, uint32_t value);
+void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
+                      uint32_t order);
 
 #endif /* I386_KNC_HOOKS_H */

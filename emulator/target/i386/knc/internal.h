@@ -114,7 +114,22 @@ bool knc_pmu_boundary(CPUX86State *env);
 
 /* line.c: the interrupt line */
 void knc_pmu_raise(CPUX86State *env);
+void knc_pmu_deliver(CPUX86State *env);
 void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
+
+/* inject.c: an interruption at a chosen instruction */
+#define KNC_INJECT_WRITE        0x8000
+#define KNC_INJECT_RDPMC        0x4000
+
+uint32_t knc_inject_needs(const KncPmuState *s);
+uint64_t knc_inject_fuel(const KncPmuState *s, int ring, uint64_t fuel);
+void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions);
+uint64_t knc_inject_left(const KncPmuState *s);
+bool knc_inject_stopped(CPUState *cs);
+void knc_inject_halt(CPUX86State *env);
+bool knc_inject_due(CPUX86State *env);
+bool knc_inject_holds(CPUX86State *env);
+void knc_inject_access(CPUX86State *env, uint32_t access);
 
 /* observe.c: what the model of the memory hierarchy is told */
 KncObserver *knc_observer_new(void);
@@ -129,6 +144,7 @@ void knc_pmu_abandon(CPUX86State *env);
 
 /* An edge for the local APIC: its delivery mode, or negative if it was lost */
 int knc_tcg_deliver(CPUX86State *env);
+void knc_tcg_nmi(CPUX86State *env);
 
 /*
  * Leave the block at whose start the helper with the return address @ra was

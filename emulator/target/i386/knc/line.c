@@ -14,11 +14,18 @@
  */
 void knc_pmu_raise(CPUX86State *env)
 {
+    env->knc_pmu.edges++;
+    trace_knc_pmu_raise(knc_pmu_cpu(env));
+    if (!knc_inject_holds(env)) {
+        knc_pmu_deliver(env);
+    }
+}
+
+void knc_pmu_deliver(CPUX86State *env)
+{
     KncPmuState *s = &env->knc_pmu;
     int mode;
 
-    s->edges++;
-    trace_knc_pmu_raise(knc_pmu_cpu(env));
     mode = knc_tcg_deliver(env);
     if (mode < 0) {
         s->lost++;

@@ -95,6 +95,16 @@ uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
     case 20:
     case 21:
         return truth.sum[item - 20].n[KNC_CPU_CLK_UNHALTED];
+    case 24:
+        return s->inject.fired;
+    case 25:
+        return knc_inject_left(s);
+    case 26:
+        return knc_inject_stopped(env_cpu(env));
+    case 27:
+        return s->global_ctrl;
+    case 28:
+        return s->status;
     default:
         return -1;
     }

@@ -152,6 +152,28 @@ typedef struct KncCore KncCore;
 /* Accesses of the executing instruction, and the predictor: observe.c */
 typedef struct KncObserver KncObserver;
 
+/* What a test has ordered for a hardware thread: inject.c */
+typedef enum KncInjectAction {
+    KNC_INJECT_NOTHING,
+    KNC_INJECT_NMI,         /* one that is not the PMU's */
+    KNC_INJECT_OVERFLOW,    /* a counter overflows, if it counts */
+    KNC_INJECT_STOP,        /* until there is an interrupt, or another order */
+    KNC_INJECT_SKID,        /* each PMI is that late */
+} KncInjectAction;
+
+typedef struct KncInject {
+    KncInjectAction action;
+    int counter;
+    int rings;              /* bit mask of those whose instructions count */
+    uint32_t after;         /* so many instructions */
+    uint32_t access;        /* from this access to a register on, or 0 */
+    uint32_t skip;          /* as many of them */
+    uint64_t left;
+    bool counting;
+    bool stopped;
+    uint64_t fired;
+} KncInject;
+
 /* Properties of the CPU */
 typedef struct KncPmuConfig {
     bool pmu;           /* it has the PMU, and SPFLT and DELAY */
@@ -235,12 +257,15 @@ typedef struct KncPmuState {
     uint64_t lvtpc_writes;
     uint64_t eoi_writes;
 
+    KncInject inject;
+
     /* Fields from here on are preserved across reset. */
     struct {} end_reset_fields;
 
     KncCore *core;
     KncObserver *observer;
     int thread;             /* of its core */
+    QEMUTimer *inject_timer;
 } KncPmuState;
 
 #endif /* I386_KNC_PMU_H */

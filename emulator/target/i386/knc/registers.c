@@ -68,10 +68,10 @@ void knc_pmu_configure(CPUX86State *env)
 {
     X86CPU *cpu = env_archcpu(env);
     KncPmuState *s = &env->knc_pmu;
-    uint32_t all = 0, wanted = 0;
+    uint32_t all = knc_inject_needs(s), wanted = 0;
 
     if (cpu->knc.always || cpu->knc.observe) {
-        all = HF_KNC_PMU_MASK;
+        all |= HF_KNC_PMU_MASK;
         all |= cpu->knc.observe ?
                HF_KNC_OBSERVE_MASK | HF_KNC_PREDICT_MASK : 0;
     }
@@ -264,6 +264,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
     trace_knc_pmu_rdmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env, knc_pmu_self(s)),
                         msr, *val);
+    knc_inject_access(env, msr);
     return true;
 }
 
@@ -305,6 +306,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
                         knc_pmu_insn_number(env, knc_pmu_self(s)),
                         msr, val);
     knc_pmu_write(env, msr, val);
+    knc_inject_access(env, msr | KNC_INJECT_WRITE);
     return true;
 }
 
@@ -322,6 +324,7 @@ void helper_knc_rdpmc(CPUX86State *env)
     s->rdpmcs++;
     trace_knc_pmu_rdpmc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env, knc_pmu_self(s)), n, val);
+    knc_inject_access(env, n | KNC_INJECT_RDPMC);
     env->regs[R_EAX] = (uint32_t)val;
     env->regs[R_EDX] = val >> 32;
 }

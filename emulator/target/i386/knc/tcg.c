@@ -33,6 +33,19 @@ int knc_tcg_deliver(CPUX86State *env)
     return mode;
 }
 
+void knc_tcg_nmi(CPUX86State *env)
+{
+    bool unlock = !bql_locked();
+
+    if (unlock) {
+        bql_lock();
+    }
+    cpu_interrupt(env_cpu(env), CPU_INTERRUPT_NMI);
+    if (unlock) {
+        bql_unlock();
+    }
+}
+
 G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
                                     uintptr_t ra)
 {

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a test has ordered happens at the instruction that it was ordered for. */
+#include "bare.h"
+
+extern code f_empty, f_nops;
+
+#define ORDER_AFTER	(TESTDEV + 0x10)
+#define ORDER_ACCESS	(TESTDEV + 0x14)
+#define ORDER		(TESTDEV + 0x18)
+
+enum { NOTHING, NMI, OVERFLOW, STOP, SKID };
+
+#define COUNTER(n)	((n) << 4)
+#define RING0		(1 << 8)
+#define RING3		(2 << 8)
+#define CPU(n)		((n) << 16)
+#define WRITE_OF(msr)	((msr) | 1 << 15)
+#define READ_OF(msr)	(msr)
+#define RDPMC_OF(n)	((n) | 1 << 14)
+#define SKIPPING(n)	((n) << 16)
+
+static struct {
+	int count;
+	u64 rip, status;
+} nmi;
+
+static void take_nmi(struct regs *r)
+{
+	if (!nmi.count++)
+		nmi.rip = r->rip;
+	nmi.status = rdmsr(MSR_STATUS);
+}
+
+static void order(u32 what, u32 after, u32 access)
+{
+	nmi.count = 0;
+	nmi.rip = 0;
+	handlers[2] = take_nmi;
+	outl(ORDER_AFTER, after);
+	outl(ORDER_ACCESS, access);
+	outl(ORDER, what);
+}
+
+static void few_nops(void)
+{
+	asm volatile("nop\n\tnop\n\tnop\n\tnop" : : : "memory");
+}
+
+/* measure0() starts with this one, and what it calls is the second instruction. */
+#define FROM_START	WRITE_OF(MSR_GLOBAL)
+
+static void nmis(void)
+{
+	u64 fired = item(0, ITEM_INJECTED);
+	int wrong = 0;
+
+	for (int n = 1; n <= 101; n++) {
+		pmu_quiet();
+		order(NMI | RING0, n, FROM_START);
+		measure0(f_nops);
+		wrong += nmi.count != 1 || nmi.rip != (u64)f_nops + n - 1 ||
+			 nmi.status;
+	}
+	check("nmi: after any of 101 instructions", wrong, 0);
+	check("nmi: each was counted", item(0, ITEM_INJECTED) - fired, 101);
+
+	pmu_quiet();
+	order(NMI | RING0, 3, FROM_START | SKIPPING(1));
+	measure0(f_nops);
+	few_nops();
+	result(nmi.count == 1 && (nmi.rip < (u64)f_nops ||
+				  nmi.rip > (u64)f_nops + 101),
+	       "nmi: from the second access on", "%d, at 0x%lx", nmi.count,
+	       nmi.rip);
+
+	order(NMI | RING3, 10, FROM_START);
+	measure0(f_nops);
+	check("nmi: only instructions of the ring count", nmi.count, 0);
+	check("nmi: what is left", item(0, ITEM_INJECT_LEFT), 10);
+	order(NMI | RING0, 1000000, 0);
+	order(NOTHING, 0, 0);
+	measure0(f_nops);
+	check("nmi: an order is taken back", nmi.count, 0);
+
+	order(NMI | RING0, 1, READ_OF(MSR_STATUS));
+	rdmsr(MSR_SPFLT);
+	check("nmi: not another register", nmi.count, 0);
+	rdmsr(MSR_STATUS);
+	few_nops();
+	check("nmi: from a read on", nmi.count, 1);
+	order(NMI | RING0, 1, RDPMC_OF(1));
+	asm volatile("rdpmc" : : "c"(0) : "rax", "rdx");
+	check("nmi: not the other counter", nmi.count, 0);
+	asm volatile("rdpmc" : : "c"(1) : "rax", "rdx");
+	few_nops();
+	check("nmi: from RDPMC on", nmi.count, 1);
+}
+
+static void arm(u64 after)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
+	wrmsr(MSR_CNT0, WRAP - after);
+	apic_write(APIC_LVTPC, LVT_NMI);
+}
+
+static void overflows(void)
+{
+	int wrong = 0;
+
+	for (int n = 1; n <= 101; n++) {
+		u64 total = item(0, ITEM_TOTAL0);
+
+		arm(1 << 20);
+		order(OVERFLOW | COUNTER(0) | RING0, n, FROM_START);
+		measure0(f_nops);
+		wrong += nmi.count != 1 || nmi.rip != (u64)f_nops + n - 1 ||
+			 nmi.status != 1;
+		/* all that it was given is in the total, and in the counter */
+		wrong += item(0, ITEM_TOTAL0) - total !=
+			 WRAP + rdmsr(MSR_CNT0) - (WRAP - (1 << 20));
+		wrmsr(MSR_OVF, 1);
+	}
+	check("overflow: after any of 101 instructions", wrong, 0);
+
+	arm(1 << 20);
+	wrmsr(MSR_SEL0, 0);
+	order(OVERFLOW | COUNTER(0) | RING0, 50, FROM_START);
+	measure0(f_nops);
+	check("overflow: not of a counter that is off", nmi.count, 0);
+	check("overflow: nor in STATUS", rdmsr(MSR_STATUS), 0);
+}
+
+static void skid(void)
+{
+	u64 edges = item(0, ITEM_EDGES), lost = item(0, ITEM_LOST);
+	int wrong = 0;
+
+	for (int n = 1; n <= 80; n++) {
+		arm(10);
+		order(SKID, n, 0);
+		measure0(f_nops);
+		wrong += nmi.count != 1 || nmi.status != 1 ||
+			 nmi.rip != (u64)f_nops + 10 - 1 + n;
+		wrmsr(MSR_OVF, 1);
+	}
+	check("skid: any number of 80 instructions", wrong, 0);
+	check("skid: one edge each", item(0, ITEM_EDGES) - edges, 80);
+
+	arm(10);
+	order(SKID, 1000000, 0);
+	measure0(f_nops);
+	check("skid: not yet", nmi.count, 0);
+	check("skid: but in STATUS", rdmsr(MSR_STATUS), 1);
+	order(NOTHING, 0, 0);
+	few_nops();
+	check("skid: with the order gone it comes", nmi.count, 1);
+	check("skid: no edge lost", item(0, ITEM_LOST) - lost, 0);
+	pmu_quiet();
+}
+
+static void stops(void)
+{
+	u64 fired = item(0, ITEM_INJECTED);
+
+	arm(1 << 20);
+	order(STOP | RING0, 50, FROM_START);
+	measure0(f_nops);
+	check("stop: goes on after a while", item(0, ITEM_INJECTED) - fired, 1);
+	check("stop: is not counted", rdmsr(MSR_CNT0), WRAP - (1 << 20) + 106);
+	pmu_quiet();
+}
+
+static int there;
+
+static void other_nops(void)
+{
+	measure0(f_nops);
+	*(volatile int *)&there = 1;
+}
+
+/* Another thread is stopped, and goes on when it is told to. */
+static void stops_other(void)
+{
+	u64 until;
+
+	start_cpus();
+	outl(ORDER_AFTER, 50);
+	outl(ORDER_ACCESS, FROM_START);
+	outl(ORDER, STOP | RING0 | CPU(1));
+	on_cpu_start(1, other_nops);
+	until = rdtsc() + 1000000000ul;
+	while (!item(1, ITEM_STOPPED) && rdtsc() < until)
+		asm volatile("pause");
+	check("stop: the other thread has stopped", item(1, ITEM_STOPPED), 1);
+	check("stop: while it counts", item(1, ITEM_CTRL), 3);
+	check("stop: and is not done", *(volatile int *)&there, 0);
+	outl(ORDER_AFTER, 0);
+	outl(ORDER_ACCESS, 0);
+	outl(ORDER, NOTHING | CPU(1));
+	on_cpu_wait(1);
+	check("stop: goes on", *(volatile int *)&there, 1);
+	check("stop: its counters are off", item(1, ITEM_CTRL), 0);
+}
+
+void test_inject(void)
+{
+	nmis();
+	overflows();
+	skid();
+	stops();
+	if (ncpus() > 1)
+		stops_other();
+	order(NOTHING, 0, 0);
+	pmu_quiet();
+}
