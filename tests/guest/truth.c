@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counts and samples in company: of events that are moved, throttled or
+ * inherited, of periods that change, of who may see what.
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "../../include/knc_pmu_user.h"
+
+#define ULL(n)	((unsigned long long)(n))
+
+/*
+ * A CPU's event is throttled on counter 0, and a task's event comes that can be
+ * nowhere else. What was on counter 1 before is gone, but not what it had counted.
+ */
+static void move_throttled(bool first)
+{
+	struct perf_event_attr attr = attr_of(BRANCHES);
+	int cpu = sched_getcpu(), fd, other, task, round;
+	u64 before, count;
+
+	attr.sample_period = 1000;
+	for (round = 0; round < 10; round++) {
+		struct perf_event_attr wide = attr_of(INSTRUCTIONS);
+
+		/* on one counter or the other, by who comes first */
+		other = -1;
+		if (!first)
+			other = ev_open(&wide, -1, cpu, -1);
+		if (other >= 0)
+			ev_on(other);
+		fd = ev_open(&attr, -1, cpu, -1);
+		ev_on(fd);
+		if (other < 0) {
+			other = ev_open(&wide, -1, cpu, -1);
+			ev_on(other);
+		}
+		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL);
+		spin(20000);
+		close(other);
+		task = ev_self(L2_READ_MISS);
+		ev_on(task);
+		spin(20000);
+		/* it is let go on at a tick */
+		usleep(20000);
+		spin(20000);
+		count = ev_count(fd);
+		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL) - before;
+		must(count <= before + 20000, "round %d: counted %lld branches of %llu", round,
+		     (long long)count, ULL(before));
+		close(task);
+		close(fd);
+	}
+}
+
+TEST(move_throttled_test, "move-throttled", 60)
+{
+	long before = sysctl_get("kernel/perf_event_max_sample_rate");
+
+	td_need();
+	pin(cpus_online() - 1);
+	sample_limit(1000);
+	move_throttled(false);
+	move_throttled(true);
+	sample_limit(before);
+}
+
+/*
+ * A sample says which period it ended, not which one begins: perf core works out
+ * the next one by it. At a low frequency the first periods differ a thousandfold.
+ */
+TEST(sample_freq_low, "sample-freq-low", 60)
+{
+	static const u64 rates[] = { 1, 10, 100 };
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 begin, count;
+	struct ring r;
+	size_t i;
+	int fd;
+
+	sample_limit(NO_SAMPLE_LIMIT);
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		struct tally t = {};
+
+		attr.freq = 1;
+		attr.sample_freq = rates[i];
+		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+		fd = ev_open(&attr, 0, -1, -1);
+		ring_map(&r, fd, 64, attr.sample_type);
+		ev_on(fd);
+		begin = now_ns();
+		while (now_ns() - begin < 1500000000ULL)
+			spin20(10000);
+		ev_off(fd);
+		count = ev_count(fd);
+		ring_tally(&r, &t, NULL, NULL);
+		note("freq %llu: %llu samples, periods of %llu in all, counted %llu",
+		     ULL(rates[i]), ULL(t.samples), ULL(t.period_sum), ULL(count));
+		must(!t.lost, "%llu records lost", ULL(t.lost));
+		must(t.samples > 3, "freq %llu: %llu samples", ULL(rates[i]), ULL(t.samples));
+		must(t.period_sum <= count + 1000 * t.samples,
+		     "freq %llu: periods of %llu in all, and counted %llu", ULL(rates[i]),
+		     ULL(t.period_sum), ULL(count));
+		ring_unmap(&r);
+		close(fd);
+	}
+}
+
+/*
+ * What a program has said by SPFLT is the program's: perf core swaps the events of
+ * a parent's children when one follows the other, and one that exits takes events
+ * with it that were made for another.
+ */
+#define CHILDREN	4
+
+static void region_in_turns(int turns, u64 n)
+{
+	spflt_on();
+	while (turns--) {
+		spin(n);
+		sched_yield();
+	}
+	spflt_off();
+}
+
+TEST(spflt_clones, "spflt-clones", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	volatile bool *stop = shared(sizeof(*stop));
+	int fd, i, round, turns = 100;
+	pid_t pids[CHILDREN], stranger;
+	const u64 n = 5000;
+	u64 want, count;
+
+	must(knc_cpu(), "knc_cpu() does not know this CPU");
+	pin(cpus_online() - 1);
+	stranger = fork();
+	must(stranger >= 0, "fork: %s", strerror(errno));
+	if (!stranger) {
+		while (!*stop) {
+			spflt_off();
+			sched_yield();
+		}
+		_exit(0);
+	}
+	attr.config1 = 1;
+	attr.inherit = 1;
+	for (round = 0; round < 5; round++) {
+		fd = ev_open(&attr, 0, -1, -1);
+		ev_on(fd);
+		want = 0;
+		for (i = 0; i < CHILDREN; i++) {
+			pids[i] = fork();
+			must(pids[i] >= 0, "fork: %s", strerror(errno));
+			if (!pids[i]) {
+				region_in_turns(turns * (i + 1), n);
+				/* the last ones find the others' events gone */
+				region_in_turns(turns, n);
+				_exit(0);
+			}
+			want += 2 * n * (turns * (i + 1) + turns);
+		}
+		for (i = 0; i < CHILDREN; i++)
+			reap(pids[i]);
+		count = ev_count(fd);
+		must(count >= want && count <= want + want / 50,
+		     "round %d: regions of %llu instructions, counted %llu", round, ULL(want),
+		     ULL(count));
+		close(fd);
+	}
+	*stop = true;
+	reap(stranger);
+}
+
+/* An SPFLT event costs about what another one does, also where it is the only one. */
+static u64 open_and_close(u64 spflt, int times)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 begin = now_ns();
+	int i;
+
+	attr.config1 = spflt;
+	for (i = 0; i < times; i++)
+		close(ev_open(&attr, 0, -1, -1));
+	return (now_ns() - begin) / times;
+}
+
+TEST(spflt_churn, "spflt-churn", 60)
+{
+	u64 plain, spflt;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		become_nobody();
+		open_and_close(0, 10);
+		open_and_close(1, 1);
+		plain = open_and_close(0, 200);
+		spflt = open_and_close(1, 200);
+		note("opened and closed: %llu ns, with SPFLT %llu ns", ULL(plain), ULL(spflt));
+		must(spflt < 10 * plain, "an SPFLT event costs %llu ns, another one %llu ns",
+		     ULL(spflt), ULL(plain));
+		_exit(0);
+	}
+	reap(pid);
+}
+
+/* Who was let count "any" counts a child's, too: it is not asked again. */
+TEST(any_inherit, "any-inherit", 30)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
+	int go[2], fd;
+	pid_t pid;
+	char c = 0;
+
+	must(!pipe(go), "pipe: %s", strerror(errno));
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		pid_t child;
+
+		become_nobody();
+		must(read(go[0], &c, 1) == 1, "pipe");
+		child = fork();
+		must(child >= 0, "a counted task cannot fork: %s", strerror(errno));
+		if (!child) {
+			spin(1000000);
+			_exit(0);
+		}
+		reap(child);
+		_exit(0);
+	}
+	attr.inherit = 1;
+	attr.disabled = 0;
+	fd = ev_open(&attr, pid, -1, -1);
+	must(write(go[1], &c, 1) == 1, "pipe");
+	reap(pid);
+	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ULL(ev_count(fd)));
+	close(fd);
+}
+
+/* RDPMC is for who has a page; what others left on a counter is for nobody. */
+static u64 plain_rdpmc(u32 counter)
+{
+	u32 low, high;
+
+	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
+	return low | (u64)high << 32;
+}
+
+static struct perf_event_mmap_page *page_of(int fd)
+{
+	struct perf_event_mmap_page *page;
+
+	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	return page;
+}
+
+static void faulted(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+/* Counters that are not this task's, in turns with tasks whose they are */
+static void __attribute__((noreturn)) look(int turns, volatile struct perf_event_mmap_page *page)
+{
+	while (turns--) {
+		u32 i, seq = 0;
+
+		sched_yield();
+		for (i = 0; i < 2; i++) {
+			if (page)
+				seq = page->lock;
+			if (page && page->index == i + 1)
+				continue;
+			/* it may have got this one meanwhile */
+			if (plain_rdpmc(i) && (!page || page->lock == seq))
+				_exit(3);
+		}
+	}
+	_exit(0);
+}
+
+static void count_beside(pid_t pid, const char *what)
+{
+	int fd[2] = { ev_self(INSTRUCTIONS), ev_self(BRANCHES) };
+	int status;
+
+	ev_on(fd[0]);
+	ev_on(fd[1]);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		spin(1000);
+		sched_yield();
+	}
+	close(fd[0]);
+	close(fd[1]);
+	must(!status, "%s (status %#x)", what, status);
+}
+
+TEST(rdpmc_fork, "rdpmc-fork", 60)
+{
+	struct perf_event_mmap_page *page;
+	int go[2], fd, round;
+	pid_t pid;
+	char c;
+
+	pin(cpus_online() - 1);
+	for (round = 0; round < 5; round++) {
+		must(!pipe(go), "pipe: %s", strerror(errno));
+		fd = ev_self(INSTRUCTIONS);
+		page = page_of(fd);
+		pid = fork();
+		must(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			/* the mapping is not inherited */
+			signal(SIGSEGV, faulted);
+			close(fd);
+			must(read(go[0], &c, 1) == 1, "pipe");
+			look(100, NULL);
+		}
+		munmap(page, getpagesize());
+		close(fd);
+		must(write(go[1], "", 1) == 1, "pipe");
+		count_beside(pid, "the child of a task that had a page reads others' counters");
+		close(go[0]);
+		close(go[1]);
+	}
+}
+
+TEST(rdpmc_stale, "rdpmc-stale", 60)
+{
+	struct perf_event_mmap_page *page;
+	int fd, round;
+	pid_t pid;
+
+	pin(cpus_online() - 1);
+	fd = ev_self(INSTRUCTIONS);
+	page = page_of(fd);
+	if (!page->cap_user_rdpmc)
+		skip("no RDPMC for programs");
+	munmap(page, getpagesize());
+	close(fd);
+	for (round = 0; round < 5; round++) {
+		pid = fork();
+		must(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			fd = ev_self(INSTRUCTIONS);
+			page = page_of(fd);
+			ev_on(fd);
+			look(100, page);
+		}
+		count_beside(pid, "a task that has a page reads what others left");
+	}
+}
