@@ -81,7 +81,7 @@ check:
 
 # Those of "check", and those that one asks for
 parts := scripts unit static tools emulator guest packages book \
-	card debug kcsan mainline kernels mutants fuzz soak
+	card races debug kcsan mainline kernels mutants fuzz soak
 checks := $(addprefix check-,$(parts)) coverage
 
 $(checks):
@@ -115,6 +115,8 @@ help:
 	@echo '  check-emulator   the emulator alone, without the driver'
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one'
 	@echo '  check-card       the same on all 244 threads of a card: perf stat -a'
+	@echo '  check-races      an overflow, an NMI, or another thread between any two'
+	@echo '                   instructions of the driver, in both forms'
 	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak, both forms'
 	@echo '  check-kcsan      guest tests on a kernel that looks for data races'
 	@echo '  check-mainline   that the tests find the known defects of the mainline driver,'

@@ -499,6 +499,14 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 		rec->cpu = *p++;
 	if (type & PERF_SAMPLE_PERIOD)
 		rec->period = *p++;
+	if (type & PERF_SAMPLE_READ) {
+		rec->nr_values = *p++;
+		must(rec->nr_values <= ARRAY_SIZE(rec->values), "a sample of %llu counts",
+		     (unsigned long long)rec->nr_values);
+		must(p + rec->nr_values <= end, "counts beyond their record");
+		memcpy(rec->values, p, rec->nr_values * sizeof(*p));
+		p += rec->nr_values;
+	}
 	if (type & PERF_SAMPLE_CALLCHAIN) {
 		rec->nr_chain = *p++;
 		must(rec->nr_chain <= ARRAY_SIZE(rec->chain), "a callchain of %llu entries",
@@ -713,6 +721,10 @@ int counter_of(int cpu, u64 config)
 #define TD_LOW		(TD_BASE + 0x4)
 #define TD_HIGH		(TD_BASE + 0x8)
 #define TD_MARK		(TD_BASE + 0xc)
+#define TD_AFTER	(TD_BASE + 0x10)
+#define TD_ACCESS	(TD_BASE + 0x14)
+#define TD_ORDER	(TD_BASE + 0x18)
+#define TD_SIZE		0x20
 #define TD_KNCP		0x4b4e4350
 
 static u64 td_get(int cpu, enum td_item item)
@@ -731,7 +743,7 @@ bool td_present(void)
 
 	if (known_to == getpid())
 		return present;
-	present = !ioperm(TD_BASE, 16, 1) && td_get(0, TD_MAGIC) == TD_KNCP;
+	present = !ioperm(TD_BASE, TD_SIZE, 1) && td_get(0, TD_MAGIC) == TD_KNCP;
 	known_to = getpid();
 	return present;
 }
@@ -773,4 +785,12 @@ void td_burst(unsigned int counter, u64 events)
 	td_need();
 	outl((u32)events, TD_LOW);
 	outl(counter << 16 | (events >> 32 & 0xffff), TD_HIGH);
+}
+
+void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after)
+{
+	td_need();
+	outl(after, TD_AFTER);
+	outl(0, TD_ACCESS);
+	outl((u32)cpu << 16 | rings << 8 | action, TD_ORDER);
 }

@@ -134,6 +134,9 @@ struct record {
 	u32 pid, tid, cpu;
 	u64 nr_chain;
 	u64 chain[128];
+	/* of PERF_SAMPLE_READ, in PERF_FORMAT_GROUP: of the leader and its siblings */
+	u64 nr_values;
+	u64 values[8];
 	u64 lost;			/* of a PERF_RECORD_LOST */
 };
 
@@ -230,13 +233,37 @@ enum td_item {
 	TD_BRANCH_USER		= 19,
 	TD_CYCLES_KERNEL	= 20,
 	TD_CYCLES_USER		= 21,
+	TD_INJECTED		= 24,	/* how often an order was carried out */
+	TD_INJECT_LEFT		= 25,	/* instructions to go */
+	TD_STOPPED		= 26,
+	TD_GLOBAL_CTRL		= 27,
+	TD_GLOBAL_STATUS	= 28,
 };
+
+/* What td_inject() has happen to a hardware thread */
+enum td_action {
+	TD_NOTHING		= 0,
+	TD_NMI			= 1,	/* one that is not the PMU's */
+	TD_OVERFLOW0		= 2,	/* the counter overflows, if it counts */
+	TD_OVERFLOW1		= 2 | 1 << 4,
+	TD_STOP			= 3,	/* until there is an interrupt, or another order */
+	TD_SKID			= 4,	/* each PMI is so many instructions late */
+};
+
+#define TD_RING0		1
+#define TD_RING3		2
 
 bool td_present(void);
 void td_need(void);			/* skip() where there is no test device */
 u64 td_read(int cpu, enum td_item item);
 u64 td_sum(enum td_item item);		/* over all online CPUs */
 void td_mark(u32 value);
+/*
+ * After so many instructions in @rings, from now on, @action. The order goes to
+ * one hardware thread, and replaces the last one; TD_NOTHING takes it back, and
+ * has a stopped thread go on.
+ */
+void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after);
 /* This hardware thread's counter gets that many events in one go. */
 void td_burst(unsigned int counter, u64 events);
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Takes every NMI that is nobody's, for as long as it is loaded: the emulator sends
+ * some that are not the PMU's, and the kernel would complain of them.
+ */
+#include <linux/module.h>
+
+#include <asm/nmi.h>
+
+/* How many: no more than were sent */
+static unsigned long taken;
+module_param(taken, ulong, 0444);
+
+static int knc_test_nmi(unsigned int type, struct pt_regs *regs)
+{
+	taken++;
+	return NMI_HANDLED;
+}
+
+static int __init knc_test_nmi_init(void)
+{
+	return register_nmi_handler(NMI_UNKNOWN, knc_test_nmi, 0, "knc_test_nmi");
+}
+module_init(knc_test_nmi_init);
+
+static void __exit knc_test_nmi_exit(void)
+{
+	unregister_nmi_handler(NMI_UNKNOWN, "knc_test_nmi");
+}
+module_exit(knc_test_nmi_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("A handler of unknown NMIs, for tests");

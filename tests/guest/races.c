@@ -1,0 +1,1149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An overflow exactly between any two instructions of what the driver does.
+ *
+ * An event that counts the kernel's instructions, too, overflows within the
+ * kernel, and the emulator delivers that interrupt with the very instruction. So
+ * a period that is one longer each time has it come at every instruction of an
+ * operation in turn. An event that is enabled again goes on with what was left of
+ * its period: a run-up of known length brings the overflow as close as one likes,
+ * and the next one is far away.
+ *
+ * The emulator can be told to do other things after so many instructions: to send
+ * an NMI that is not the PMU's; to be as late with the PMU's as a processor may be;
+ * and to stop a hardware thread right there until something has come from another
+ * one.
+ *
+ * After each such point what was counted must be what the counters had, to the
+ * event; nothing may run that is off; each period that is over has its one sample,
+ * in time; no edge is lost. A failure names its point, and TEST_POINT in the
+ * environment has the tests go to that one alone; TEST_STRIDE=n has them take one
+ * in n, but where all are few.
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "../../include/knc_pmu_user.h"
+
+#define EVENTS_MAX	3
+#define NEVER		100000000000ULL
+#define FAR		1000000000U
+#define ULL(n)		((unsigned long long)(n))
+
+/* Iterations of a user loop; what is around it in the kernel is measured. */
+#define RUN_UP		4000
+
+/* How late a sample may be: the way into the interrupt, to where counters stop */
+#define LATEST		(1000ULL * scale())
+
+/* In a user loop at the beginning of an operation: the overflow with a late PMI */
+#define SKID_POINT	150
+
+/* Longer than what an interrupt takes, which counts as well */
+#define SECOND_PERIOD	(1500 * (int)scale())
+
+#define MSR_GLOBAL_CTRL	0x2f
+
+struct shot {
+	int cpu;
+	u64 period;
+	int events;
+	int fd[EVENTS_MAX];		/* the first one is to overflow */
+	struct ring ring;		/* of the first one's samples */
+	struct ring second;		/* of the second one's, if it has any */
+	u64 samples;
+	u64 throttles;
+	u64 sampled;			/* the first one's count in the first sample */
+	u64 run_up;			/* counted by the first one before the operation */
+	u64 length;			/* and in it */
+	u64 at_least, at_most;		/* where the period was given up, if it was */
+	u64 exact;			/* what must be the same each time */
+	u64 injected;			/* how often the emulator was of service */
+	char why[256];			/* what is wrong, if anything */
+	bool late;			/* a sample is; the kernel may have had its reasons */
+};
+
+struct race {
+	/* opens what there is besides the first event */
+	void (*open)(struct shot *s);
+	/* enables the first event, and leaves all disabled */
+	void (*operation)(struct shot *s);
+	/* what holds besides */
+	void (*check)(struct shot *s);
+	/* what the emulator is to do, and another hardware thread if one is stopped */
+	enum td_action action;
+	void (*act)(struct shot *s);
+	bool every;			/* no point is ever left out */
+	bool second;			/* so does the second one, again and again */
+	bool repeats;			/* overflow after overflow, without a run-up */
+	bool throttles;			/* the overflow throttles the event */
+	bool equals;			/* the sibling counts what the first one does */
+};
+
+/* The first thing that is wrong is what is told. */
+static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (*s->why)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(s->why, sizeof(s->why), fmt, ap);
+	va_end(ap);
+}
+
+static u64 counted(const struct shot *s)
+{
+	return td_read(s->cpu, TD_COUNTED0) + td_read(s->cpu, TD_COUNTED1);
+}
+
+/* In PERF_FORMAT_GROUP, which the others are not read in */
+static u64 first_count(const struct shot *s)
+{
+	u64 value[1 + EVENTS_MAX];
+
+	must(read(s->fd[0], value, sizeof(value)) >= 16, "reading: %s", strerror(errno));
+	return value[1];
+}
+
+/* Another task on the same hardware thread, that has its turn when it is told so */
+static struct {
+	int there[2], back[2];
+	pid_t pid;
+	int fd[2];			/* its events, if it has any */
+} other = { .fd = { -1, -1 } };
+
+static u64 sum(const struct shot *s)
+{
+	u64 total = first_count(s);
+	int i;
+
+	for (i = 1; i < s->events; i++)
+		total += ev_count(s->fd[i]);
+	for (i = 0; i < 2; i++)
+		total += other.fd[i] < 0 ? 0 : ev_count(other.fd[i]);
+	return total;
+}
+
+static void set_period(int fd, u64 period)
+{
+	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
+}
+
+static void open_first(const struct race *r, struct shot *s)
+{
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+
+	/* a late interrupt is one of a place that is known */
+	attr.exclude_kernel = r->action == TD_SKID;
+	attr.read_format = PERF_FORMAT_GROUP;
+	attr.sample_period = s->period;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ;
+	s->fd[0] = ev_open(&attr, 0, -1, -1);
+	s->events = 1;
+	ring_map(&s->ring, s->fd[0], 1, attr.sample_type);
+}
+
+static void open_also(struct shot *s, u64 config, int group)
+{
+	struct perf_event_attr attr = attr_of(config);
+
+	attr.disabled = group < 0;
+	s->fd[s->events++] = ev_open(&attr, 0, -1, group);
+}
+
+static void close_all(struct shot *s)
+{
+	ring_unmap(&s->ring);
+	if (s->second.page)
+		ring_unmap(&s->second);
+	while (s->events)
+		close(s->fd[--s->events]);
+}
+
+static void take_samples(const struct race *r, struct shot *s)
+{
+	struct record rec;
+
+	while (ring_next(&s->ring, &rec)) {
+		switch (rec.type) {
+		case PERF_RECORD_SAMPLE:
+			if (!s->samples++)
+				s->sampled = rec.values[0];
+			if (r->equals && (rec.nr_values != 2 || rec.values[1] != rec.values[0]))
+				wrong(s, "two equal events have %llu and %llu in a sample",
+				      ULL(rec.values[0]), ULL(rec.values[1]));
+			break;
+		case PERF_RECORD_LOST:
+			wrong(s, "records lost");
+			break;
+		case PERF_RECORD_THROTTLE:
+			s->throttles++;
+			break;
+		}
+	}
+}
+
+static void check_second(struct shot *s)
+{
+	u64 count = ev_count(s->fd[1]), samples = 0;
+	struct record rec;
+
+	while (ring_next(&s->second, &rec))
+		samples += rec.type == PERF_RECORD_SAMPLE;
+	if (samples != count / SECOND_PERIOD)
+		wrong(s, "%llu samples of %d of the second event in %llu", ULL(samples),
+		      SECOND_PERIOD, ULL(count));
+}
+
+static void check_samples(const struct race *r, struct shot *s)
+{
+	u64 count = first_count(s);
+	u64 least = count / s->period, most = least;
+
+	take_samples(r, s);
+	if (s->throttles && !r->throttles)
+		wrong(s, "throttled");
+	if (r->repeats || *s->why)
+		return;
+	if (r->action == TD_SKID && least)
+		/* the interrupt may have come when the event was off */
+		least--;
+	if (s->at_most) {
+		least = s->at_least / s->period;
+		most = s->at_most / s->period;
+	}
+	s->late = true;
+	if (s->samples < least || s->samples > most)
+		wrong(s, "%llu samples of %llu in %llu", ULL(s->samples), ULL(s->period),
+		      ULL(count));
+	else if (s->samples && s->sampled - s->period > LATEST)
+		wrong(s, "a sample that was due at %llu came at %llu", ULL(s->period),
+		      ULL(s->sampled));
+	else if (r->second)
+		check_second(s);
+	s->late = *s->why;
+}
+
+/* What is off does not count. */
+static void check_idle(struct shot *s)
+{
+	u64 before = counted(s);
+
+	spin(1000);
+	if (counted(s) == before)
+		return;
+	wrong(s, "with all events off the counters go on");
+	/* but not in the next point, too */
+	if (have_msr())
+		wrmsr_on(s->cpu, MSR_GLOBAL_CTRL, 0);
+}
+
+/* How many interrupts a tick may have; the next one is throttled. */
+static int allowed;
+
+/* So many interrupts in this tick that the next one is one too many */
+static void use_up(const struct race *r, struct shot *s)
+{
+	int i;
+
+	for (i = 0; i < allowed; i++) {
+		set_period(s->fd[0], RUN_UP);
+		ev_on(s->fd[0]);
+		spin(RUN_UP * 3 / 4);
+		ev_off(s->fd[0]);
+	}
+	take_samples(r, s);
+	s->samples = 0;
+	set_period(s->fd[0], s->period);
+	ev_ioctl(s->fd[0], PERF_EVENT_IOC_RESET, 0);
+}
+
+/*
+ * What another hardware thread does when the emulator has stopped this one. While
+ * it waits it gives way: it shares the host's thread with the one it waits for.
+ */
+static struct {
+	pthread_t thread;
+	int wake[2];
+	const struct race *race;
+	struct shot *shot;
+	volatile bool armed, idle;
+} actor;
+
+static void give_host(void)
+{
+	asm volatile("pause" : : : "memory");
+}
+
+static void *actor_main(void *unused)
+{
+	struct shot *s;
+	char c;
+
+	(void)unused;
+	pin(cpus_online() - 2);
+	must(td_present(), "no test device");
+	while (read(actor.wake[0], &c, 1) == 1) {
+		s = actor.shot;
+		while (actor.armed && !td_read(s->cpu, TD_STOPPED))
+			give_host();
+		if (td_read(s->cpu, TD_STOPPED))
+			actor.race->act(s);
+		/* nothing of that was for the one that waits */
+		if (td_read(s->cpu, TD_STOPPED))
+			td_inject(s->cpu, TD_NOTHING, 0, 0);
+		actor.idle = true;
+	}
+	return NULL;
+}
+
+static void actor_start(void)
+{
+	must(!pipe(actor.wake), "pipe: %s", strerror(errno));
+	must(!pthread_create(&actor.thread, NULL, actor_main, NULL), "no thread");
+}
+
+static void actor_stop(void)
+{
+	close(actor.wake[1]);
+	pthread_join(actor.thread, NULL);
+}
+
+static void actor_arm(const struct race *r, struct shot *s)
+{
+	actor.race = r;
+	actor.shot = s;
+	actor.idle = false;
+	actor.armed = true;
+	must(write(actor.wake[1], "", 1) == 1, "pipe: %s", strerror(errno));
+}
+
+static void actor_disarm(void)
+{
+	actor.armed = false;
+	while (!actor.idle)
+		give_host();
+}
+
+/* Which instructions are counted until something is done */
+static unsigned int rings(const struct race *r)
+{
+	return r->action == TD_SKID ? TD_RING0 | TD_RING3 : TD_RING0;
+}
+
+/*
+ * The operation, with the first overflow at the end of a period, or something else
+ * after so many instructions. Returns how many there were of these.
+ */
+static u64 operate(const struct race *r, struct shot *s, u32 after)
+{
+	u64 before;
+
+	if (!r->action) {
+		r->operation(s);
+		return first_count(s) - s->run_up;
+	}
+	before = td_read(s->cpu, TD_INJECTED);
+	if (r->act)
+		actor_arm(r, s);
+	td_inject(s->cpu, r->action, rings(r), after);
+	r->operation(s);
+	after -= td_read(s->cpu, TD_INJECT_LEFT);
+	td_inject(s->cpu, TD_NOTHING, 0, 0);
+	s->injected = td_read(s->cpu, TD_INJECTED) - before;
+	if (r->act)
+		actor_disarm();
+	return after;
+}
+
+static void fire(const struct race *r, struct shot *s, u64 period, u32 after)
+{
+	u64 lost, before;
+
+	memset(s, 0, sizeof(*s));
+	s->cpu = sched_getcpu();
+	s->period = period;
+	open_first(r, s);
+	if (r->open)
+		r->open(s);
+	if (r->throttles)
+		use_up(r, s);
+
+	lost = td_read(s->cpu, TD_LOST_EDGES);
+	before = counted(s) - sum(s);
+	if (!r->repeats) {
+		ev_on(s->fd[0]);
+		spin(RUN_UP);
+		ev_off(s->fd[0]);
+		s->run_up = first_count(s);
+	}
+	s->length = operate(r, s, after);
+	/* the other task waits again, and so do its events */
+	if (other.fd[0] >= 0)
+		usleep(2000);
+	check_idle(s);
+	if (sum(s) != counted(s) - before)
+		wrong(s, "counted %lld, and the counters had %lld", (long long)sum(s),
+		      (long long)(counted(s) - before));
+	check_samples(r, s);
+	if (td_read(s->cpu, TD_LOST_EDGES) != lost)
+		wrong(s, "an edge was lost");
+	if (r->check)
+		r->check(s);
+	close_all(s);
+}
+
+static void take_least(struct shot *best, const struct shot *s)
+{
+	/* what is late may be so as fire_at() has it */
+	must(!*s->why || s->late, "without an overflow: %s", s->why);
+	must(best->run_up == NEVER || s->exact == best->exact,
+	     "without an overflow, it is %llu now and %llu then", ULL(s->exact),
+	     ULL(best->exact));
+	if (s->run_up < best->run_up)
+		best->run_up = s->run_up;
+	if (s->length < best->length)
+		best->length = s->length;
+	best->exact = s->exact;
+}
+
+/* What it is if nothing happens; a tick makes it longer. */
+static struct shot measure(const struct race *r)
+{
+	struct shot best = { .run_up = NEVER, .length = NEVER }, s;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		fire(r, &s, NEVER, FAR);
+		take_least(&best, &s);
+	}
+	if (r->action != TD_SKID)
+		return best;
+	/* from the overflow on */
+	best.length = NEVER;
+	for (i = 0; i < 8; i++) {
+		fire(r, &s, best.run_up + SKID_POINT, FAR);
+		take_least(&best, &s);
+	}
+	return best;
+}
+
+static u64 number_from(const char *name, u64 otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoull(s, NULL, 0) : otherwise;
+}
+
+/*
+ * Returns false if it was not done, as ticks came in between all the time. Where
+ * the host has kept the guest waiting, the kernel writes into its log within the
+ * NMI, and the next one has to wait: what is late once is tried again.
+ */
+static bool fire_at(const struct race *r, struct shot *s, const struct shot *whole, u64 point)
+{
+	u64 run_up = whole->run_up, period = run_up + point;
+	int tries, late = 0;
+
+	if (r->action == TD_SKID)
+		period = run_up + SKID_POINT;
+	else if (r->action)
+		period = NEVER;
+	for (tries = 0; tries < 10; tries++) {
+		fire(r, s, period, point);
+		if (s->exact != whole->exact)
+			wrong(s, "it is %llu, but %llu without an overflow", ULL(s->exact),
+			      ULL(whole->exact));
+		if (*s->why && (!s->late || ++late > 1))
+			return true;
+		if (!*s->why && s->run_up == run_up && (!r->action || s->injected) &&
+		    (!r->throttles || s->throttles || !s->samples))
+			return true;
+	}
+	return false;
+}
+
+/* From one point to the last, both included; 0: all of the operation's */
+static void sweep(const struct race *r, u64 from, u64 to)
+{
+	u64 step = r->every ? 1 : number_from("TEST_STRIDE", 1);
+	u64 only = number_from("TEST_POINT", 0);
+	u64 points = 0, bad = 0, missed = 0, first_bad = 0, hits = 0, point;
+	char why[sizeof(((struct shot *)0)->why)];
+	struct shot whole = measure(r), s;
+
+	if (!to)
+		to = whole.length;
+	if (only) {
+		from = only;
+		to = only;
+	}
+	for (point = from; point <= to; point += step) {
+		points++;
+		if (!fire_at(r, &s, &whole, point))
+			missed++;
+		hits += r->action ? s.injected : s.samples;
+		if (!*s.why)
+			continue;
+		if (bad < 4)
+			note("TEST_POINT=%llu: %s", ULL(point), s.why);
+		if (!bad++) {
+			first_bad = point;
+			strcpy(why, s.why);
+		}
+	}
+	note("%llu points in %llu instructions, %llu hits, %llu points missed, %llu bad",
+	     ULL(points), ULL(whole.length), ULL(hits), ULL(missed), ULL(bad));
+	must(points, "no points");
+	must(!bad, "%llu of %llu points, the first is TEST_POINT=%llu: %s", ULL(bad),
+	     ULL(points), ULL(first_bad), why);
+	must(only || missed <= points / 10, "%llu of %llu points were not reached", ULL(missed),
+	     ULL(points));
+	must(only || hits >= points / 2, "%llu hits at %llu points", ULL(hits),
+	     ULL(points));
+}
+
+/* On the last hardware thread, where there is least to do */
+static void race(const struct race *r)
+{
+	td_need();
+	pin(cpus_online() - 1);
+	sample_limit(NO_SAMPLE_LIMIT);
+	sweep(r, 1, 0);
+}
+
+/* Enabling and disabling: what is off does not count, on whatever it overflows. */
+static void switch_twice(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_off(s->fd[0]);
+	spin(500);
+	ev_on(s->fd[0]);
+	ev_off(s->fd[0]);
+}
+
+static const struct race disabling = { .operation = switch_twice, .every = true };
+
+TEST(race_disable, "race-disable", 3600)
+{
+	race(&disabling);
+}
+
+/* Reading, with and without an event beside it */
+static void read_twice(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	first_count(s);
+	first_count(s);
+	ev_off(s->fd[0]);
+}
+
+static const struct race reading = { .operation = read_twice, .every = true };
+
+TEST(race_read, "race-read", 3600)
+{
+	race(&reading);
+}
+
+static void open_equal(struct shot *s)
+{
+	open_also(s, INSTRUCTIONS, s->fd[0]);
+}
+
+/* A sample of a group says what each event had at one and the same time. */
+TEST(race_read_group, "race-read-group", 3600)
+{
+	static const struct race r = {
+		.open = open_equal, .operation = read_twice, .equals = true, .every = true,
+	};
+
+	race(&r);
+}
+
+/* The overflow that throttles the event, while it is read */
+TEST(race_read_throttle, "race-read-throttle", 3600)
+{
+	static const struct race r = {
+		.operation = read_twice, .throttles = true, .every = true,
+	};
+	long before = sysctl_get("kernel/perf_event_max_sample_rate");
+	struct shot s;
+
+	td_need();
+	pin(cpus_online() - 1);
+	sample_limit(1);
+	for (allowed = 0; allowed < 4; allowed++) {
+		fire(&r, &s, 2 * RUN_UP + 2000, 0);
+		if (s.throttles)
+			break;
+	}
+	must(allowed < 4, "no event is throttled");
+	note("%d interrupts in a tick are allowed", allowed);
+	sweep(&r, 1, 0);
+	sample_limit(before);
+}
+
+/*
+ * One overflow right after a reading and the next one within the following one,
+ * just as late: the event is loaded with what it was loaded with before, and what
+ * was read in between is not what it seems. The readings are as far apart as a
+ * period is long, which begins with what the interrupt itself adds.
+ */
+#define CALLS		5
+#define ROUNDS		200
+
+static void call_and_read(struct shot *s)
+{
+	int round, i;
+
+	ev_on(s->fd[0]);
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < CALLS; i++)
+			syscall(SYS_getppid);
+		first_count(s);
+		first_count(s);
+	}
+	ev_off(s->fd[0]);
+}
+
+static void read_often(struct shot *s)
+{
+	int round;
+
+	ev_on(s->fd[0]);
+	for (round = 0; round < ROUNDS; round++)
+		first_count(s);
+	ev_off(s->fd[0]);
+}
+
+TEST(race_read_again, "race-read-again", 3600)
+{
+	static const struct race r = {
+		.operation = call_and_read, .repeats = true, .every = true,
+	};
+	static const struct race reads = { .operation = read_often, .repeats = true };
+	u64 apart;
+
+	td_need();
+	pin(cpus_online() - 1);
+	sample_limit(NO_SAMPLE_LIMIT);
+	apart = (measure(&r).length - measure(&reads).length) / ROUNDS;
+	sweep(&r, apart + 300, apart + 600);
+}
+
+/* A new period, in the middle of one: stopped, loaded and started */
+static void change_period(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	s->at_least = first_count(s);
+	set_period(s->fd[0], NEVER);
+	s->at_most = first_count(s);
+	ev_off(s->fd[0]);
+}
+
+static const struct race setting_period = { .operation = change_period };
+
+TEST(race_period, "race-period", 3600)
+{
+	race(&setting_period);
+}
+
+/* Another event comes and goes. */
+static void open_other(struct shot *s)
+{
+	open_also(s, BRANCHES, -1);
+}
+
+static void add_and_delete(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+}
+
+static const struct race adding = { .open = open_other, .operation = add_and_delete };
+
+TEST(race_add, "race-add", 3600)
+{
+	race(&adding);
+}
+
+/* The event is moved to the other counter: one host begins with 0, one with 1. */
+static void open_constrained(struct shot *s)
+{
+	open_also(s, L2_READ_MISS, -1);
+	open_also(s, CYCLES, -1);
+}
+
+static void move_from_0(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+}
+
+static void move_from_1(struct shot *s)
+{
+	ev_on(s->fd[2]);
+	ev_on(s->fd[0]);
+	ev_off(s->fd[2]);
+	ev_on(s->fd[1]);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+}
+
+static const struct race moving_from_0 = {
+	.open = open_constrained, .operation = move_from_0,
+};
+
+static const struct race moving_from_1 = {
+	.open = open_constrained, .operation = move_from_1,
+};
+
+TEST(race_move, "race-move", 3600)
+{
+	race(&moving_from_0);
+	race(&moving_from_1);
+}
+
+/* The interrupt of one event, on the way into or out of that of the other one */
+static void open_second(struct shot *s)
+{
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+
+	attr.sample_period = SECOND_PERIOD;
+	attr.sample_type = PERF_SAMPLE_IP;
+	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
+	ring_map(&s->second, s->fd[1], 1, attr.sample_type);
+}
+
+static void both_overflow(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	spin(1000);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+}
+
+static const struct race overflowing = {
+	.open = open_second, .operation = both_overflow, .second = true,
+};
+
+TEST(race_pmi, "race-pmi", 3600)
+{
+	race(&overflowing);
+}
+
+static void other_start(bool counted)
+{
+	int i;
+	char c;
+
+	must(!pipe(other.there) && !pipe(other.back), "pipe: %s", strerror(errno));
+	other.pid = fork();
+	must(other.pid >= 0, "fork: %s", strerror(errno));
+	if (other.pid) {
+		for (i = 0; counted && i < 2; i++) {
+			struct perf_event_attr attr = attr_of(i ? BRANCHES : INSTRUCTIONS);
+
+			other.fd[i] = ev_open(&attr, other.pid, -1, -1);
+			ev_on(other.fd[i]);
+		}
+		return;
+	}
+	close(other.there[1]);
+	close(other.back[0]);
+	while (read(other.there[0], &c, 1) == 1) {
+		knc_spflt(c);
+		if (write(other.back[1], &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void other_turn(char c)
+{
+	must(write(other.there[1], &c, 1) == 1 && read(other.back[0], &c, 1) == 1, "pipe: %s",
+	     strerror(errno));
+}
+
+static void other_stop(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (other.fd[i] >= 0)
+			close(other.fd[i]);
+		other.fd[i] = -1;
+	}
+	close(other.there[1]);
+	close(other.there[0]);
+	close(other.back[0]);
+	close(other.back[1]);
+	reap(other.pid);
+}
+
+/* Off and on again by switches of tasks; what a program has of it is the same. */
+static void open_user(struct shot *s)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+
+	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
+}
+
+static void give_way(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	other_turn(0);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+	s->exact = ev_count(s->fd[1]);
+}
+
+static const struct race switching = { .open = open_user, .operation = give_way };
+
+TEST(race_switch, "race-switch", 3600)
+{
+	pin(cpus_online() - 1);
+	other_start(false);
+	race(&switching);
+	other_stop();
+}
+
+/* The same with a region, while the other task says the opposite */
+static void open_spflt(struct shot *s)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+
+	attr.config1 = 1;
+	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
+}
+
+static void give_way_in_region(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	spflt_on();
+	other_turn(0);
+	spflt_off();
+	other_turn(1);
+	spin(100);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+	s->exact = ev_count(s->fd[1]);
+}
+
+static const struct race switching_regions = {
+	.open = open_spflt, .operation = give_way_in_region,
+};
+
+TEST(race_spflt_switch, "race-spflt-switch", 3600)
+{
+	pin(cpus_online() - 1);
+	other_start(false);
+	race(&switching_regions);
+	other_stop();
+}
+
+/* A task's first SPFLT event comes while another event runs, and goes. */
+static void adopt(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	open_spflt(s);
+	ev_on(s->fd[1]);
+	spflt_on();
+	spin(100);
+	spflt_off();
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+	s->exact = ev_count(s->fd[1]);
+}
+
+TEST(race_spflt_open, "race-spflt-open", 3600)
+{
+	static const struct race r = { .operation = adopt };
+
+	race(&r);
+}
+
+/* A page for RDPMC is mapped and unmapped; what it says lies in between. */
+static void map_and_unmap(struct shot *s)
+{
+	u64 before, after, value;
+	struct perf_event_mmap_page *page;
+
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, s->fd[1], 0);
+	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	before = ev_count(s->fd[1]);
+	if (!knc_rdpmc(page, &value)) {
+		after = ev_count(s->fd[1]);
+		if (value < before || value > after)
+			wrong(s, "RDPMC: %llu, not from %llu to %llu", ULL(value), ULL(before),
+			      ULL(after));
+	}
+	munmap(page, getpagesize());
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+}
+
+static const struct race mapping = { .open = open_other, .operation = map_and_unmap };
+
+TEST(race_map, "race-map", 3600)
+{
+	race(&mapping);
+}
+
+/*
+ * An NMI that is not the PMU's, after each instruction of the kernel: the handler
+ * sees all of them, finds no overflow, and leaves things as they were.
+ */
+static u64 strange_nmis(void)
+{
+	FILE *f = fopen("/sys/module/knc_test_nmi/parameters/taken", "re");
+	unsigned long long n;
+
+	if (!f)
+		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
+	must(fscanf(f, "%llu", &n) == 1, "knc_test_nmi: no number");
+	fclose(f);
+	return n;
+}
+
+static void race_by(const struct race *what, enum td_action action,
+		    void (*act)(struct shot *s))
+{
+	u64 nmis = strange_nmis(), sent;
+	struct race r = *what;
+
+	td_need();
+	r.action = action;
+	r.act = act;
+	r.every = false;
+	pin(cpus_online() - 1);
+	sent = td_read(sched_getcpu(), TD_INJECTED);
+	if (act)
+		actor_start();
+	race(&r);
+	if (act)
+		actor_stop();
+	sent = td_read(sched_getcpu(), TD_INJECTED) - sent;
+	nmis = strange_nmis() - nmis;
+	if (action != TD_NMI)
+		sent = 0;
+	/* One that comes together with a PMI is not seen by itself. */
+	must(nmis == sent || (r.second && nmis < sent),
+	     "%llu NMIs were nobody's, %llu were sent", ULL(nmis), ULL(sent));
+}
+
+TEST(race_nmi_disable, "race-nmi-disable", 3600)
+{
+	race_by(&disabling, TD_NMI, NULL);
+}
+
+TEST(race_nmi_read, "race-nmi-read", 3600)
+{
+	race_by(&reading, TD_NMI, NULL);
+}
+
+TEST(race_nmi_period, "race-nmi-period", 3600)
+{
+	race_by(&setting_period, TD_NMI, NULL);
+}
+
+TEST(race_nmi_add, "race-nmi-add", 3600)
+{
+	race_by(&adding, TD_NMI, NULL);
+}
+
+TEST(race_nmi_move, "race-nmi-move", 3600)
+{
+	race_by(&moving_from_0, TD_NMI, NULL);
+	race_by(&moving_from_1, TD_NMI, NULL);
+}
+
+TEST(race_nmi_pmi, "race-nmi-pmi", 3600)
+{
+	race_by(&overflowing, TD_NMI, NULL);
+}
+
+TEST(race_nmi_switch, "race-nmi-switch", 3600)
+{
+	pin(cpus_online() - 1);
+	other_start(false);
+	race_by(&switching, TD_NMI, NULL);
+	other_stop();
+}
+
+TEST(race_nmi_spflt, "race-nmi-spflt", 3600)
+{
+	pin(cpus_online() - 1);
+	other_start(false);
+	race_by(&switching_regions, TD_NMI, NULL);
+	other_stop();
+}
+
+TEST(race_nmi_map, "race-nmi-map", 3600)
+{
+	race_by(&mapping, TD_NMI, NULL);
+}
+
+/*
+ * A processor executes a few instructions more before it takes the interrupt, or
+ * many, if it has to wait: each time one more, until what it finds is long past.
+ */
+static void spin_and_disable(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	spin(100);
+	ev_off(s->fd[0]);
+	ev_on(s->fd[0]);
+	ev_off(s->fd[0]);
+}
+
+static void spin_and_read(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	spin(100);
+	first_count(s);
+	first_count(s);
+	ev_off(s->fd[0]);
+}
+
+static void spin_and_add(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	spin(100);
+	ev_on(s->fd[1]);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+}
+
+static void spin_and_replace(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	spin(100);
+	ev_off(s->fd[0]);
+	ev_on(s->fd[1]);
+	ev_off(s->fd[1]);
+	ev_on(s->fd[0]);
+	ev_off(s->fd[0]);
+}
+
+static void spin_and_give_way(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	spin(100);
+	other_turn(0);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+	s->exact = ev_count(s->fd[1]);
+}
+
+TEST(race_skid_disable, "race-skid-disable", 3600)
+{
+	static const struct race r = { .operation = spin_and_disable };
+
+	race_by(&r, TD_SKID, NULL);
+}
+
+TEST(race_skid_read, "race-skid-read", 3600)
+{
+	static const struct race r = { .operation = spin_and_read };
+
+	race_by(&r, TD_SKID, NULL);
+}
+
+TEST(race_skid_add, "race-skid-add", 3600)
+{
+	static const struct race r = { .open = open_other, .operation = spin_and_add };
+
+	race_by(&r, TD_SKID, NULL);
+}
+
+TEST(race_skid_move, "race-skid-move", 3600)
+{
+	static const struct race r = { .open = open_constrained, .operation = spin_and_add };
+
+	race_by(&r, TD_SKID, NULL);
+}
+
+TEST(race_skid_replace, "race-skid-replace", 3600)
+{
+	static const struct race r = { .open = open_other, .operation = spin_and_replace };
+
+	race_by(&r, TD_SKID, NULL);
+}
+
+TEST(race_skid_switch, "race-skid-switch", 3600)
+{
+	static const struct race r = { .open = open_user, .operation = spin_and_give_way };
+
+	pin(cpus_online() - 1);
+	other_start(true);
+	race_by(&r, TD_SKID, NULL);
+	other_stop();
+}
+
+/*
+ * Another hardware thread reads an event, changes its period, or has others come
+ * and go, while the one that the event is on is anywhere in the kernel.
+ */
+static void read_first(struct shot *s)
+{
+	first_count(s);
+}
+
+static void period_of_first(struct shot *s)
+{
+	set_period(s->fd[0], NEVER);
+}
+
+static void toggle_second(struct shot *s)
+{
+	ev_on(s->fd[1]);
+	ev_off(s->fd[1]);
+}
+
+TEST(race_stop_read, "race-stop-read", 3600)
+{
+	race_by(&disabling, TD_STOP, read_first);
+}
+
+TEST(race_stop_period, "race-stop-period", 3600)
+{
+	race_by(&reading, TD_STOP, period_of_first);
+}
+
+/* Of this task, and of this hardware thread */
+TEST(race_stop_toggle, "race-stop-toggle", 3600)
+{
+	static const struct race r = { .open = open_other, .operation = switch_twice };
+
+	race_by(&r, TD_STOP, toggle_second);
+}
+
+static void open_wide(struct shot *s)
+{
+	struct perf_event_attr attr = attr_of(L2_READ_MISS);
+
+	s->fd[s->events++] = ev_open(&attr, -1, s->cpu, -1);
+}
+
+TEST(race_stop_wide, "race-stop-wide", 3600)
+{
+	static const struct race r = { .open = open_wide, .operation = read_twice };
+
+	race_by(&r, TD_STOP, toggle_second);
+}
