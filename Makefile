@@ -28,7 +28,7 @@ mandir ?= $(datadir)/man
 source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
 # Of these tools, those that there are
 tools_dir = $(datadir)/knc-pmu
-tools := $(notdir $(wildcard scripts/knc-draw scripts/knc-metrics))
+tools := $(notdir $(wildcard scripts/knc-draw scripts/knc-host scripts/knc-metrics))
 tools_files := $(wildcard scripts/knc_tables.py knc_pmu_tables.ini knc_pmu_events.h)
 
 install: install-dev install-tools

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/knc-host, with cards that are directories and a perf that says what it was
+given. tests/guest has it with emulated cards.
+"""
+import os
+
+from common import ScriptTest
+
+# Each card is a directory; a shell runs the command there, as ssh's does.
+SSH = """#!/bin/sh
+cd "$WORK/$1" || exit 255
+[ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
+PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/kallsyms|kallsyms|")"
+"""
+PERF = r"""#!/bin/sh
+# What it was given, a word a line
+[ "$1" = record ] && { printf 'DATA\000\377'; printf '%s\n' "$@"; echo said >&2; exit 0; }
+[ "$1" = report ] && { printf '%s\n' "$@"; exit 0; }
+echo "the program's own output"
+printf '\n# started\nCPU0,%s,,cycles,1,100.00,,\n' "$(cat count)" >&3
+"""
+
+
+class Host(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("bin"))
+        for name, text in (("ssh", SSH), ("bin/perf", PERF)):
+            os.chmod(self.path(name, text.encode()), 0o755)
+        for i, card in enumerate(("mic0", "mic1")):
+            os.mkdir(self.path(card))
+            self.path(f"{card}/kallsyms", f"ffffffff81000000 T {card}\n".encode())
+            self.path(f"{card}/count", f"{i + 7}".encode())
+
+    def host(self, *args):
+        return self.run_it("knc-host", args[0], "--ssh", self.path("ssh"), *args[1:],
+                           WORK=self.work)
+
+    def content(self, name):
+        with open(self.path(name), "rb") as f:
+            return f.read()
+
+    def test_host_record(self):
+        status, out, err = self.host("record", "-d", "run", "mic0", "mic1", "--", "-g",
+                                     "sh", "-c", "echo it's $HOME")
+        self.assertEqual((status, out, err), (0, "", ""))
+        for card in ("mic0", "mic1"):
+            self.assertEqual(self.content(f"run/{card}.data"),
+                             b"DATA\0\xffrecord\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n")
+            self.assertEqual(self.content(f"run/{card}.kallsyms"),
+                             f"ffffffff81000000 T {card}\n".encode())
+            self.assertEqual(self.content(f"run/{card}.log"), b"said\n")
+
+    def test_host_stat(self):
+        status, out, err = self.host("stat", "mic0", "mic1", "--", "-a", "true")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(out, "mic0,CPU0,7,,cycles,1,100.00,,\n"
+                              "mic1,CPU0,8,,cycles,1,100.00,,\n")
+        status, out, _ = self.run_it("knc-draw", "card", self.path("mic1.csv"))
+        self.assertEqual(status, 0)
+        self.assertIn("core 0 thread 0: 8", out)
+
+    def test_host_one_card_fails(self):
+        self.path("mic0/broken", b"")
+        status, _, err = self.host("record", "mic0", "mic1", "--", "true")
+        self.assertEqual(status, 1)
+        self.assertIn("mic0 has failed", err)
+        self.assertIn("no route to mic0", err)
+        self.assertNotIn("mic1", err)
+        self.assertTrue(self.content("mic1.data").startswith(b"DATA"))
+
+    def test_host_report(self):
+        self.path("mic0.data", b"x")
+        os.mkdir(self.path("sys root"))
+        status, out, _ = self.run_it(
+            "knc-host", "report", "--symfs", self.path("sys root"), "mic0", "--", "-g", "none",
+            PATH=f"{self.path('bin')}:{os.environ['PATH']}")
+        self.assertEqual(status, 0)
+        self.assertEqual(out.splitlines(), [
+            "# card: mic0", "report", "--stdio", "-i", "./mic0.data", "--kallsyms",
+            "./mic0.kallsyms", "--symfs", self.path("sys root"), "-g", "none"])
+        status, _, err = self.run_it("knc-host", "report", "mic1")
+        self.assertEqual(status, 1)
+        self.assertIn("mic1.data: there is nothing in it", err)
+
+    def test_host_refuses(self):
+        for args, why in (
+                ([], "record, stat or report?"),
+                (["watch"], "record, stat or report?"),
+                (["record", "--", "true"], "which cards?"),
+                (["record", "mic0"], "what is perf to do?"),
+                (["record", "-x", "mic0"], "-x: no such option"),
+                (["record", "mic0;reboot", "--", "true"], "no name of a card"),
+                (["report", "--symfs", "/no/such", "mic0"], "/no/such: no such directory"),
+                (["stat", "-d"], "-d: which?")):
+            with self.subTest(args):
+                status, out, err = self.run_it("knc-host", *args)
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(why, err)
