@@ -17,22 +17,36 @@ says()
 		fail "$*: not \"$_want\" but: $(grep . "$tmp/out" | head -n 3)"
 }
 
+# What the log has since "mark": it is not emptied, as others look at it, too.
+mark()
+{
+	echo "$name $1" >/dev/kmsg
+	marked=$1
+}
+
+since_mark()
+{
+	dmesg | sed "1,/$name $marked\$/d"
+}
+
 # refused REASON LINES COMMAND...
+n=0
 refused()
 {
 	_reason=$1
 	shift
-	dmesg -c >/dev/null
+	n=$((n + 1))
+	mark "$n"
 	says "$@"
 	shift
-	dmesg | grep -qF "knc_pmu: event refused: $_reason" ||
-		fail "$*: the log has no \"$_reason\": $(dmesg | tail -n 2)"
+	since_mark | grep -qF "knc_pmu: event refused: $_reason" ||
+		fail "$*: the log has no \"$_reason\": $(since_mark | tail -n 2)"
 }
 
 # Nothing is said where nobody asks.
-dmesg -c >/dev/null
+mark quiet
 says '<not supported> +bus-cycles' perf stat -e bus-cycles true
-dmesg | grep -q 'event refused' && fail "a reason, though dynamic debug is off"
+since_mark | grep -q 'event refused' && fail "a reason, though dynamic debug is off"
 
 echo 'format "event refused" +p' >$control || fail "$control: $(cat $control | wc -l) lines"
 no='<not supported> +'
