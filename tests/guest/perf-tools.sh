@@ -33,4 +33,17 @@ perf script report stackcollapse -i "$data" >"$tmp/out" 2>"$tmp/said" ||
 # gt's calls, outermost first, and how often that was seen
 grep -qE '^gt;.*;spin20(_lo)? 1[0-9][0-9]$|^gt;.*;spin20(_lo)? 20[0-9]$' "$tmp/out" ||
 	fail "stackcollapse: $(head -n 2 "$tmp/out")"
+
+# And pictures of what they say, on the card itself
+knc-draw flame "$tmp/out" >"$tmp/flame" 2>&1 || fail "knc-draw flame: $(tail -n 1 "$tmp/flame")"
+grep -qE '^ *(9[0-9]|100)\.[0-9]% +(9[0-9]|100)\.[0-9]% .* spin20' "$tmp/flame" ||
+	fail "knc-draw flame: $(head -n 3 "$tmp/flame")"
+last=$(($(nproc) - 1))
+perf stat -a -A -x, -o "$tmp/csv" -e instructions:u \
+	taskset -c $last ./gt --spin20 f4240 || fail "perf stat -a -A"
+knc-draw card "$tmp/csv" --svg "$tmp/svg" >"$tmp/card" 2>&1 ||
+	fail "knc-draw card: $(tail -n 1 "$tmp/card")"
+grep -q "^most: *core $((last / 4)) thread $((last % 4)): 20\.*" "$tmp/card" ||
+	fail "knc-draw card: $(grep most "$tmp/card")"
+grep -q '</svg>' "$tmp/svg" || fail "knc-draw card: half a picture"
 ok
