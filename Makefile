@@ -48,6 +48,8 @@ install-tools:
 		install -m 755 "scripts/$$t" '$(DESTDIR)$(tools_dir)/scripts' && \
 		ln -sf '$(tools_dir)/scripts'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" && \
 		install -m 644 "man/$$t.1" '$(DESTDIR)$(mandir)/man1' || exit 1; done
+	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
+		scripts/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
 # For DKMS: what the module is built from
 install-source:
