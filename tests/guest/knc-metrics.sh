@@ -39,7 +39,7 @@ fi
 
 # Attached by turns to a program that goes on: two clocks for each, and more while
 # the core has something else to do
-./gt --spin20 40000000 &
+./gt --spin20 4000000000000 &
 pid=$!
 $metrics -u -f csv -o "$tmp/csv" -M cpi_thread,vpu_share -t 0.3 -p $pid 2>"$tmp/said"
 status=$?
