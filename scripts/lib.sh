@@ -96,7 +96,8 @@ watch_log()
 	while sleep "$_every" >/dev/null 2>&1; do
 		_n=
 		if [ -n "$4" ]; then
-			_n=$(grep -c -- "$4" "$2" 2>/dev/null)
+			# None yet is no error.
+			_n=$(grep -c -- "$4" "$2" 2>/dev/null) || :
 			_n=", ${_n:-0} of about $5 steps"
 		fi
 		say "$1: $(since "$3")$_n"
