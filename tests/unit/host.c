@@ -57,8 +57,10 @@ static void test_load(struct kunit *test)
 static void test_load_shared(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	int cpu;
 
 	host_begin();
+	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 	host.other_pmu = true;
 	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
 	KUNIT_EXPECT_STREQ(test, host.name, "knc");
@@ -67,7 +69,11 @@ static void test_load_shared(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
 	KUNIT_EXPECT_EQ(test, host.held, HOST_SHARED | HOST_REGISTERS);
+	for_each_online_cpu(cpu)
+		KUNIT_EXPECT_TRUE(test, per_cpu(knc_cpu, cpu).ready);
 	event->destroy(event);
+	for_each_online_cpu(cpu)
+		KUNIT_EXPECT_FALSE(test, per_cpu(knc_cpu, cpu).ready);
 	KUNIT_EXPECT_EQ(test, host.held, HOST_SHARED);
 
 	/* Held by the other: nothing is taken, nothing is touched. */
@@ -282,6 +288,21 @@ static void test_nothing_stale(struct kunit *test)
 	knc_read(event[1]);
 	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 2 * 1234);
 
+	/* An event that has just come to a counter that another has left */
+	knc_pmu_disable(NULL);
+	knc_del(event[1], 0);
+	KUNIT_ASSERT_EQ(test, knc_add(event[1], PERF_EF_START), 0);
+	knc_pmu_enable(NULL);
+	count(event[1]->hw.idx, 100);
+	knc_read(event[1]);
+	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 2 * 1234 + 100);
+
+	/* What was cleared is not cleared again. */
+	knc_pmu_disable(NULL);
+	record_restart();
+	knc_pmu_enable(NULL);
+	KUNIT_EXPECT_EQ(test, record.count, 1);
+
 	/* And what was cleared is loaded again. */
 	add_all(test, &other, 1);
 	count(other->hw.idx, 10);
@@ -338,12 +359,14 @@ static void test_pmi_reserved_status(struct kunit *test)
 static void test_long_overdue(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-	u64 events = P39 + P39 / 2;
 
 	add_all(test, &event, 1);
-	count(1, events);
+	count(1, P39 + 10);
 	knc_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), events);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P39 + 10);
+	count(1, P39);
+	knc_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P40 + 10);
 }
 
 /* Without a hook to fork(), or for a page at each sample, there is no RDPMC. */
@@ -461,6 +484,38 @@ static void test_spflt_reset(struct kunit *test)
 	knc_spflt_event_destroy(event);
 }
 
+/* While another task's SPFLT event still counts, the bit of the next has to wait. */
+static void test_spflt_waits(struct kunit *test)
+{
+	struct task_struct *other = new_task(test), *stranger = new_task(test);
+	struct perf_event *theirs = new_spflt_event(test, BRANCHES_, other);
+	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, current);
+
+	task_switch(current, NULL, 0, other);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(other, NULL, 0, current);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+	add_all(test, &mine, 1);
+
+	/* It comes and goes, and has not had its bit. */
+	task_switch(current, NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+	task_switch(other, NULL, 0, stranger);
+	task_switch(stranger, NULL, 0, current);
+	task_switch(current, NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+	del_all(&mine, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
+
+	/* From here on it is the program that says. */
+	record.msr[0x2c] &= ~PREFERENCE;
+	add_all(test, &theirs, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
+	del_all(&theirs, 1);
+	knc_spflt_event_destroy(mine);
+	knc_spflt_event_destroy(theirs);
+}
+
 /* The scheduler's hook outlives the last event by a little, and no more. */
 static void test_spflt_linger(struct kunit *test)
 {
@@ -487,6 +542,159 @@ static void test_spflt_linger(struct kunit *test)
 	host_end(test);
 }
 
+/* Throttled, it moves aside, and goes on when perf core says so. */
+static void test_move_throttled(struct kunit *test)
+{
+	struct perf_event *event[] = {
+		new_event(test, CYCLES, 0), new_event(test, INSTRUCTIONS, 1000),
+	};
+	struct perf_event *l2 = new_event(test, L2_MISS, 0);
+
+	add_all(test, event, 2);
+	count(0, 100);
+	knc_stop(event[1], 0);
+	del_all(event, 1);
+	add_all(test, &l2, 1);
+	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
+	knc_start(event[1], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
+	count(1, 10);
+	knc_read(event[1]);
+	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 110);
+}
+
+/* A PMI throttles it with its group, right when it is about to be enabled. */
+static void test_enable_throttled(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	knc_pmu_disable(NULL);
+	KUNIT_ASSERT_EQ(test, knc_add(event, 0), 0);
+	event->hw.state = PERF_HES_STOPPED;
+	knc_event_enable(event);
+	knc_pmu_enable(NULL);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+}
+
+/* A PMI in a section that perf core has disabled leaves it disabled. */
+static void test_pmi_stays_disabled(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *other = new_event(test, CYCLES, 0);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	knc_pmu_disable(NULL);
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_ASSERT_EQ(test, knc_add(other, PERF_EF_START), 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	knc_pmu_enable(NULL);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
+}
+
+/* A PMI that finds an event being changed, or another PMI that had to wait */
+static void overflow_again(void)
+{
+	count(1, P40 - record.msr[0x21]);
+	knc_pmi(NULL);
+}
+
+static struct perf_event *postpone(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	knc_enter(this_cpu_ptr(&knc_cpu));
+	count(1, 1000);
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, samples.count, 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+
+	return event;
+}
+
+static void expect_caught_up(struct kunit *test, struct perf_event *event, u64 count)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
+	KUNIT_EXPECT_EQ(test, samples.count, count / 1000);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	KUNIT_EXPECT_FALSE(test, kc->postponed);
+	KUNIT_EXPECT_FALSE(test, kc->catching_up);
+}
+
+static void test_postponed(struct kunit *test)
+{
+	struct perf_event *event = postpone(test);
+
+	knc_leave(this_cpu_ptr(&knc_cpu));
+	expect_caught_up(test, event, 1000);
+}
+
+/* The counters have just started, and it is not over yet. */
+static void test_postponed_again(struct kunit *test)
+{
+	struct perf_event *event = postpone(test);
+
+	record.on_start = overflow_again;
+	knc_leave(this_cpu_ptr(&knc_cpu));
+	expect_caught_up(test, event, 2000);
+}
+
+/* A sample is of where the interrupt came. */
+static const struct pt_regs *delivered_regs;
+
+static int deliver_regs(struct perf_event *event, struct perf_sample_data *data,
+			struct pt_regs *regs)
+{
+	delivered_regs = regs;
+	return 0;
+}
+
+static void test_pmi_regs(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct pt_regs regs = {};
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	static_call_update(knc_perf_event_overflow, deliver_regs);
+	knc_pmi(&regs);
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
+}
+
+/* An NMI comes while the sample is delivered, which then reads an event. */
+static unsigned int delivery_depth, delivery_deepest;
+
+static int deliver_and_read(struct perf_event *event, struct perf_sample_data *data,
+			    struct pt_regs *regs)
+{
+	delivery_deepest = max(delivery_deepest, ++delivery_depth);
+	if (!samples.count++) {
+		record.msr[0x2d] = 2;
+		knc_pmi(NULL);
+		knc_read(event);
+	}
+	delivery_depth--;
+	return 0;
+}
+
+static void test_postponed_within(struct kunit *test)
+{
+	struct perf_event *event = postpone(test);
+
+	delivery_deepest = 0;
+	static_call_update(knc_perf_event_overflow, deliver_and_read);
+	knc_leave(this_cpu_ptr(&knc_cpu));
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	KUNIT_EXPECT_EQ(test, delivery_deepest, 1);
+	expect_caught_up(test, event, 1000);
+}
+
 static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_load),
 	KUNIT_CASE(test_load_shared),
@@ -506,6 +714,14 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_quiesced),
 	KUNIT_CASE(test_spflt_not_ready),
 	KUNIT_CASE(test_spflt_reset),
+	KUNIT_CASE(test_spflt_waits),
 	KUNIT_CASE(test_spflt_linger),
+	KUNIT_CASE(test_move_throttled),
+	KUNIT_CASE(test_enable_throttled),
+	KUNIT_CASE(test_pmi_stays_disabled),
+	KUNIT_CASE(test_pmi_regs),
+	KUNIT_CASE(test_postponed),
+	KUNIT_CASE(test_postponed_again),
+	KUNIT_CASE(test_postponed_within),
 	{}
 };

@@ -36,6 +36,9 @@ static struct {
 	unsigned int stranger;		/* accesses until an NMI of somebody else's */
 	unsigned int interrupts, lost;
 	u64 counted[2];
+
+	/* What happens once, right when counters start */
+	void (*on_start)(void);
 } record;
 
 int knc_pmi(struct pt_regs *regs);
@@ -139,6 +142,12 @@ static void knc_wrmsr(u32 msr, u64 value)
 		return;
 	}
 	record.msr[msr] = value;
+	if (msr == 0x2f && value && record.on_start) {
+		void (*happens)(void) = record.on_start;
+
+		record.on_start = NULL;
+		happens();
+	}
 	record_interrupt();
 }
 
