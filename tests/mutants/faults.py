@@ -10,6 +10,7 @@ the end. Faults are separated by blank lines, "#" begins a comment. A fault is
     unit CASE...                KUnit cases that must notice: "suite.case", or
                                 with "*" at the end all that begin like it
     guest TEST...               the same for tests of the module in the guest
+    beside TEST...              run with these, and need not notice
     alone TEST...               the same with a boot for each, whichever it takes
     builtin TEST...             and of the driver that is built in
     equivalent TEXT             no test can notice, for this reason
@@ -39,7 +40,7 @@ class Fault:
         self.file, self.where, self.name = file, where, name
         self.function, self.breaks, self.equivalent = "", "", ""
         self.unit, self.guest, self.alone, self.builtin = [], [], [], []
-        self.before, self.after = [], []
+        self.before, self.after, self.beside = [], [], []
 
     def check(self):
         """Does it say all that a fault must say?"""
@@ -113,7 +114,7 @@ def read_table(path):
             (fault.before if line[0] == "-" else fault.after).append(line[1:])
         elif word == "in":
             fault.function = rest.strip()
-        elif word in KINDS:
+        elif word in (*KINDS, "beside"):
             getattr(fault, word).extend(rest.split())
         elif word in ("breaks", "equivalent"):
             setattr(fault, word, rest.strip())

@@ -10,7 +10,7 @@ for name; do
 	dmesg -c >/dev/null
 	echo "@begin $name"
 	insmod "$name.ko" >/tmp/insmod 2>&1 &
-	pid=$! left=60
+	pid=$! left=150
 	while [ $left -gt 0 ] && kill -0 $pid 2>/dev/null; do
 		sleep 0.2
 		left=$((left - 1))
