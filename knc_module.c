@@ -12,82 +12,22 @@
 
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
-#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
-#include <linux/sched/clock.h>
-#include <linux/static_call.h>
+#include <linux/ratelimit.h>
 #include <linux/tracepoint.h>
 
 #include <asm/cpu_device_id.h>
-#include <asm/mmu.h>
 #include <asm/nmi.h>
 #include <asm/processor.h>
 
+#include "knc_module.h"
 #include "knc_pmu.h"
 
 /* Set once perf core is done with registering it */
 static struct pmu *knc_pmu;
 static bool knc_is_cpu_pmu;
-
-/*
- * Delivery of a sample. perf_event_overflow() is not exported; the call is
- * patched in as a direct one once its address is known.
- */
-
-static int knc_overflow_unknown(struct perf_event *event,
-				struct perf_sample_data *data,
-				struct pt_regs *regs)
-{
-	/* Not reached: without delivery no sampling event is accepted. */
-	WARN_ON_ONCE(1);
-	return 1;
-}
-
-DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
-
-/*
- * What keeps sampling below kernel.perf_cpu_time_max_percent. It is not exported,
- * either, and without it there is no such limit, as on other PMUs of modules.
- */
-DEFINE_STATIC_CALL_NULL(knc_perf_sample_event_took, perf_sample_event_took);
-
-/* A kprobe finds symbols that the module loader does not give out. */
-static void *knc_find_symbol(const char *name)
-{
-	struct kprobe probe = { .symbol_name = name };
-	void *address;
-	int ret;
-
-	ret = register_kprobe(&probe);
-	if (ret)
-		return ERR_PTR(ret);
-
-	address = probe.addr;
-	unregister_kprobe(&probe);
-
-	return address;
-}
-
-static bool knc_find_overflow(void)
-{
-	typeof(perf_event_overflow) *overflow = knc_find_symbol("perf_event_overflow");
-	typeof(perf_sample_event_took) *took;
-
-	if (IS_ERR(overflow)) {
-		pr_warn("perf_event_overflow not found (%pe): counting only, no sampling\n",
-			overflow);
-		return false;
-	}
-	static_call_update(knc_perf_event_overflow, overflow);
-
-	took = knc_find_symbol("perf_sample_event_took");
-	if (!IS_ERR(took))
-		static_call_update(knc_perf_sample_event_took, took);
-
-	return true;
-}
 
 static void knc_stop(struct perf_event *event, int flags);
 
@@ -180,91 +120,10 @@ static void knc_put_registers(void)
 	mutex_unlock(&knc_owners_mutex);
 }
 
-static void knc_event_destroy(struct perf_event *event)
+void knc_event_destroy(struct perf_event *event)
 {
 	knc_spflt_event_destroy(event);
 	knc_put_registers();
-}
-
-/*
- * RDPMC for programs (1.3.2). perf core tells a program in the event's mapped
- * page on which counter the event is; CR4.PCE is set for address spaces that
- * have such a page. The width of the counters, too, is told there, by a function
- * of the kernel that does not know ours; it does in a kernel that was configured
- * for this module (scripts/install-in-tree), and elsewhere the page says that
- * RDPMC is not to be used.
- */
-
-static atomic_t knc_rdpmc_pages = ATOMIC_INIT(0);
-static struct tracepoint *knc_fork_tracepoint;
-
-/*
- * A child's address space is a copy of its parent's: it says that RDPMC is
- * allowed, but has no page, as these are not copied. The child has not run yet.
- */
-static void knc_fork(void *unused, struct task_struct *parent,
-		     struct task_struct *child)
-{
-	if (child->mm && child->mm != parent->mm)
-		atomic_set(&child->mm->context.perf_rdpmc_allowed, 0);
-}
-
-/* Without a hook to fork() there is no RDPMC for programs. */
-static void knc_setup_rdpmc(void)
-{
-	if (!COMPAT_USER_RDPMC || !knc_is_cpu_pmu)
-		return;
-
-	knc_fork_tracepoint = knc_find_tracepoint("sched_process_fork");
-	if (knc_fork_tracepoint &&
-	    tracepoint_probe_register(knc_fork_tracepoint, knc_fork, NULL))
-		knc_fork_tracepoint = NULL;
-}
-
-static void knc_remove_rdpmc(void)
-{
-	if (knc_fork_tracepoint)
-		tracepoint_probe_unregister(knc_fork_tracepoint, knc_fork, NULL);
-}
-
-static void knc_rdpmc_update(void *mm)
-{
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	if (current->active_mm != mm)
-		return;
-
-	if (kc->ready)
-		knc_pmu_clear_stale(kc);
-	compat_set_cr4_pce(atomic_read(&current->active_mm->context.perf_rdpmc_allowed));
-}
-
-static void knc_event_mapped(struct perf_event *event, struct mm_struct *mm)
-{
-	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
-		return;
-
-	atomic_inc(&knc_rdpmc_pages);
-	if (atomic_inc_return(&mm->context.perf_rdpmc_allowed) == 1)
-		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
-}
-
-static void knc_event_unmapped(struct perf_event *event, struct mm_struct *mm)
-{
-	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
-		return;
-
-	if (atomic_dec_and_test(&mm->context.perf_rdpmc_allowed))
-		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
-	atomic_dec(&knc_rdpmc_pages);
-}
-
-static int knc_event_idx(struct perf_event *event)
-{
-	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
-		return 0;
-
-	return event->hw.idx + 1;
 }
 
 /* Which event is on which counter */
@@ -360,7 +219,7 @@ static bool knc_is_ours(const struct perf_event *event)
 	}
 }
 
-static int knc_event_init(struct perf_event *event)
+int knc_event_init(struct perf_event *event)
 {
 	int ret;
 
@@ -384,12 +243,12 @@ static int knc_event_init(struct perf_event *event)
 
 	event->hw.idx = -1;
 	event->destroy = knc_event_destroy;
-	/* A page to be written anew at each sample would cost every sample. */
-	if (knc_fork_tracepoint && !is_sampling_event(event))
-		event->hw.flags |= PERF_EVENT_FLAG_USER_READ_CNT;
 
 	return 0;
 }
+
+/* The side that knows perf core counts them, see knc_module.h. */
+atomic_t knc_rdpmc_pages = ATOMIC_INIT(0);
 
 static void knc_pmu_disable(struct pmu *pmu)
 {
@@ -477,17 +336,8 @@ static void knc_read(struct perf_event *event)
 	knc_event_update(event);
 }
 
-static const struct attribute_group *knc_pmu_groups[] = {
-	&knc_pmu_format_group,
-	&knc_pmu_events_group,
-	NULL
-};
-
-static const struct pmu knc_pmu_template = {
-	.module		= THIS_MODULE,
-	.attr_groups	= knc_pmu_groups,
+const struct pmu knc_pmu_callbacks = {
 	.task_ctx_nr	= perf_hw_context,
-	.event_init	= knc_event_init,
 	.pmu_enable	= knc_pmu_enable,
 	.pmu_disable	= knc_pmu_disable,
 	.add		= knc_add,
@@ -495,34 +345,13 @@ static const struct pmu knc_pmu_template = {
 	.start		= knc_start,
 	.stop		= knc_stop,
 	.read		= knc_read,
-	.event_mapped	= knc_event_mapped,
-	.event_unmapped	= knc_event_unmapped,
-	.event_idx	= knc_event_idx,
 };
-
-/* One interrupt in so many is timed: to look at the clock is dear in an NMI. */
-#define KNC_TIMED_PMIS		16
-static DEFINE_PER_CPU(unsigned int, knc_pmis);
-
-static int knc_timed_pmi(struct pt_regs *regs)
-{
-	u64 start = sched_clock();
-	int handled = knc_pmi(regs);
-
-	if (handled)
-		static_call_cond(knc_perf_sample_event_took)(sched_clock() - start);
-
-	return handled;
-}
 
 static int knc_nmi(unsigned int type, struct pt_regs *regs)
 {
 	BUILD_BUG_ON(NMI_DONE != 0 || NMI_HANDLED != 1);
 
-	if (this_cpu_inc_return(knc_pmis) % KNC_TIMED_PMIS)
-		return knc_pmi(regs);
-
-	return knc_timed_pmi(regs);
+	return knc_perf_pmi(regs);
 }
 
 /*
@@ -579,35 +408,10 @@ static void knc_remove_hotplug(void)
 	cpuhp_remove_state_nocalls(knc_prepare_state);
 }
 
-/* Ask perf core itself: if it knows raw events, somebody has them. */
-static bool knc_cpu_pmu_is_free(void)
+static int knc_register_pmu(void)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_RAW,
-		.size = sizeof(attr),
-		.disabled = 1,
-	};
-	struct perf_event *event;
+	struct pmu *pmu = knc_perf_register(knc_is_cpu_pmu);
 
-	event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
-	if (!IS_ERR(event)) {
-		perf_event_release_kernel(event);
-		return false;
-	}
-
-	return PTR_ERR(event) == -ENOENT;
-}
-
-static int knc_register_pmu(bool sampling)
-{
-	struct pmu template = knc_pmu_template;
-	struct pmu *pmu;
-
-	if (!sampling)
-		template.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
-
-	pmu = compat_pmu_register(&template, knc_is_cpu_pmu ? "cpu" : "knc",
-				  knc_is_cpu_pmu ? PERF_TYPE_RAW : -1);
 	if (IS_ERR(pmu))
 		return PTR_ERR(pmu);
 
@@ -645,7 +449,11 @@ static int __init knc_module_init(void)
 		return ret;
 	}
 
-	knc_is_cpu_pmu = knc_cpu_pmu_is_free();
+	ret = knc_perf_prepare();
+	if (ret)
+		return ret;
+
+	knc_is_cpu_pmu = knc_perf_is_cpu_pmu();
 	if (knc_is_cpu_pmu) {
 		ret = knc_get_registers();
 		if (ret)
@@ -660,16 +468,13 @@ static int __init knc_module_init(void)
 	if (ret)
 		goto unregister_nmi;
 
-	knc_setup_rdpmc();
-	ret = knc_register_pmu(knc_find_overflow());
+	ret = knc_register_pmu();
 	if (ret)
-		goto remove_rdpmc;
+		goto remove_hotplug;
 
 	return 0;
 
-remove_rdpmc:
-	knc_remove_rdpmc();
-	tracepoint_synchronize_unregister();
+remove_hotplug:
 	knc_remove_hotplug();
 unregister_nmi:
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
@@ -682,8 +487,7 @@ module_init(knc_module_init);
 
 static void __exit knc_module_exit(void)
 {
-	perf_pmu_unregister(knc_pmu);
-	knc_remove_rdpmc();
+	knc_perf_unregister(knc_pmu);
 	knc_spflt_exit();
 	tracepoint_synchronize_unregister();
 	knc_remove_hotplug();

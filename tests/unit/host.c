@@ -380,8 +380,8 @@ static void test_rdpmc_without_hook(struct kunit *test)
 		host_begin();
 		host.refused = hook ? 0 : BIT(HOST_FORK);
 		KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
-		KUNIT_ASSERT_EQ(test, knc_event_init(event), 0);
-		KUNIT_ASSERT_EQ(test, knc_event_init(sampling), 0);
+		KUNIT_ASSERT_EQ(test, knc_perf_event_init(event), 0);
+		KUNIT_ASSERT_EQ(test, knc_perf_event_init(sampling), 0);
 		KUNIT_EXPECT_EQ(test, !!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT),
 				hook && COMPAT_USER_RDPMC);
 		KUNIT_EXPECT_FALSE(test, sampling->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT);

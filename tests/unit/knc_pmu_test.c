@@ -30,6 +30,7 @@
 #include "../../spflt.c"
 #undef pr_fmt
 #include "../../knc_module.c"
+#include "../../knc_perf.c"
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
 /* PerfEvtSel: USR | OS | INT | EN, as every unfiltered event has them */

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module, as the perf core of current kernels wants it: registration, the
+ * delivery of samples, and RDPMC for programs.
+ */
+#define pr_fmt(fmt) "knc_pmu: " fmt
+
+#include <linux/err.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/perf_event.h>
+#include <linux/sched/clock.h>
+#include <linux/static_call.h>
+#include <linux/tracepoint.h>
+
+#include <asm/mmu.h>
+
+#include "knc_module.h"
+#include "knc_pmu.h"
+
+/*
+ * Delivery of a sample. perf_event_overflow() is not exported; the call is
+ * patched in as a direct one once its address is known.
+ */
+
+static int knc_overflow_unknown(struct perf_event *event,
+				struct perf_sample_data *data,
+				struct pt_regs *regs)
+{
+	/* Not reached: without delivery no sampling event is accepted. */
+	WARN_ON_ONCE(1);
+	return 1;
+}
+
+DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
+
+/*
+ * What keeps sampling below kernel.perf_cpu_time_max_percent. It is not exported,
+ * either, and without it there is no such limit, as on other PMUs of modules.
+ */
+DEFINE_STATIC_CALL_NULL(knc_perf_sample_event_took, perf_sample_event_took);
+
+/* A kprobe finds symbols that the module loader does not give out. */
+static void *knc_find_symbol(const char *name)
+{
+	struct kprobe probe = { .symbol_name = name };
+	void *address;
+	int ret;
+
+	ret = register_kprobe(&probe);
+	if (ret)
+		return ERR_PTR(ret);
+
+	address = probe.addr;
+	unregister_kprobe(&probe);
+
+	return address;
+}
+
+static bool knc_find_overflow(void)
+{
+	typeof(perf_event_overflow) *overflow = knc_find_symbol("perf_event_overflow");
+	typeof(perf_sample_event_took) *took;
+
+	if (IS_ERR(overflow)) {
+		pr_warn("perf_event_overflow not found (%pe): counting only, no sampling\n",
+			overflow);
+		return false;
+	}
+	static_call_update(knc_perf_event_overflow, overflow);
+
+	took = knc_find_symbol("perf_sample_event_took");
+	if (!IS_ERR(took))
+		static_call_update(knc_perf_sample_event_took, took);
+
+	return true;
+}
+
+static bool knc_can_sample;
+
+int knc_perf_prepare(void)
+{
+	knc_can_sample = knc_find_overflow();
+	return 0;
+}
+
+/* One interrupt in so many is timed: to look at the clock is dear in an NMI. */
+#define KNC_TIMED_PMIS		16
+static DEFINE_PER_CPU(unsigned int, knc_pmis);
+
+static int knc_timed_pmi(struct pt_regs *regs)
+{
+	u64 start = sched_clock();
+	int handled = knc_pmi(regs);
+
+	if (handled)
+		static_call_cond(knc_perf_sample_event_took)(sched_clock() - start);
+
+	return handled;
+}
+
+int knc_perf_pmi(struct pt_regs *regs)
+{
+	if (this_cpu_inc_return(knc_pmis) % KNC_TIMED_PMIS)
+		return knc_pmi(regs);
+
+	return knc_timed_pmi(regs);
+}
+
+/*
+ * RDPMC for programs (1.3.2). perf core tells a program in the event's mapped
+ * page on which counter the event is; CR4.PCE is set for address spaces that
+ * have such a page. The width of the counters, too, is told there, by a function
+ * of the kernel that does not know ours; it does in a kernel that was configured
+ * for this module (scripts/install-in-tree), and elsewhere the page says that
+ * RDPMC is not to be used.
+ */
+
+static struct tracepoint *knc_fork_tracepoint;
+
+/*
+ * A child's address space is a copy of its parent's: it says that RDPMC is
+ * allowed, but has no page, as these are not copied. The child has not run yet.
+ */
+static void knc_fork(void *unused, struct task_struct *parent,
+		     struct task_struct *child)
+{
+	if (child->mm && child->mm != parent->mm)
+		atomic_set(&child->mm->context.perf_rdpmc_allowed, 0);
+}
+
+/* Without a hook to fork() there is no RDPMC for programs. */
+static void knc_setup_rdpmc(bool is_cpu_pmu)
+{
+	if (!COMPAT_USER_RDPMC || !is_cpu_pmu)
+		return;
+
+	knc_fork_tracepoint = knc_find_tracepoint("sched_process_fork");
+	if (knc_fork_tracepoint &&
+	    tracepoint_probe_register(knc_fork_tracepoint, knc_fork, NULL))
+		knc_fork_tracepoint = NULL;
+}
+
+static void knc_remove_rdpmc(void)
+{
+	if (knc_fork_tracepoint)
+		tracepoint_probe_unregister(knc_fork_tracepoint, knc_fork, NULL);
+}
+
+static void knc_rdpmc_update(void *mm)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	if (current->active_mm != mm)
+		return;
+
+	if (kc->ready)
+		knc_pmu_clear_stale(kc);
+	compat_set_cr4_pce(atomic_read(&current->active_mm->context.perf_rdpmc_allowed));
+}
+
+static void knc_event_mapped(struct perf_event *event, struct mm_struct *mm)
+{
+	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
+		return;
+
+	atomic_inc(&knc_rdpmc_pages);
+	if (atomic_inc_return(&mm->context.perf_rdpmc_allowed) == 1)
+		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
+}
+
+static void knc_event_unmapped(struct perf_event *event, struct mm_struct *mm)
+{
+	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
+		return;
+
+	if (atomic_dec_and_test(&mm->context.perf_rdpmc_allowed))
+		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
+	atomic_dec(&knc_rdpmc_pages);
+}
+
+static int knc_event_idx(struct perf_event *event)
+{
+	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
+		return 0;
+
+	return event->hw.idx + 1;
+}
+
+/* Ask perf core itself: if it knows raw events, somebody has them. */
+bool knc_perf_is_cpu_pmu(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_RAW,
+		.size = sizeof(attr),
+		.disabled = 1,
+	};
+	struct perf_event *event;
+
+	event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
+	if (!IS_ERR(event)) {
+		perf_event_release_kernel(event);
+		return false;
+	}
+
+	return PTR_ERR(event) == -ENOENT;
+}
+
+static int knc_perf_event_init(struct perf_event *event)
+{
+	int ret = knc_event_init(event);
+
+	/* A page to be written anew at each sample would cost every sample. */
+	if (!ret && knc_fork_tracepoint && !is_sampling_event(event))
+		event->hw.flags |= PERF_EVENT_FLAG_USER_READ_CNT;
+
+	return ret;
+}
+
+static const struct attribute_group *knc_pmu_groups[] = {
+	&knc_pmu_format_group,
+	&knc_pmu_events_group,
+	NULL
+};
+
+struct pmu *knc_perf_register(bool is_cpu_pmu)
+{
+	struct pmu template = knc_pmu_callbacks;
+	struct pmu *pmu;
+
+	template.module = THIS_MODULE;
+	template.attr_groups = knc_pmu_groups;
+	template.event_init = knc_perf_event_init;
+	template.event_mapped = knc_event_mapped;
+	template.event_unmapped = knc_event_unmapped;
+	template.event_idx = knc_event_idx;
+	if (!knc_can_sample)
+		template.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
+
+	knc_setup_rdpmc(is_cpu_pmu);
+	pmu = compat_pmu_register(&template, is_cpu_pmu ? "cpu" : "knc",
+				  is_cpu_pmu ? PERF_TYPE_RAW : -1);
+	if (IS_ERR(pmu)) {
+		knc_remove_rdpmc();
+		tracepoint_synchronize_unregister();
+	}
+
+	return pmu;
+}
+
+/* The hooks' last users are waited for by the caller, with others. */
+void knc_perf_unregister(struct pmu *pmu)
+{
+	perf_pmu_unregister(pmu);
+	knc_remove_rdpmc();
+}
