@@ -6,11 +6,17 @@
 #ifndef _KNC_COMPAT_H
 #define _KNC_COMPAT_H
 
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(3, 0, 0)
+/* The kernel of the cards, 2.6.38, is too far from here for a line now and then. */
+#include "compat/2.6.38/compat.h"
+#else
+
 #include <linux/err.h>
 #include <linux/hardirq.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
-#include <linux/version.h>
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #include <linux/cpu.h>
 #include <linux/platform_device.h>
@@ -93,6 +99,18 @@ static inline void compat_set_cr4_pce(bool allowed)
 {
 }
 #endif
+
+/* The task that an event is for */
+static inline struct task_struct *compat_event_target(const struct perf_event *event)
+{
+	return event->hw.target;
+}
+
+/* Whether the event's page lets programs read its counter */
+static inline bool compat_event_has_rdpmc(const struct perf_event *event)
+{
+	return event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT;
+}
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 /* 6.11 turned the number of counters in struct x86_pmu into a mask. */
@@ -217,5 +235,7 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 }
 
 #endif
+
+#endif /* 2.6.38 */
 
 #endif /* _KNC_COMPAT_H */

@@ -225,7 +225,7 @@ static inline bool knc_event_load(struct perf_event *event)
 	bool over = knc_event_next_period(event, &value);
 
 	knc_write_counter(event->hw.idx, value);
-	if (event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT)
+	if (compat_event_has_rdpmc(event))
 		perf_event_update_userpage(event);
 
 	return over;

@@ -367,7 +367,7 @@ static DECLARE_DELAYED_WORK(knc_spflt_idle_work, knc_spflt_rest);
 /* An inherited event is for a task that has not run yet. */
 static int knc_spflt_get_target(const struct perf_event *event)
 {
-	struct task_struct *task = event->hw.target;
+	struct task_struct *task = compat_event_target(event);
 	struct knc_spflt_task *st;
 	int ret;
 
@@ -390,7 +390,7 @@ static int knc_spflt_get_target(const struct perf_event *event)
 
 static void knc_spflt_put_target(const struct perf_event *event)
 {
-	struct knc_spflt_task *st = knc_spflt_find(event->hw.target);
+	struct knc_spflt_task *st = knc_spflt_find(compat_event_target(event));
 
 	/* A task that is gone may have been forgotten. */
 	if (st)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Bits and fields, in the way of newer kernels. The names are our own, so that
+ * the unit tests can hold each against what a newer kernel has.
+ */
+#ifndef _KNC_COMPAT_BITS_H
+#define _KNC_COMPAT_BITS_H
+
+#include <linux/types.h>
+
+#define COMPAT_BIT_ULL(nr)		(1ULL << (nr))
+#define COMPAT_GENMASK_ULL(high, low)	((~0ULL << (low)) & (~0ULL >> (63 - (high))))
+
+/* The lowest bit of the mask is how much a 1 in the field counts. */
+#define COMPAT_FIELD_GET(mask, value)	(((value) & (mask)) / ((mask) & -(mask)))
+
+static inline s64 compat_sign_extend64(u64 value, int sign_bit)
+{
+	int shift = 63 - sign_bit;
+
+	return (s64)(value << shift) >> shift;
+}
+
+#endif /* _KNC_COMPAT_BITS_H */

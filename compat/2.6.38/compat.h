@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel of the cards, Linux 2.6.38.8+mpss: what of newer kernels' interfaces
+ * the driver uses, in terms of that kernel's own. What newer ones have in headers
+ * of their own is in linux/ and asm/ beside this, by the same names; kernel.c has
+ * what takes a function, perf_core.c is for another perf core.
+ */
+#ifndef _KNC_COMPAT_2_6_38_H
+#define _KNC_COMPAT_2_6_38_H
+
+#include <linux/capability.h>
+#include <linux/compiler.h>
+#include <linux/device.h>
+#include <linux/hardirq.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+
+#include <asm/atomic.h>
+#include <asm/msr.h>
+#include <asm/nmi.h>
+#include <asm/system.h>
+
+/* One by one, and in order: the cards keep that of loads, and that of stores. */
+#define READ_ONCE(x)			ACCESS_ONCE(x)
+#define WRITE_ONCE(x, value)		(ACCESS_ONCE(x) = (value))
+#define smp_load_acquire(pointer) ({					\
+	typeof(*(pointer)) compat_value = ACCESS_ONCE(*(pointer));	\
+	barrier();							\
+	compat_value;							\
+})
+#define smp_store_release(pointer, value)				\
+	do {								\
+		barrier();						\
+		ACCESS_ONCE(*(pointer)) = (value);			\
+	} while (0)
+
+/* No compiler for that kernel zeroes variables by itself. */
+#define __uninitialized
+
+#define rdmsrq				rdmsrl
+#define rdmsrq_safe			rdmsrl_safe
+#define wrmsrq				wrmsrl
+#define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)
+
+#define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
+#define perfmon_capable()		capable(CAP_SYS_ADMIN)
+
+/*
+ * What is done in between perf core takes to be done in an NMI: it has a set of
+ * buffers for each level of interrupts. Interrupts are off. A real NMI may come.
+ */
+static inline void compat_nmi_level_enter(void)
+{
+	preempt_count() += NMI_OFFSET + HARDIRQ_OFFSET;
+	barrier();
+}
+
+static inline void compat_nmi_level_exit(void)
+{
+	barrier();
+	preempt_count() -= NMI_OFFSET + HARDIRQ_OFFSET;
+}
+
+/* Where the head is decides which function frees; in kernel.c */
+#define kfree_rcu(pointer, member)					\
+	compat_free_rcu(&(pointer)->member,				\
+			offsetof(typeof(*(pointer)), member))
+
+void compat_free_rcu(struct rcu_head *head, size_t offset);
+
+/*
+ * Attributes of events. config1 and config2 came to where that kernel has those
+ * of breakpoints. What it does not know of is refused by its perf core.
+ */
+#define config1				bp_addr
+#define config2				bp_len
+#define exclude_host			__reserved_1
+#define PERF_SAMPLE_BRANCH_STACK	0
+
+static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
+{
+	return attr->config2;
+}
+
+/* One more generic event; newer programs know it. */
+#define PERF_COUNT_HW_STALLED_CYCLES_FRONTEND (PERF_COUNT_HW_BUS_CYCLES + 1)
+#define PERF_COUNT_HW_MAX		(PERF_COUNT_HW_BUS_CYCLES + 2)
+
+#define for_each_sibling_event(sibling, leader)				\
+	list_for_each_entry(sibling, &(leader)->sibling_list, group_entry)
+
+/* Programs cannot be let read counters: no page could tell how wide they are. */
+static inline bool compat_event_has_rdpmc(const struct perf_event *event)
+{
+	return false;
+}
+
+/* The PMU's names in sysfs */
+
+struct perf_pmu_events_attr {
+	struct device_attribute attr;
+	u64 id;
+};
+
+#define PMU_EVENT_ATTR(_name, _var, _id, _show)				\
+static struct perf_pmu_events_attr _var = {				\
+	.attr = __ATTR(_name, 0444, _show, NULL),			\
+	.id = _id,							\
+};
+
+#define PMU_FORMAT_ATTR(_name, _format)					\
+static ssize_t _name##_show(struct device *dev,				\
+			    struct device_attribute *attr, char *page)	\
+{									\
+	return sprintf(page, _format "\n");				\
+}									\
+static struct device_attribute format_attr_##_name = __ATTR_RO(_name)
+
+/* perf core does not say for which task an event is; perf_core.c notes it there. */
+static inline struct task_struct *compat_event_target(const struct perf_event *event)
+{
+	return (struct task_struct *)event->hw.event_base;
+}
+
+/* Functions of the kernel's, found by their names in perf_core.c */
+
+extern typeof(perf_event_update_userpage) *compat_update_userpage;
+extern typeof(__put_task_struct) *compat_free_task;
+
+#define perf_event_update_userpage(event)	compat_update_userpage(event)
+
+static inline void compat_put_task_struct(struct task_struct *task)
+{
+	if (atomic_dec_and_test(&task->usage))
+		compat_free_task(task);
+}
+
+#define put_task_struct			compat_put_task_struct
+
+static inline struct task_struct *compat_get_task_struct(struct task_struct *task)
+{
+	get_task_struct(task);
+	return task;
+}
+
+#undef get_task_struct
+#define get_task_struct			compat_get_task_struct
+
+static inline void compat_sample_data_init(struct perf_sample_data *data,
+					   u64 addr, u64 period)
+{
+	perf_sample_data_init(data, addr);
+	data->period = period;
+}
+
+#define perf_sample_data_init		compat_sample_data_init
+
+/* Tracepoints go by names, and sched_switch's tells less. In kernel.c */
+
+typedef void (*compat_switch_probe)(void *data, bool preempt,
+				    struct task_struct *prev,
+				    struct task_struct *next,
+				    unsigned int prev_state);
+
+void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
+			      void *data);
+int compat_probe_switch(struct tracepoint *tp, compat_switch_probe probe);
+int compat_unprobe_switch(struct tracepoint *tp, compat_switch_probe probe);
+
+#define for_each_kernel_tracepoint	compat_visit_tracepoints
+#define tracepoint_probe_register(tp, probe, data)			\
+	compat_probe_switch(tp, probe)
+#define tracepoint_probe_unregister(tp, probe, data)			\
+	compat_unprobe_switch(tp, probe)
+
+/* NMIs, in kernel.c */
+
+#define NMI_DONE			0
+#define NMI_HANDLED			1
+#define NMI_LOCAL			0
+
+int register_nmi_handler(unsigned int type,
+			 int (*handler)(unsigned int type, struct pt_regs *regs),
+			 unsigned long flags, const char *name);
+void unregister_nmi_handler(unsigned int type, const char *name);
+
+#endif /* _KNC_COMPAT_2_6_38_H */

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Interfaces of newer kernels in terms of those of Linux 2.6.38: NMIs, CPUs that
+ * come online, and the scheduler's tracepoint.
+ */
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/kdebug.h>
+#include <linux/notifier.h>
+#include <linux/smp.h>
+
+#include "../../compat.h"
+
+/* Memory that is freed when nobody looks at it any more */
+
+#define COMPAT_FREE_RCU(words)						\
+static void compat_free_rcu_##words(struct rcu_head *head)		\
+{									\
+	kfree((unsigned long *)head - (words));				\
+}
+
+COMPAT_FREE_RCU(0)
+COMPAT_FREE_RCU(1)
+COMPAT_FREE_RCU(2)
+COMPAT_FREE_RCU(3)
+COMPAT_FREE_RCU(4)
+COMPAT_FREE_RCU(5)
+COMPAT_FREE_RCU(6)
+COMPAT_FREE_RCU(7)
+
+static void (* const compat_free_functions[])(struct rcu_head *head) = {
+	compat_free_rcu_0, compat_free_rcu_1, compat_free_rcu_2, compat_free_rcu_3,
+	compat_free_rcu_4, compat_free_rcu_5, compat_free_rcu_6, compat_free_rcu_7,
+};
+
+void compat_free_rcu(struct rcu_head *head, size_t offset)
+{
+	size_t words = offset / sizeof(unsigned long);
+
+	if (WARN_ON_ONCE(words >= ARRAY_SIZE(compat_free_functions)))
+		return;
+
+	call_rcu_sched(head, compat_free_functions[words]);
+}
+
+/* NMIs come by way of the notifiers of faults. */
+
+static int (*compat_nmi_handler)(unsigned int type, struct pt_regs *regs);
+
+static int compat_nmi(struct notifier_block *self, unsigned long reason, void *data)
+{
+	struct die_args *args = data;
+
+	if (reason == DIE_NMI && compat_nmi_handler(NMI_LOCAL, args->regs))
+		return NOTIFY_STOP;
+
+	return NOTIFY_DONE;
+}
+
+/* Before the kernel's own driver */
+static struct notifier_block compat_nmi_notifier = {
+	.notifier_call = compat_nmi,
+	.priority = NMI_LOCAL_NORMAL_PRIOR,
+};
+
+int register_nmi_handler(unsigned int type,
+			 int (*handler)(unsigned int type, struct pt_regs *regs),
+			 unsigned long flags, const char *name)
+{
+	compat_nmi_handler = handler;
+	return register_die_notifier(&compat_nmi_notifier);
+}
+
+void unregister_nmi_handler(unsigned int type, const char *name)
+{
+	unregister_die_notifier(&compat_nmi_notifier);
+	/*
+	 * The last thing that the module does. An NMI that is under way elsewhere
+	 * has the interrupts off; and memory may still wait to be freed.
+	 */
+	synchronize_sched();
+	rcu_barrier_sched();
+}
+
+/* CPUs that come */
+
+static int (*compat_startup[COMPAT_CPUHP_STATES])(unsigned int cpu);
+
+static int compat_cpu(struct notifier_block *self, unsigned long action, void *cpu)
+{
+	int (*startup)(unsigned int cpu) = NULL;
+
+	switch (action & ~CPU_TASKS_FROZEN) {
+	case CPU_UP_PREPARE:
+		startup = compat_startup[CPUHP_BP_PREPARE_DYN];
+		break;
+	case CPU_STARTING:
+		/* On that CPU, with interrupts off, before it runs tasks */
+		startup = compat_startup[CPUHP_AP_ONLINE_DYN];
+		break;
+	}
+
+	return startup ? notifier_from_errno(startup((unsigned long)cpu)) : NOTIFY_OK;
+}
+
+static struct notifier_block compat_cpu_notifier = {
+	.notifier_call = compat_cpu,
+};
+
+static bool compat_no_startup(void)
+{
+	unsigned int state;
+
+	for (state = 0; state < COMPAT_CPUHP_STATES; state++)
+		if (compat_startup[state])
+			return false;
+
+	return true;
+}
+
+int cpuhp_setup_state_nocalls(enum cpuhp_state state, const char *name,
+			      int (*startup)(unsigned int cpu),
+			      int (*teardown)(unsigned int cpu))
+{
+	bool first = compat_no_startup();
+	int ret = 0;
+
+	compat_startup[state] = startup;
+	if (first)
+		ret = register_cpu_notifier(&compat_cpu_notifier);
+	if (ret) {
+		compat_startup[state] = NULL;
+		return ret;
+	}
+
+	return state;
+}
+
+static void compat_start_this_cpu(void *state)
+{
+	compat_startup[(unsigned long)state](smp_processor_id());
+}
+
+/* Only for functions that do not fail */
+int cpuhp_setup_state(enum cpuhp_state state, const char *name,
+		      int (*startup)(unsigned int cpu),
+		      int (*teardown)(unsigned int cpu))
+{
+	int ret = cpuhp_setup_state_nocalls(state, name, startup, teardown);
+
+	/* A CPU that comes meanwhile does it for itself. */
+	if (ret >= 0)
+		on_each_cpu(compat_start_this_cpu, (void *)(unsigned long)state, 1);
+
+	return ret;
+}
+
+void cpuhp_remove_state_nocalls(enum cpuhp_state state)
+{
+	get_online_cpus();
+	compat_startup[state] = NULL;
+	put_online_cpus();
+	if (compat_no_startup())
+		unregister_cpu_notifier(&compat_cpu_notifier);
+}
+
+void cpuhp_remove_state(enum cpuhp_state state)
+{
+	cpuhp_remove_state_nocalls(state);
+}
+
+/* Tracepoints */
+
+void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
+			      void *data)
+{
+	struct tracepoint_iter iter;
+
+	tracepoint_iter_reset(&iter);
+	tracepoint_iter_start(&iter);
+	/* Those of modules, too; but none of them has the scheduler's names. */
+	while (iter.tracepoint) {
+		visit(*iter.tracepoint, data);
+		tracepoint_iter_next(&iter);
+	}
+	tracepoint_iter_stop(&iter);
+}
+
+static void compat_switch(void *probe, struct task_struct *prev,
+			  struct task_struct *next)
+{
+	((compat_switch_probe)probe)(NULL, false, prev, next, 0);
+}
+
+int compat_probe_switch(struct tracepoint *tp, compat_switch_probe probe)
+{
+	return (tracepoint_probe_register)(tp->name, compat_switch, probe);
+}
+
+int compat_unprobe_switch(struct tracepoint *tp, compat_switch_probe probe)
+{
+	return (tracepoint_probe_unregister)(tp->name, compat_switch, probe);
+}

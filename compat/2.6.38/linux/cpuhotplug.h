@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* States of a CPU, of which that kernel's notifier tells two; see kernel.c. */
+#ifndef _KNC_COMPAT_LINUX_CPUHOTPLUG_H
+#define _KNC_COMPAT_LINUX_CPUHOTPLUG_H
+
+enum cpuhp_state {
+	CPUHP_BP_PREPARE_DYN,
+	CPUHP_AP_ONLINE_DYN,
+	COMPAT_CPUHP_STATES
+};
+
+/* These return the state, or an error. Nothing is called as a CPU goes. */
+int cpuhp_setup_state(enum cpuhp_state state, const char *name,
+		      int (*startup)(unsigned int cpu),
+		      int (*teardown)(unsigned int cpu));
+int cpuhp_setup_state_nocalls(enum cpuhp_state state, const char *name,
+			      int (*startup)(unsigned int cpu),
+			      int (*teardown)(unsigned int cpu));
+void cpuhp_remove_state(enum cpuhp_state state);
+void cpuhp_remove_state_nocalls(enum cpuhp_state state);
+
+#endif /* _KNC_COMPAT_LINUX_CPUHOTPLUG_H */

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module, as the perf core of Linux 2.6.38 wants it.
+ *
+ * That perf core gives programs no PMU by its number: it asks each for each
+ * event, the one that came last first. So this PMU, of PERF_TYPE_RAW, is asked
+ * before the kernel's own driver, and refuses with an error that ends the search
+ * what it does not take. Its name in sysfs is "knc", as "cpu" is the other's.
+ *
+ * Contexts, those of CPUs and those of tasks, belong to a PMU: perf core stops
+ * and starts the counters by it, and a task keeps its context. While the module
+ * is loaded all of them are its PMU's, so that nobody else writes its registers;
+ * before it goes they are the kernel's own driver's again.
+ */
+#define pr_fmt(fmt) "knc_pmu: " fmt
+
+#include <linux/err.h>
+#include <linux/kallsyms.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/stop_machine.h>
+#include <linux/sysfs.h>
+
+#include "../../knc_module.h"
+#include "../../knc_pmu.h"
+#include "perf_core.h"
+
+typeof(perf_event_update_userpage) *compat_update_userpage;
+static typeof(perf_event_overflow) *compat_overflow;
+typeof(__put_task_struct) *compat_free_task;
+static typeof(perf_pmu_register) *compat_register;
+static typeof(perf_pmu_unregister) *compat_unregister;
+
+static struct pmu compat_pmu;
+
+/* None of it is exported. */
+int knc_perf_prepare(void)
+{
+	static const struct {
+		const char *name;
+		void *pointer;
+	} functions[] = {
+		{ "perf_event_update_userpage", &compat_update_userpage },
+		{ "perf_event_overflow", &compat_overflow },
+		{ "__put_task_struct", &compat_free_task },
+		{ "perf_pmu_register", &compat_register },
+		{ "perf_pmu_unregister", &compat_unregister },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(functions); i++) {
+		unsigned long address = kallsyms_lookup_name(functions[i].name);
+
+		if (!address) {
+			pr_err("the kernel has no %s\n", functions[i].name);
+			return -ENOENT;
+		}
+		*(unsigned long *)functions[i].pointer = address;
+	}
+
+	return 0;
+}
+
+int knc_perf_pmi(struct pt_regs *regs)
+{
+	return knc_pmi(regs);
+}
+
+bool knc_perf_is_cpu_pmu(void)
+{
+	return true;
+}
+
+int knc_perf_event_overflow(struct perf_event *event,
+			    struct perf_sample_data *data, struct pt_regs *regs)
+{
+	return compat_overflow(event, 1, data, regs);
+}
+
+/* Events hold the module: perf core of that kernel does not. */
+static void compat_event_destroy(struct perf_event *event)
+{
+	knc_event_destroy(event);
+	module_put(THIS_MODULE);
+}
+
+static bool compat_is_hardware(const struct perf_event *event)
+{
+	switch (event->attr.type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int compat_init_hardware(struct perf_event *event)
+{
+	int ret;
+
+	/* perf core says so when event_init() has returned. */
+	event->pmu = &compat_pmu;
+	ret = compat_get_target(event);
+	if (ret)
+		return ret;
+
+	ret = knc_event_init(event);
+	compat_put_target(event);
+	if (ret != -ENOENT)
+		return ret;
+
+	/*
+	 * It must not be passed on to the kernel's own driver: what has no
+	 * counterpart here has none there, and a raw event comes too early.
+	 */
+	return event->attr.type == PERF_TYPE_RAW ? -EBUSY : -EINVAL;
+}
+
+static int compat_event_init(struct perf_event *event)
+{
+	int ret;
+
+	if (!compat_is_hardware(event))
+		return -ENOENT;
+	if (!try_module_get(THIS_MODULE))
+		return -EBUSY;
+
+	ret = compat_init_hardware(event);
+	if (ret)
+		module_put(THIS_MODULE);
+	else
+		event->destroy = compat_event_destroy;
+
+	return ret;
+}
+
+/* Contexts */
+
+struct compat_handover {
+	struct pmu *from;
+	struct pmu *to;
+};
+
+static struct perf_event_context *compat_cpu_context(int cpu)
+{
+	return &per_cpu_ptr(compat_pmu.pmu_cpu_context, cpu)->ctx;
+}
+
+static void compat_hand_over_context(struct perf_event_context *ctx,
+				     const struct compat_handover *handover)
+{
+	if (ctx && ctx->pmu == handover->from)
+		ctx->pmu = handover->to;
+}
+
+/*
+ * All CPUs are stopped, none between a perf_pmu_disable() and its
+ * perf_pmu_enable(): interrupts are off there. A task that is not in the list
+ * yet may have inherited a context, but then with events of ours that its parent
+ * keeps, and there are none as the module comes and goes.
+ */
+static int compat_hand_over(void *data)
+{
+	const struct compat_handover *handover = data;
+	struct task_struct *group, *task;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		compat_hand_over_context(compat_cpu_context(cpu), handover);
+	do_each_thread(group, task)
+		compat_hand_over_context(task->perf_event_ctxp[perf_hw_context],
+					 handover);
+	while_each_thread(group, task);
+
+	return 0;
+}
+
+static struct pmu *compat_builtin;
+
+static void compat_adopt_contexts(void)
+{
+	struct compat_handover handover = { .to = &compat_pmu };
+
+	handover.from = compat_cpu_context(0)->pmu;
+	if (handover.from == &compat_pmu) {
+		/* Nobody could have the contexts of tasks after us. */
+		pr_info("the kernel has no driver of its own for the counters: this module cannot be unloaded\n");
+		__module_get(THIS_MODULE);
+		return;
+	}
+
+	compat_builtin = handover.from;
+	stop_machine(compat_hand_over, &handover, NULL);
+}
+
+static void compat_return_contexts(void)
+{
+	struct compat_handover handover = {
+		.from = &compat_pmu,
+		.to = compat_builtin,
+	};
+
+	stop_machine(compat_hand_over, &handover, NULL);
+}
+
+struct pmu *knc_perf_register(bool is_cpu_pmu)
+{
+	struct kobject *kobj;
+	int ret;
+
+	compat_pmu = knc_pmu_callbacks;
+	compat_pmu.event_init = compat_event_init;
+	ret = compat_register(&compat_pmu, "knc", PERF_TYPE_RAW);
+	if (ret)
+		return ERR_PTR(ret);
+
+	compat_adopt_contexts();
+	compat_watch_idle();
+
+	/* The directories go with the device. */
+	kobj = &compat_pmu.dev->kobj;
+	if (sysfs_create_group(kobj, &knc_pmu_format_group) ||
+	    sysfs_create_group(kobj, &knc_pmu_events_group))
+		pr_warn("no names of events in sysfs\n");
+
+	return &compat_pmu;
+}
+
+/* There are no events left, and event_init() takes no new ones. */
+void knc_perf_unregister(struct pmu *pmu)
+{
+	struct kobject *kobj = &pmu->dev->kobj;
+
+	sysfs_remove_group(kobj, &knc_pmu_events_group);
+	sysfs_remove_group(kobj, &knc_pmu_format_group);
+	compat_unwatch_idle();
+	compat_unwatch_forks();
+	compat_return_contexts();
+	compat_unregister(pmu);
+}
