@@ -234,7 +234,7 @@ TEST(count_rings, "count-rings", 60)
 static void check_sum(int u_first, int k_first, int u_second, int k_second)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
-	u64 truth_user, truth_kernel, want[2], got[2];
+	u64 truth_user, truth_kernel, want[2], got[2], slack;
 	int fd[2], i;
 	u64 n;
 
@@ -269,7 +269,9 @@ static void check_sum(int u_first, int k_first, int u_second, int k_second)
 	want[1] = (u_second ? truth_user : 0) + (k_second ? truth_kernel : 0);
 	for (i = 0; i < 2; i++) {
 		got[i] = ev_count(fd[i]);
-		must(got[i] == want[i],
+		/* Its perf core takes the events of a group off one by one. */
+		slack = cards_kernel() && (i ? k_second : k_first) ? 5000 : 0;
+		must(got[i] <= want[i] && want[i] - got[i] <= slack,
 		     "%s%s%s counts %llu, the emulator %llu (user %llu, kernel %llu)",
 		     i ? "second, " : "first, ",
 		     (i ? u_second : u_first) ? "u" : "", (i ? k_second : k_first) ? "k" : "",

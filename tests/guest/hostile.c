@@ -136,11 +136,11 @@ static void wrong_buffers(void)
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		p = mmap(NULL, pages[i] * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		must(p == MAP_FAILED && errno == EINVAL, "a buffer of %d pages: %s", pages[i],
-		     p == MAP_FAILED ? strerrorname_np(errno) : "mapped");
+		     p == MAP_FAILED ? errname(errno) : "mapped");
 	}
 	p = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	must(p == MAP_FAILED && errno == EINVAL, "a private buffer: %s",
-	     p == MAP_FAILED ? strerrorname_np(errno) : "mapped");
+	     p == MAP_FAILED ? errname(errno) : "mapped");
 	p = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 3 * page);
 	must(p == MAP_FAILED, "a buffer at an offset was mapped");
 	spin(100000);
@@ -149,7 +149,7 @@ static void wrong_buffers(void)
 	must(p != MAP_FAILED, "a buffer of 8 pages: %s", strerror(errno));
 	q = mmap(NULL, 5 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(q == MAP_FAILED && errno == EINVAL, "a second buffer of another size: %s",
-	     q == MAP_FAILED ? strerrorname_np(errno) : "mapped");
+	     q == MAP_FAILED ? errname(errno) : "mapped");
 	q = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(q != MAP_FAILED, "the same buffer again: %s", strerror(errno));
 	/* what a program writes there is its own affair (no other page lets it) */

@@ -96,6 +96,31 @@ u64 setting(const char *name, u64 otherwise)
 	return s && *s ? strtoull(s, NULL, 0) : otherwise;
 }
 
+const char *errname(int err)
+{
+	static const struct {
+		int err;
+		const char *name;
+	} names[] = {
+		{ 0, "0" }, { EPERM, "EPERM" }, { ENOENT, "ENOENT" }, { ESRCH, "ESRCH" },
+		{ EINTR, "EINTR" }, { EIO, "EIO" }, { E2BIG, "E2BIG" },
+		{ ENOEXEC, "ENOEXEC" }, { EBADF, "EBADF" }, { EAGAIN, "EAGAIN" },
+		{ ENOMEM, "ENOMEM" }, { EACCES, "EACCES" }, { EFAULT, "EFAULT" },
+		{ EBUSY, "EBUSY" }, { EEXIST, "EEXIST" }, { ENODEV, "ENODEV" },
+		{ EINVAL, "EINVAL" }, { EMFILE, "EMFILE" }, { ENOSPC, "ENOSPC" },
+		{ ENOSYS, "ENOSYS" }, { EOVERFLOW, "EOVERFLOW" },
+		{ EOPNOTSUPP, "EOPNOTSUPP" },
+	};
+	static char number[16];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (names[i].err == err)
+			return names[i].name;
+	snprintf(number, sizeof(number), "errno %d", err);
+	return number;
+}
+
 unsigned int scale(void)
 {
 	unsigned int n = setting("TEST_SCALE", 1);
@@ -246,6 +271,14 @@ void sysctl_set(const char *name, long value)
 	close(fd);
 }
 
+bool sysctl_exists(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	return !access(path, F_OK);
+}
+
 bool kernel_before(unsigned int version, unsigned int patchlevel)
 {
 	unsigned int v, p;
@@ -263,9 +296,13 @@ bool kernel_before(unsigned int version, unsigned int patchlevel)
 void sample_limit(long per_second)
 {
 	/* in this order: the rate cannot be written once the other is 0 */
-	sysctl_set("kernel/perf_cpu_time_max_percent", 25);
+	bool limits_time = sysctl_exists("kernel/perf_cpu_time_max_percent");
+
+	if (limits_time)
+		sysctl_set("kernel/perf_cpu_time_max_percent", 25);
 	sysctl_set("kernel/perf_event_max_sample_rate", per_second);
-	sysctl_set("kernel/perf_cpu_time_max_percent", 0);
+	if (limits_time)
+		sysctl_set("kernel/perf_cpu_time_max_percent", 0);
 }
 
 u64 pmi_line(void)
@@ -398,7 +435,16 @@ struct perf_event_attr user_attr(u64 config)
 
 int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
-	return syscall(SYS_perf_event_open, attr, pid, cpu, group, flags | PERF_FLAG_FD_CLOEXEC);
+	int fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
+			 flags | PERF_FLAG_FD_CLOEXEC);
+
+	/* Up to Linux 3.13 it is not there. */
+	if (fd < 0 && errno == EINVAL && kernel_before(3, 14)) {
+		fd = syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+		if (fd >= 0)
+			fcntl(fd, F_SETFD, FD_CLOEXEC);
+	}
+	return fd;
 }
 
 int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
@@ -424,7 +470,7 @@ void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group, int
 
 	must(fd < 0, "%s: was not refused", what);
 	must(errno == want, "%s: refused with %s instead of %s", what,
-	     strerrorname_np(errno), strerrorname_np(want));
+	     errname(errno), errname(want));
 }
 
 void ev_ioctl(int fd, unsigned long req, unsigned long arg)
@@ -575,9 +621,25 @@ void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
 
 /* CPUs and processes */
 
+/* Not sysconf(): in some C libraries it is how many this task may use. */
 int cpus_online(void)
 {
-	return sysconf(_SC_NPROCESSORS_ONLN);
+	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+	int first, last, used, n = 0;
+	char text[2048] = "";
+	const char *at = text;
+
+	must(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0,
+	     "which CPUs are online: %s", strerror(errno));
+	close(fd);
+	for (; sscanf(at, "%d%n", &first, &used) == 1; at += *at == ',') {
+		at += used;
+		last = first;
+		if (sscanf(at, "-%d%n", &last, &used) == 1)
+			at += used;
+		n += last - first + 1;
+	}
+	return n;
 }
 
 void set_online(int cpu, bool online)

@@ -52,6 +52,9 @@ void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* "EINVAL"; not every C library has it. */
+const char *errname(int err);
+
 #define must(cond, ...) do { if (!(cond)) fail(__VA_ARGS__); } while (0)
 
 /* A number that the environment has, by this name; else the other one. */
@@ -184,8 +187,11 @@ void wrmsr_on(int cpu, u32 msr, u64 value);
 /* Counter (0, 1) that has this event and unit mask selected on a CPU, or -1 */
 int counter_of(int cpu, u64 config);
 bool kernel_before(unsigned int version, unsigned int patchlevel);
+/* Linux 2.6.38, which the cards have: its perf core knows less, and does less. */
+#define cards_kernel()	kernel_before(3, 0)
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
+bool sysctl_exists(const char *name);
 
 /* More than any test can take */
 #define NO_SAMPLE_LIMIT	100000000

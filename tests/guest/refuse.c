@@ -135,6 +135,18 @@ TEST(refuse_kinds, "refuse-kinds", 30)
 		refused(attr, EOPNOTSUPP, "precise_ip without sampling");
 	}
 
+	/* What that perf core does not know of it refuses by itself. */
+	if (cards_kernel()) {
+		attr = attr_of(INSTRUCTIONS);
+		attr.sample_period = 100000;
+		attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
+		refused(attr, EINVAL, "a branch stack");
+		attr = attr_of(INSTRUCTIONS);
+		attr.exclude_host = 1;
+		refused(attr, EINVAL, "exclude_host");
+		return;
+	}
+
 	attr = user_attr(INSTRUCTIONS);
 	attr.sample_period = 100000;
 	attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
@@ -248,7 +260,7 @@ static bool noent_or_inval(struct perf_event_attr *attr, const char *what)
 		return false;
 	}
 	must(errno == ENOENT || errno == EINVAL, "%s: refused with %s", what,
-	     strerrorname_np(errno));
+	     errname(errno));
 	return true;
 }
 

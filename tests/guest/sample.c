@@ -203,7 +203,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 
 	sample_limit(NO_SAMPLE_LIMIT);
 	attr.sample_type = TYPE | PERF_SAMPLE_CALLCHAIN;
-	attr.exclude_callchain_kernel = 1;
+	attr.exclude_callchain_kernel = !kernel_before(3, 7);
 	fd = ev_open(&attr, 0, -1, -1);
 	ring_map(&r, fd, 64, attr.sample_type);
 	ev_on(fd);
@@ -238,7 +238,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 	attr.sample_type = TYPE | PERF_SAMPLE_CALLCHAIN;
 	attr.exclude_kernel = 0;
 	attr.exclude_user = 1;
-	attr.exclude_callchain_user = 1;
+	attr.exclude_callchain_user = !kernel_before(3, 7);
 	fd = ev_open(&attr, 0, -1, -1);
 	ring_map(&r, fd, 64, attr.sample_type);
 	ev_on(fd);

@@ -106,8 +106,10 @@ static void runs(int fd, const char *what)
 {
 	struct times t = ev_times(fd);
 
-	must(t.running && t.running == t.enabled, "%s: ran %llu of %llu ns", what,
-	     (unsigned long long)t.running, (unsigned long long)t.enabled);
+	/* The clock of the cards' kernel stands still for long. */
+	must((t.running || cards_kernel()) && t.running == t.enabled,
+	     "%s: ran %llu of %llu ns", what, (unsigned long long)t.running,
+	     (unsigned long long)t.enabled);
 }
 
 /* A group of two, one of which fits counter 0 only, in this order */

@@ -307,7 +307,7 @@ TEST(group_read, "group-read", 60)
 		u64 nr, enabled, running;
 		struct { u64 value, id; } of[2];
 	} g;
-	u64 id[2], base[2], n;
+	u64 id[2] = {}, base[2], n;
 	int a, b, i;
 
 	attr.read_format = READ_TIMES | PERF_FORMAT_GROUP | PERF_FORMAT_ID;
@@ -315,8 +315,10 @@ TEST(group_read, "group-read", 60)
 	attr.config = BRANCHES;
 	attr.disabled = 0;
 	b = ev_open(&attr, 0, -1, a);
-	ev_ioctl(a, PERF_EVENT_IOC_ID, (unsigned long)&id[0]);
-	ev_ioctl(b, PERF_EVENT_IOC_ID, (unsigned long)&id[1]);
+	if (!kernel_before(3, 12)) {
+		ev_ioctl(a, PERF_EVENT_IOC_ID, (unsigned long)&id[0]);
+		ev_ioctl(b, PERF_EVENT_IOC_ID, (unsigned long)&id[1]);
+	}
 	must(!measured_spin(a, 0, 0), "enabling or disabling failed");
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	base[0] = g.of[0].value;
@@ -324,9 +326,9 @@ TEST(group_read, "group-read", 60)
 	n = 12345;
 	must(!measured_spin(a, n, 0), "enabling or disabling failed");
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
-	must(g.nr == 2 && g.of[0].id == id[0] && g.of[1].id == id[1],
+	must(g.nr == 2 && (!id[0] || (g.of[0].id == id[0] && g.of[1].id == id[1])),
 	     "a group of %llu with other events", (unsigned long long)g.nr);
-	must(g.enabled == g.running && g.enabled, "ran %llu of %llu ns",
+	must(g.enabled == g.running && (g.enabled || cards_kernel()), "ran %llu of %llu ns",
 	     (unsigned long long)g.running, (unsigned long long)g.enabled);
 	must(g.of[0].value == 2 * base[0] + 2 * n && g.of[1].value == 2 * base[1] + n,
 	     "the group's counts are %llu and %llu", (unsigned long long)g.of[0].value,
@@ -336,11 +338,12 @@ TEST(group_read, "group-read", 60)
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	must(g.of[0].value == 2 * base[0] + 2 * n, "counts while it is off");
 	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %s",
-	     strerrorname_np(errno));
+	     errname(errno));
 	/* reset of the whole */
 	ev_ioctl(a, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
-	must(!g.of[0].value && !g.of[1].value, "after a reset: %llu and %llu",
+	/* That perf core does it to the leader alone. */
+	must(!g.of[0].value && (!g.of[1].value || cards_kernel()), "after a reset: %llu and %llu",
 	     (unsigned long long)g.of[0].value, (unsigned long long)g.of[1].value);
 
 	/* read while it runs: each reading is of one moment */
@@ -396,10 +399,10 @@ TEST(ioctls, "ioctls", 60)
 	must(ev_count(fd) == base + 2000, "after a reset counted %llu, not %llu",
 	     (unsigned long long)ev_count(fd), (unsigned long long)base + 2000);
 	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
-	     "refreshing an event that does not sample: %s", strerrorname_np(errno));
+	     "refreshing an event that does not sample: %s", errname(errno));
 	period = 1000;
 	must(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) == -1 && errno == EINVAL,
-	     "a period for an event that does not sample: %s", strerrorname_np(errno));
+	     "a period for an event that does not sample: %s", errname(errno));
 	close(fd);
 
 	/* refresh: that many overflows, then it is off, with a signal for each */
@@ -432,6 +435,9 @@ TEST(ioctls, "ioctls", 60)
 	ring_unmap(&r);
 	close(fd);
 
+	/* up to 3.14 only from the next period on */
+	if (kernel_before(3, 14))
+		return;
 	/* another period from here on */
 	fd = ev_open(&attr, 0, -1, -1);
 	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
@@ -511,8 +517,11 @@ TEST(mmap_page, "mmap-page", 60)
 		     "read by RDPMC %llu, by the kernel right after %llu",
 		     (unsigned long long)self, (unsigned long long)count);
 	} else {
-		/* a program that goes by the page must not try RDPMC */
-		must(!index, "index %u, but cap_user_rdpmc is 0", index);
+		/*
+		 * A program that goes by the page must not try RDPMC. Before
+		 * there was such a flag, the page told the counter anyway.
+		 */
+		must(!index || cards_kernel(), "index %u, but cap_user_rdpmc is 0", index);
 		note("no RDPMC for programs (cap_user_rdpmc is 0)");
 	}
 	ev_off(fd);

@@ -30,6 +30,11 @@ noinline void knc_test_loop_spin(unsigned long iterations)
 		     : "+r" (iterations) : : "cc");
 }
 
+/* As Linux 2.6.38 has it */
+#ifndef READ_ONCE
+#define READ_ONCE(x)	ACCESS_ONCE(x)
+#endif
+
 static bool is_active_here(struct perf_event *event)
 {
 	return READ_ONCE(event->state) == PERF_EVENT_STATE_ACTIVE &&
@@ -112,6 +117,17 @@ static struct miscdevice knc_test_loop_device = {
 	.mode	= 0600,
 };
 
-module_misc_device(knc_test_loop_device);
+static int __init knc_test_loop_init(void)
+{
+	return misc_register(&knc_test_loop_device);
+}
+module_init(knc_test_loop_init);
+
+static void __exit knc_test_loop_exit(void)
+{
+	misc_deregister(&knc_test_loop_device);
+}
+module_exit(knc_test_loop_exit);
+
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("A loop of known length in kernel mode, for tests");
