@@ -83,7 +83,7 @@ check:
 
 # Those of "check", and those that one asks for
 parts := scripts unit static tools emulator guest packages book \
-	card races debug kcsan mainline kernels mutants fuzz soak
+	card races debug kcsan mainline kernels uos mutants fuzz soak
 checks := $(addprefix check-,$(parts)) coverage
 
 $(checks):
@@ -124,6 +124,8 @@ help:
 	@echo '  check-mainline   that the tests find the known defects of the mainline driver,'
 	@echo '                   and that they are gone with the two fixes'
 	@echo '  check-kernels    module and built in on Linux 6.1, 6.12 and the newest; an hour'
+	@echo '  check-uos        the driver on the kernel that the cards have, Linux 2.6.38:'
+	@echo '                   KDIR=<its build tree, x86_64> IMAGE=<bzImage>'
 	@echo '  check-mutants    that the tests notice faults in the driver; TEST=<name> for one'
 	@echo '  coverage         what of the driver the tests reach'
 	@echo '  check-fuzz       a quarter of an hour each of our fuzzer, trinity and stress-ng,'

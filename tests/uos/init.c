@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /init of a card's own kernel on the emulated card: what scripts/uos-init and
+ * tests/guest/guest.sh are elsewhere. No program of Debian's runs on Linux 2.6.38,
+ * as its C library refuses kernels before 3.2; this one and the tests are linked
+ * with another.
+ *
+ * /uos/settings has "token=..." from run-uos, /uos/command is one line: the
+ * boot's name, "module" or "builtin", and the tests. Results go to the second
+ * serial port, and the last line there carries the token.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/klog.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define MODULE	"/tests/modules/knc_pmu.ko"
+#define CPUS	"/sys/devices/system/cpu"
+
+/* In the kernel's log these are no good end of a boot. */
+static const char * const splats[] = {
+	"Uhhuh", "unknown NMI", "NMI received for unknown", "Dazed", "WARNING:", "BUG:",
+	"Oops", "INFO: ", "irq loop stuck", "general protection", "Call Trace",
+};
+
+static char *boot;
+static bool with_module;
+
+static char *slurp(const char *path)
+{
+	static char text[65536];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = 0, got;
+
+	if (fd < 0)
+		return NULL;
+	while ((got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+		n += got;
+	close(fd);
+	text[n] = '\0';
+	return text;
+}
+
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+static void finish(const char *how)
+{
+	char token[64] = "", *text = slurp("/uos/settings");
+	char *at = text ? strstr(text, "token=") : NULL;
+
+	if (at)
+		sscanf(at, "token=%63[0-9a-f]", token);
+	printf("\n%s %s\n", how, token);
+	fflush(stdout);
+	tcdrain(STDOUT_FILENO);
+	reboot(RB_POWER_OFF);
+	for (;;)
+		pause();
+}
+
+/* The second serial port, as it is: no line ends of its own */
+static void open_results(void)
+{
+	struct termios raw;
+	int fd = open("/dev/ttyS1", O_RDWR | O_NOCTTY);
+
+	if (fd < 0)
+		return;
+	if (!tcgetattr(fd, &raw)) {
+		cfmakeraw(&raw);
+		tcsetattr(fd, TCSANOW, &raw);
+	}
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+static void mount_all(void)
+{
+	static const char * const names[][2] = {
+		{ "proc", "/proc" }, { "sysfs", "/sys" }, { "devtmpfs", "/dev" },
+		{ "tmpfs", "/tmp" }, { "debugfs", "/sys/kernel/debug" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		mkdir(names[i][1], 0755);
+		mount(names[i][0], names[i][1], names[i][0], 0, NULL);
+	}
+	mkdir("/dev/shm", 01777);
+	mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL);
+}
+
+static bool insert_module(const char *path)
+{
+	static char image[4 << 20];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = 0, got;
+
+	if (fd < 0)
+		return false;
+	while ((got = read(fd, image + n, sizeof(image) - n)) > 0)
+		n += got;
+	close(fd);
+	return !syscall(SYS_init_module, image, n, "");
+}
+
+static bool driver_is_loaded(void)
+{
+	return !access("/sys/module/knc_pmu", F_OK);
+}
+
+/* Which of the CPUs are online is the tests' business, but not for ever. */
+static void all_online(void)
+{
+	char path[128];
+	DIR *dir = opendir(CPUS);
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "cpu", 3) || !isdigit(entry->d_name[3]))
+			continue;
+		snprintf(path, sizeof(path), CPUS "/%.32s/online", entry->d_name);
+		if (!access(path, F_OK) && *slurp(path) == '0')
+			put(path, "1");
+	}
+	closedir(dir);
+}
+
+/* Runs one test, and passes on what it says; false if it has failed. */
+static bool run_program(const char *test)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/tests/gt", "gt", test, (char *)NULL);
+		_exit(127);
+	}
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && !WIFSIGNALED(status) &&
+	    WEXITSTATUS(status) <= 1)
+		return !WEXITSTATUS(status);
+	printf("FAIL %s the program cannot be run\n", test);
+	return false;
+}
+
+static void run_test(const char *test)
+{
+	char *up = slurp("/proc/uptime");
+
+	printf("# begin %s at %.*s\n", test, up ? (int)strcspn(up, " ") : 0, up);
+	if (with_module && strcmp(test, "reset-state") && strcmp(test, "wrong-cpu") &&
+	    !driver_is_loaded() && !insert_module(MODULE)) {
+		printf("FAIL %s the driver does not load: %s\n", test, strerror(errno));
+		return;
+	}
+	run_program(test);
+	all_online();
+}
+
+/* Nothing in the kernel's log, no interrupt lost, none that nobody knew */
+static void check_boot(void)
+{
+	char *log, *line, *why = NULL;
+	int size = klogctl(10, NULL, 0);
+	size_t i;
+
+	log = size > 0 ? calloc(1, size + 1) : NULL;
+	if (!log || klogctl(3, log, size) <= 0) {
+		printf("FAIL boot-%s the kernel has no log\n", boot);
+		return;
+	}
+	for (line = strtok(log, "\n"); line && !why; line = strtok(NULL, "\n"))
+		for (i = 0; i < ARRAY_SIZE(splats); i++)
+			if (strstr(line, splats[i]))
+				why = line;
+	if (why)
+		printf("FAIL boot-%s the kernel's log: %s\n", boot, why);
+	else if (!with_module || !strcmp(boot, "idle") || run_program("interrupts-balance"))
+		printf("ok boot-%s\n", boot);
+	else
+		printf("FAIL boot-%s interrupts were lost\n", boot);
+}
+
+int main(void)
+{
+	char *test, *driver, line[8192];
+
+	mount_all();
+	open_results();
+	chdir("/tests");
+	put("/proc/sys/kernel/perf_event_paranoid", "1");
+	put("/proc/sys/kernel/kptr_restrict", "0");
+
+	snprintf(line, sizeof(line), "%s", slurp("/uos/command") ?: "");
+	line[strcspn(line, "\n")] = '\0';
+	boot = strtok(line, " ");
+	driver = strtok(NULL, " ");
+	if (!driver)
+		finish("failure 126");
+	with_module = !strcmp(driver, "module");
+	setenv("TEST_DRIVER", driver, 1);
+	insert_module("/tests/modules/knc_test_loop.ko");
+
+	while ((test = strtok(NULL, " ")))
+		run_test(test);
+	check_boot();
+	finish("success");
+}
