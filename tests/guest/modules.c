@@ -398,3 +398,35 @@ TEST(stock_busy, "busy", 60)
 	}
 	must_sample("after the other driver");
 }
+
+/*
+ * On the cards' kernel the module takes the counters over from the kernel's own
+ * driver, unless that has events, and gives them back.
+ */
+TEST(take_over, "take-over", 120)
+{
+	unsigned int lines = in_log("held by the kernel's built-in PMU driver");
+	int fd;
+
+	if (!cards_kernel())
+		skip("newer kernels' own driver is not taken over");
+	must(!driver_loaded() || !driver_unload(), "unloading: %s", strerror(errno));
+	pmu_forget();
+	must_count("the kernel's own driver, before");
+	fd = ev_self(INSTRUCTIONS);
+	must(driver_load() == -1 && errno == EBUSY, "loading beside events: %s",
+	     errname(errno));
+	must(in_log("held by the kernel's built-in PMU driver") > lines,
+	     "the log does not say who has the counters");
+	pmu_forget();
+	close(fd);
+
+	must(!driver_load(), "loading: %s", strerror(errno));
+	must_count("the module");
+	must_sample("the module");
+	must(!driver_unload(), "unloading: %s", strerror(errno));
+	pmu_forget();
+	must_count("the kernel's own driver, after");
+	must_sample("the kernel's own driver, after");
+	must(!driver_load(), "loading: %s", strerror(errno));
+}
