@@ -151,8 +151,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 TEST(hotplug, "hotplug", 300)
 {
 	struct load *load = shared(sizeof(*load));
-	/* That kernel stops the whole machine for each, and takes seconds. */
-	int n = cpus_online(), rounds = 100 / (scale() > 1 || cards_kernel() ? 4 : 1), round;
+	int n = cpus_online(), rounds = 100 / (scale() > 1 ? 4 : 1), round;
 	u64 total = 0, begin = now_ns();
 	pid_t pids[8];
 
