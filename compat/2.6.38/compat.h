@@ -51,19 +51,15 @@
 #define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
 /*
- * What is done in between perf core takes to be done in an NMI: it has a set of
- * buffers for each level of interrupts. Interrupts are off. A real NMI may come.
+ * Newer perf cores are told that they are in an NMI. This one must not be: a real
+ * NMI may come, and that kernel takes one within another for a bug of its own.
  */
 static inline void compat_nmi_level_enter(void)
 {
-	preempt_count() += NMI_OFFSET + HARDIRQ_OFFSET;
-	barrier();
 }
 
 static inline void compat_nmi_level_exit(void)
 {
-	barrier();
-	preempt_count() -= NMI_OFFSET + HARDIRQ_OFFSET;
 }
 
 /* Where the head is decides which function frees; in kernel.c */
