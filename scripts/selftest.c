@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Counts what is known beforehand, for scripts/report. One file that any
- * compiler for the card takes, with headers of any age:
- *
- *	k1om-mpss-linux-gcc -O2 -static -o selftest scripts/selftest.c
+ * compiler for the card takes, with headers of any age: link it statically.
  *
  * Prints a line for each check; ends with 1 if one has failed.
  */

@@ -64,10 +64,9 @@ static inline void compat_nmi_level_exit(void)
 
 /* Where the head is decides which function frees; in kernel.c */
 #define kfree_rcu(pointer, member)					\
-	compat_free_rcu(&(pointer)->member,				\
-			offsetof(typeof(*(pointer)), member))
+	compat_free_rcu(pointer, offsetof(typeof(*(pointer)), member))
 
-void compat_free_rcu(struct rcu_head *head, size_t offset);
+void compat_free_rcu(void *pointer, size_t head);
 
 /*
  * Attributes of events. config1 and config2 came to where that kernel has those

@@ -33,14 +33,14 @@ static void (* const compat_free_functions[])(struct rcu_head *head) = {
 	compat_free_rcu_4, compat_free_rcu_5, compat_free_rcu_6, compat_free_rcu_7,
 };
 
-void compat_free_rcu(struct rcu_head *head, size_t offset)
+void compat_free_rcu(void *pointer, size_t head)
 {
-	size_t words = offset / sizeof(unsigned long);
+	size_t words = head / sizeof(unsigned long);
 
 	if (WARN_ON_ONCE(words >= ARRAY_SIZE(compat_free_functions)))
 		return;
 
-	call_rcu_sched(head, compat_free_functions[words]);
+	call_rcu_sched(pointer + head, compat_free_functions[words]);
 }
 
 /* NMIs come by way of the notifiers of faults. */
