@@ -853,3 +853,27 @@ void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after)
 	outl(0, TD_ACCESS);
 	outl((u32)cpu << 16 | rings << 8 | action, TD_ORDER);
 }
+
+void must_be_sound(const char *after)
+{
+	static u64 begin;
+	u64 now = now_ns();
+	int cpu, n = cpus_online();
+
+	for (cpu = 0; cpu < n; cpu++) {
+		int fd = ev_self(INSTRUCTIONS);
+		u64 base;
+
+		pin(cpu);
+		must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+		base = ev_count(fd);
+		must(!measured_spin(fd, 50000, 0), "enabling or disabling failed");
+		must(ev_count(fd) == 2 * base + 100000, "after %s CPU %d counted %llu, not %llu",
+		     after, cpu, (unsigned long long)ev_count(fd),
+		     (unsigned long long)2 * base + 100000);
+		close(fd);
+	}
+	if (begin)
+		note("%s: %llu ms", after, (unsigned long long)(now - begin) / 1000000);
+	begin = now_ns();
+}
