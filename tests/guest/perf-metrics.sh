@@ -40,11 +40,12 @@ between()
 		fail "$1 is \"$2\", not in $3..$4: $(tail -n 3 "$tmp/json")"
 }
 
-# A thread that has the core to itself needs two clocks for an instruction.
+# A thread that has the core to itself needs two clocks for an instruction, and up to
+# four while the kernel has something to do on the others.
 spin='./gt --spin20 100000'
-between cpi_thread:u "$(value cpi_thread:u $spin)" 2 2.001
-between ipc:u "$(value ipc:u $spin)" 0.4999 0.5
-between cpi_core:u "$(value cpi_core:u $spin)" 1.6 2.001
+between cpi_thread:u "$(value cpi_thread:u $spin)" 2 2.2
+between ipc:u "$(value ipc:u $spin)" 0.45 0.5
+between cpi_core:u "$(value cpi_core:u $spin)" 1.6 2.2
 
 # perf's arithmetic is that of its counts, and these are those of the loop.
 ipc=$(value ipc $spin)
