@@ -247,8 +247,8 @@ int knc_event_init(struct perf_event *event)
 	return 0;
 }
 
-/* The side that knows perf core counts them, see knc_module.h. */
-atomic_t knc_rdpmc_pages = ATOMIC_INIT(0);
+/* The side that knows perf core sets it, see knc_module.h. */
+bool knc_rdpmc_open;
 
 static void knc_pmu_disable(struct pmu *pmu)
 {
@@ -259,7 +259,7 @@ static void knc_pmu_enable(struct pmu *pmu)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 
-	if (atomic_read(&knc_rdpmc_pages) && kc->ready)
+	if (READ_ONCE(knc_rdpmc_open) && kc->ready)
 		knc_pmu_clear_stale(kc);
 	knc_pmu_resume(kc);
 }

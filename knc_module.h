@@ -15,8 +15,8 @@ extern const struct pmu knc_pmu_callbacks;
 int knc_event_init(struct perf_event *event);
 void knc_event_destroy(struct perf_event *event);
 
-/* How many pages there are by which programs may read counters */
-extern atomic_t knc_rdpmc_pages;
+/* RDPMC is, or has been, open to a program */
+extern bool knc_rdpmc_open;
 
 /* The other side */
 

@@ -8,7 +8,9 @@
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/perf_event.h>
+#include <linux/smp.h>
 #include <linux/sched/clock.h>
 #include <linux/static_call.h>
 #include <linux/tracepoint.h>
@@ -147,16 +149,36 @@ static void knc_remove_rdpmc(void)
 		tracepoint_probe_unregister(knc_fork_tracepoint, knc_fork, NULL);
 }
 
-static void knc_rdpmc_update(void *mm)
+static void knc_clear_this_cpu(void *unused)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 
-	if (current->active_mm != mm)
-		return;
-
 	if (kc->ready)
 		knc_pmu_clear_stale(kc);
-	compat_set_cr4_pce(atomic_read(&current->active_mm->context.perf_rdpmc_allowed));
+}
+
+static DEFINE_MUTEX(knc_rdpmc_mutex);
+
+/*
+ * What others have left on the counters goes, on all CPUs, before the first program
+ * can read it; from then on nothing is left there. Who has a page may have no event
+ * himself, so nobody is told of his switches. It stays so without a page: to map one
+ * again and again shall cost the other CPUs nothing.
+ */
+static void knc_open_rdpmc(void)
+{
+	mutex_lock(&knc_rdpmc_mutex);
+	if (!knc_rdpmc_open) {
+		WRITE_ONCE(knc_rdpmc_open, true);
+		on_each_cpu(knc_clear_this_cpu, NULL, 1);
+	}
+	mutex_unlock(&knc_rdpmc_mutex);
+}
+
+static void knc_rdpmc_update(void *mm)
+{
+	if (current->active_mm == mm)
+		compat_set_cr4_pce(atomic_read(&current->active_mm->context.perf_rdpmc_allowed));
 }
 
 static void knc_event_mapped(struct perf_event *event, struct mm_struct *mm)
@@ -164,7 +186,7 @@ static void knc_event_mapped(struct perf_event *event, struct mm_struct *mm)
 	if (!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT))
 		return;
 
-	atomic_inc(&knc_rdpmc_pages);
+	knc_open_rdpmc();
 	if (atomic_inc_return(&mm->context.perf_rdpmc_allowed) == 1)
 		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
 }
@@ -176,7 +198,6 @@ static void knc_event_unmapped(struct perf_event *event, struct mm_struct *mm)
 
 	if (atomic_dec_and_test(&mm->context.perf_rdpmc_allowed))
 		on_each_cpu_mask(mm_cpumask(mm), knc_rdpmc_update, mm, 1);
-	atomic_dec(&knc_rdpmc_pages);
 }
 
 static int knc_event_idx(struct perf_event *event)

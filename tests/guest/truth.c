@@ -362,3 +362,65 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 		count_beside(pid, "a task that has a page reads what others left");
 	}
 }
+
+/*
+ * The page of an event of somebody else's opens RDPMC to a task that has no event
+ * itself, for whom perf core touches no counter. What was left on them before there
+ * was any such page, where this task has not been yet, is not his to know, either.
+ */
+static void leave_counts(int cpu)
+{
+	int fd[2], i;
+
+	pin(cpu);
+	for (i = 0; i < 2; i++) {
+		fd[i] = ev_self(i ? BRANCHES : INSTRUCTIONS);
+		ev_on(fd[i]);
+	}
+	spin(12345);
+	for (i = 0; i < 2; i++)
+		close(fd[i]);
+}
+
+static void __attribute__((noreturn)) look_elsewhere(pid_t whose, int here, int there)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_mmap_page *page;
+	u64 left;
+
+	pin(here);
+	page = page_of(ev_open(&attr, whose, -1, -1));
+	if (!page->cap_user_rdpmc)
+		skip("no RDPMC for programs");
+	pin(there);
+	left = plain_rdpmc(0) | plain_rdpmc(1);
+	must(!left, "a task without events reads what others have left: %#llx", ULL(left));
+	_exit(0);
+}
+
+TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
+{
+	int here = cpus_online() - 1, there = cpus_online() - 2;
+	pid_t whose, pid;
+
+	/* one that has not seen such a page yet */
+	if (driver_is_module()) {
+		must(!driver_unload() && !driver_load(), "loading anew: %s", strerror(errno));
+		pmu_forget();
+	}
+	leave_counts(there);
+	pin(here);
+	whose = fork();
+	must(whose >= 0, "fork: %s", strerror(errno));
+	if (!whose) {
+		pause();
+		_exit(0);
+	}
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		look_elsewhere(whose, here, there);
+	reap(pid);
+	kill(whose, SIGKILL);
+	waitpid(whose, NULL, 0);
+}

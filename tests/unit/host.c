@@ -274,7 +274,7 @@ static void test_nothing_stale(struct kunit *test)
 	add_all(test, event, 2);
 	count(0, 1234);
 	count(1, 5678);
-	atomic_inc(&knc_rdpmc_pages);
+	knc_rdpmc_open = true;
 	del_all(event, 2);
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], 0);
@@ -308,7 +308,7 @@ static void test_nothing_stale(struct kunit *test)
 	count(other->hw.idx, 10);
 	knc_read(other);
 	KUNIT_EXPECT_EQ(test, local64_read(&other->count), 10);
-	atomic_dec(&knc_rdpmc_pages);
+	knc_rdpmc_open = false;
 }
 
 /* A group of which some are no events of ours */
