@@ -53,7 +53,7 @@ static __always_inline void knc_pmi_reset_counter(struct perf_event *event,
  * Nothing in it repeats: with the counters stopped, one read of STATUS shows all
  * there is, and an overflow after the last step raises the line anew.
  */
-static int knc_pmi_steps(struct knc_cpu *kc, struct pt_regs *regs, bool postpone)
+static int knc_pmi_steps(struct knc_cpu *kc, struct pt_regs *regs)
 {
 	bool enabled = kc->enabled;
 	unsigned long wrapped;
@@ -67,20 +67,12 @@ static int knc_pmi_steps(struct knc_cpu *kc, struct pt_regs *regs, bool postpone
 	if (!status)
 		goto out;
 
-	/*
-	 * Somebody is at work on an event: let him finish. The line stays up,
-	 * the entry masked and the counters stopped: there is no edge to lose.
-	 */
-	if (unlikely(postpone)) {
-		WRITE_ONCE(kc->postponed, true);
-		return 1;
-	}
-	/* What was postponed is in @status, too. */
-	WRITE_ONCE(kc->postponed, false);
 	WRITE_ONCE(kc->enabled, false);
 
 	/* 4: clear before 5: the line must be 0 for the next edge to be one. */
 	knc_clear_status(status);
+	/* What was postponed was in @status, too. */
+	WRITE_ONCE(kc->postponed, false);
 
 	/* 5: unmask before the counters run: an edge while masked is lost. */
 	knc_unmask_lvtpc();
@@ -104,6 +96,30 @@ out:
 	return !!status;
 }
 
+/*
+ * Somebody is at work on an event: let him finish. The line stays up, the entry
+ * masked and the counters stopped: there is no edge to lose.
+ */
+static noinline int knc_pmi_postpone(struct knc_cpu *kc, struct pt_regs *regs)
+{
+	bool starting = kc->busy == KNC_BUSY_STARTING;
+
+	if (starting && knc_read_global_ctrl())
+		return knc_pmi_steps(kc, regs);
+
+	knc_write_global_ctrl(0);
+	if (knc_read_status()) {
+		WRITE_ONCE(kc->postponed, true);
+		return 1;
+	}
+
+	/* Somebody else's NMI. The counters go on, if nobody is about to see to it. */
+	if (kc->enabled && kc->active && !starting)
+		knc_write_global_ctrl(kc->active);
+
+	return 0;
+}
+
 /**
  * knc_pmi() - handle a performance monitoring interrupt
  * @regs: the interrupted context
@@ -119,21 +135,53 @@ int knc_pmi(struct pt_regs *regs)
 
 	if (!kc->ready)
 		return 0;
+	if (unlikely(kc->busy))
+		return knc_pmi_postpone(kc, regs);
 
-	return knc_pmi_steps(kc, regs, kc->busy || kc->catching_up);
+	return knc_pmi_steps(kc, regs);
+}
+
+/*
+ * To perf core it comes as in the NMI that it is of, with the buffers of that level:
+ * those of this one may be in use by whoever reads the event.
+ *
+ * This is no NMI. So another one can come, even one that was on its way to here
+ * already: in the middle of this it has to wait as the first one had, and it leaves
+ * the counters stopped.
+ */
+static void knc_pmi_catch_up(struct knc_cpu *kc, struct pt_regs *regs)
+{
+	bool enabled;
+
+	compat_nmi_level_enter();
+	WRITE_ONCE(kc->busy, KNC_BUSY_CATCHING_UP);
+	barrier();
+	enabled = kc->enabled;
+	WRITE_ONCE(kc->enabled, false);
+	WRITE_ONCE(kc->postponed, false);
+	barrier();
+	knc_pmi_steps(kc, regs);
+	barrier();
+	compat_nmi_level_exit();
+
+	if (enabled) {
+		knc_start_counters(kc);
+		return;
+	}
+	WRITE_ONCE(kc->busy, 0);
+	barrier();
 }
 
 /**
  * knc_pmi_postponed() - handle an interrupt that came where it had to wait
  *
- * Called by knc_leave(), with interrupts off. The line is still up, and the event
- * has counted to the last one, but for the counters being stopped meanwhile. The
- * sample is of this very place, a few instructions on. To perf core it comes as
- * in the NMI that it is of, with the buffers of that level: those of this one may
- * be in use by whoever reads the event.
+ * Called with interrupts off. The line is still up, and the event has counted to the
+ * last one, but for the counters being stopped meanwhile. The sample is of this very
+ * place, a few instructions on.
  *
- * This is no NMI. So another one can come, even one that was on its way to here
- * already: in the middle of this it has to wait as the first one had.
+ * Only an NMI that was on its way already has it repeat. The counters are started as
+ * the last thing, so that the next overflow interrupts as ever: with a short period it
+ * may come with the next instruction.
  */
 noinline void knc_pmi_postponed(void)
 {
@@ -141,19 +189,11 @@ noinline void knc_pmi_postponed(void)
 	struct pt_regs regs = {};
 
 	/* Delivery reads other events of the group. */
-	if (kc->catching_up)
+	if (kc->busy & KNC_BUSY_CATCHING_UP)
 		return;
 
 	perf_fetch_caller_regs(&regs);
-	compat_nmi_level_enter();
-	do {
-		WRITE_ONCE(kc->catching_up, true);
-		WRITE_ONCE(kc->postponed, false);
-		barrier();
-		knc_pmi_steps(kc, &regs, false);
-		barrier();
-		WRITE_ONCE(kc->catching_up, false);
-		barrier();
-	} while (READ_ONCE(kc->postponed));
-	compat_nmi_level_exit();
+	do
+		knc_pmi_catch_up(kc, &regs);
+	while (READ_ONCE(kc->postponed));
 }

@@ -435,8 +435,10 @@ void knc_event_enable(struct perf_event *event)
 	}
 	knc_leave(kc);
 
-	if (kc->enabled)
+	if (kc->enabled) {
+		knc_pmu_pause(kc);
 		knc_pmu_resume(kc);
+	}
 }
 
 /**
@@ -485,7 +487,7 @@ u64 knc_event_update(struct perf_event *event)
 	 * A tracing program may read the event from an NMI, or from a probe in
 	 * here, while it is being changed: it gets the count as it was.
 	 */
-	if (unlikely(kc->busy))
+	if (unlikely(kc->busy & KNC_BUSY_CHANGING))
 		return local64_read(&event->hw.prev_count);
 
 	knc_enter(kc);

@@ -23,9 +23,8 @@ struct tracepoint;
  * @active:	counters whose event runs while the PMU is enabled
  * @evtsel:	what each PerfEvtSel holds
  * @enabled:	the host wants the counters in @active to run
- * @busy:	between knc_enter() and knc_leave()
- * @postponed:	a PMI came there, and waits for knc_leave()
- * @catching_up: one that was postponed is being handled, which is no NMI
+ * @busy:	what a PMI must not come into the middle of, KNC_BUSY_*
+ * @postponed:	a PMI came there, and waits until it is done
  * @ready:	the registers are the driver's, and were put into a known state
  * @shared:	another driver writes GLOBAL_CTRL, too, see knc_pmu_pause()
  * @filtered:	counters that shall count what SPFLT lets through
@@ -46,7 +45,8 @@ struct tracepoint;
  * - An event's count, period and counter, and @evtsel. They change only between
  *   knc_enter() and knc_leave(), or in a PMI that came when nobody was there. Any
  *   other PMI stops the counters and leaves the rest to knc_leave(). There is no
- *   copy of a counter.
+ *   copy of a counter. The same holds from where @active is read to where it is
+ *   written to GLOBAL_CTRL.
  *
  * All else the PMI does not change. One cache line, shared with nobody.
  */
@@ -54,9 +54,8 @@ struct knc_cpu {
 	unsigned long active;
 	u32 evtsel[KNC_NUM_COUNTERS];
 	bool enabled;
-	bool busy;
+	u8 busy;
 	bool postponed;
-	bool catching_up;
 	bool ready;
 	bool shared;
 	u8 filtered;
@@ -64,6 +63,13 @@ struct knc_cpu {
 	u8 stale;
 	struct perf_event *event[KNC_NUM_COUNTERS];
 } ____cacheline_aligned;
+
+/* Between knc_enter() and knc_leave() */
+#define KNC_BUSY_CHANGING	BIT(0)
+/* The counters, which are stopped, are about to be started, or just have been. */
+#define KNC_BUSY_STARTING	BIT(1)
+/* A PMI that was postponed is being handled, which is no NMI. */
+#define KNC_BUSY_CATCHING_UP	BIT(2)
 
 DECLARE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
 
@@ -115,14 +121,14 @@ void knc_host_stop(struct perf_event *event);
  */
 static inline void knc_enter(struct knc_cpu *kc)
 {
-	WRITE_ONCE(kc->busy, true);
+	kc->busy |= KNC_BUSY_CHANGING;
 	barrier();
 }
 
 static inline void knc_leave(struct knc_cpu *kc)
 {
 	barrier();
-	WRITE_ONCE(kc->busy, false);
+	kc->busy &= ~KNC_BUSY_CHANGING;
 	barrier();
 	if (unlikely(READ_ONCE(kc->postponed)))
 		knc_pmi_postponed();
@@ -149,17 +155,34 @@ static inline void knc_pmu_pause(struct knc_cpu *kc)
 		knc_write_global_ctrl(0);
 }
 
+/*
+ * The counters are stopped: let them run. A PMI before the write has to wait, as it
+ * might take a counter from @active, and starts nothing. One after it does not: there
+ * is nothing left to be in the middle of, and with a short period that one would have
+ * to wait as well, and so on.
+ */
+static inline void knc_start_counters(struct knc_cpu *kc)
+{
+	WRITE_ONCE(kc->busy, KNC_BUSY_STARTING);
+	barrier();
+	WRITE_ONCE(kc->enabled, true);
+	knc_write_global_ctrl(READ_ONCE(kc->active));
+	barrier();
+	WRITE_ONCE(kc->busy, 0);
+	barrier();
+}
+
 static inline void knc_pmu_resume(struct knc_cpu *kc)
 {
 	knc_spflt_resume(kc);
-	WRITE_ONCE(kc->enabled, true);
-	if (!READ_ONCE(kc->active) && !kc->shared)
+	if (!READ_ONCE(kc->active) && !kc->shared) {
+		WRITE_ONCE(kc->enabled, true);
 		return;
+	}
 
-	/* A PMI before the write might take a counter from @active. */
-	knc_enter(kc);
-	knc_write_global_ctrl(READ_ONCE(kc->active));
-	knc_leave(kc);
+	knc_start_counters(kc);
+	if (unlikely(READ_ONCE(kc->postponed)))
+		knc_pmi_postponed();
 }
 
 /* Signed, as programs that use RDPMC take a counter to be: it counts up to 0. */

@@ -122,6 +122,12 @@ static __always_inline void knc_write_global_ctrl(u32 counters)
 	knc_wrmsr(KNC_MSR_GLOBAL_CTRL, counters);
 }
 
+/* Only to see whether it was written already. */
+static __always_inline u64 knc_read_global_ctrl(void)
+{
+	return knc_rdmsr(KNC_MSR_GLOBAL_CTRL) & KNC_COUNTER_MASK;
+}
+
 static __always_inline u64 knc_read_status(void)
 {
 	return knc_rdmsr(KNC_MSR_GLOBAL_STATUS) & KNC_COUNTER_MASK;

@@ -406,7 +406,7 @@ static void test_read_within(struct kunit *test)
 	knc_read(event);
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 0);
-	KUNIT_EXPECT_TRUE(test, kc->busy);
+	KUNIT_EXPECT_EQ(test, kc->busy, KNC_BUSY_CHANGING);
 	knc_leave(kc);
 	knc_read(event);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 10);
@@ -623,7 +623,7 @@ static void expect_caught_up(struct kunit *test, struct perf_event *event, u64 c
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
 	KUNIT_EXPECT_FALSE(test, kc->postponed);
-	KUNIT_EXPECT_FALSE(test, kc->catching_up);
+	KUNIT_EXPECT_EQ(test, kc->busy, 0);
 }
 
 static void test_postponed(struct kunit *test)
@@ -642,6 +642,81 @@ static void test_postponed_again(struct kunit *test)
 	record.on_start = overflow_again;
 	knc_leave(this_cpu_ptr(&knc_cpu));
 	expect_caught_up(test, event, 2000);
+}
+
+/* An NMI that is nobody's, while an event is changed, counters run or not */
+static void test_postponed_stranger(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	add_all(test, &event, 1);
+	knc_enter(kc);
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+	knc_leave(kc);
+
+	knc_pmu_disable(NULL);
+	knc_enter(kc);
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	knc_leave(kc);
+
+	/* Who is about to start them does so, with what he has seen. */
+	kc->busy = KNC_BUSY_STARTING;
+	kc->enabled = true;
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	kc->busy = 0;
+}
+
+/* One that was on its way comes between what perf core has done and the start. */
+static void test_resume_postponed(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	knc_pmu_disable(NULL);
+	kc->busy = KNC_BUSY_STARTING;
+	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, samples.count, 0);
+	kc->busy = 0;
+	knc_pmu_enable(NULL);
+	expect_caught_up(test, event, 1000);
+}
+
+/*
+ * Each time the counters start, the next overflow comes at once. Only the first one
+ * has to wait, or it would go on like this with interrupts off.
+ */
+static unsigned int overflows_left;
+
+static void overflow_and_again(void)
+{
+	if (overflows_left--)
+		record.on_start = overflow_and_again;
+	overflow_again();
+}
+
+static void test_postponed_once(struct kunit *test)
+{
+	struct perf_event *event = postpone(test);
+
+	overflows_left = 5;
+	record.on_start = overflow_and_again;
+	knc_leave(this_cpu_ptr(&knc_cpu));
+	expect_caught_up(test, event, 7000);
+	KUNIT_EXPECT_EQ(test, samples.caught_up, 1);
+
+	/* The same when it is perf core that starts them */
+	overflows_left = 5;
+	record.on_start = overflow_and_again;
+	knc_pmu_disable(NULL);
+	knc_pmu_enable(NULL);
+	expect_caught_up(test, event, 13000);
+	KUNIT_EXPECT_EQ(test, samples.caught_up, 1);
 }
 
 /* A sample is of where the interrupt came. */
@@ -722,6 +797,9 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_pmi_regs),
 	KUNIT_CASE(test_postponed),
 	KUNIT_CASE(test_postponed_again),
+	KUNIT_CASE(test_postponed_stranger),
+	KUNIT_CASE(test_resume_postponed),
+	KUNIT_CASE(test_postponed_once),
 	KUNIT_CASE(test_postponed_within),
 	{}
 };

@@ -44,6 +44,8 @@
 /* The sampling events that perf core would have been given */
 static struct {
 	unsigned int count;
+	/* ... of interrupts that had to wait */
+	unsigned int caught_up;
 	bool throttle;
 	struct perf_event *throttle_also;
 	struct perf_event *read_also;
@@ -57,6 +59,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	if (samples.count < ARRAY_SIZE(samples.event))
 		samples.event[samples.count] = event;
 	samples.count++;
+	samples.caught_up += this_cpu_ptr(&knc_cpu)->busy == KNC_BUSY_CATCHING_UP;
 	samples.ctrl |= record.msr[0x2f];
 	samples.periods += data->period;
 	/* As PERF_SAMPLE_READ does with the others of a group. */
