@@ -38,6 +38,8 @@
  * @node:	in knc_spflt_tasks, by @task
  * @task:	the task, referenced, so that no other is ever at its address
  * @events:	how many SPFLT events there are that were opened for it
+ * @inherited:	some of them by its parent's fork(): how many there are is not how
+ *		many it has, as clones swap theirs
  * @preference:	the bit, while the task is not running; the scheduler's hook
  *		changes it, on the CPU that the task leaves
  * @rcu:	it is looked up with interrupts off
@@ -46,6 +48,7 @@ struct knc_spflt_task {
 	struct hlist_node node;
 	struct task_struct *task;
 	unsigned int events;
+	bool inherited;
 	u64 preference;
 	struct rcu_head rcu;
 };
@@ -381,8 +384,10 @@ static int knc_spflt_get_target(const struct perf_event *event)
 	if (!st)
 		return -ENOMEM;
 
+	if (event->parent)
+		st->inherited = true;
 	/* Should it move meanwhile, the hook sees it. */
-	if (!st->events++ && !event->parent)
+	if (!st->events++ && !st->inherited)
 		smp_call_function_single(task_cpu(task), knc_spflt_adopt, st, 1);
 
 	return 0;

@@ -178,6 +178,61 @@ TEST(spflt_clones, "spflt-clones", 60)
 	reap(stranger);
 }
 
+/*
+ * A child in a region, which has its parent's event, opens one of its own: it has
+ * said something by then, whoever took away the event that was made for it.
+ */
+static void __attribute__((noreturn)) open_in_region(int turns, u64 n)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+
+	attr.config1 = 1;
+	spflt_on();
+	while (turns--) {
+		spin(n);
+		sched_yield();
+	}
+	ev_open(&attr, 0, -1, -1);
+	spin(50 * n);
+	spflt_off();
+	_exit(0);
+}
+
+TEST(spflt_clone_opens, "spflt-clone-opens", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	pid_t pids[CHILDREN];
+	const u64 n = 5000;
+	int fd, i, round;
+	u64 want, count;
+
+	must(knc_cpu(), "knc_cpu() does not know this CPU");
+	pin(cpus_online() - 1);
+	attr.config1 = 1;
+	attr.inherit = 1;
+	for (round = 0; round < 10; round++) {
+		fd = ev_open(&attr, 0, -1, -1);
+		ev_on(fd);
+		want = 0;
+		for (i = 0; i < CHILDREN; i++) {
+			int turns = 10 * i + round + 5;
+
+			pids[i] = fork();
+			must(pids[i] >= 0, "fork: %s", strerror(errno));
+			if (!pids[i])
+				open_in_region(turns, n);
+			want += 2 * n * (turns + 50);
+		}
+		for (i = 0; i < CHILDREN; i++)
+			reap(pids[i]);
+		count = ev_count(fd);
+		must(count >= want && count <= want + want / 50,
+		     "round %d: regions of %llu instructions, counted %llu", round, ULL(want),
+		     ULL(count));
+		close(fd);
+	}
+}
+
 /* An SPFLT event costs about what another one does, also where it is the only one. */
 static u64 open_and_close(u64 spflt, int times)
 {

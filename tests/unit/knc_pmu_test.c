@@ -917,6 +917,28 @@ static void test_spflt_clones(struct kunit *test)
 	knc_spflt_event_destroy(theirs);
 }
 
+/*
+ * Of clones one may exit with the event that was made for another, who has said
+ * something by then, and goes on when he opens an event himself.
+ */
+static void test_spflt_clone_opens(struct kunit *test)
+{
+	struct perf_event *parent = new_event(test, INSTRUCTIONS, 0), *event;
+
+	event = new_event(test, INSTRUCTIONS, 0);
+	event->attr.config1 = 1;
+	event->attach_state = PERF_ATTACH_TASK;
+	event->hw.target = current;
+	event->parent = parent;
+	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+	record.msr[0x2c] |= PREFERENCE;
+	knc_spflt_event_destroy(event);
+
+	event = new_spflt_event(test, INSTRUCTIONS, current);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
+	knc_spflt_event_destroy(event);
+}
+
 /* A task that is gone leaves nothing to the next one at its address. */
 static void test_spflt_address_again(struct kunit *test)
 {
@@ -1120,6 +1142,7 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_tasks),
 	KUNIT_CASE(test_spflt_unused),
 	KUNIT_CASE(test_spflt_clones),
+	KUNIT_CASE(test_spflt_clone_opens),
 	KUNIT_CASE(test_spflt_address_again),
 	KUNIT_CASE(test_spflt_dead),
 	{}
