@@ -350,9 +350,13 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 	unsigned int idx;
 
 	/* An overflow up to this write still has its interrupt, and handler. */
+	WRITE_ONCE(kc->enabled, false);
+	barrier();
 	knc_write_global_ctrl(0);
+	/* One that is late would unmask the entry. */
+	WRITE_ONCE(kc->ready, false);
+	barrier();
 	knc_mask_lvtpc();
-	kc->ready = false;
 
 	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++) {
 		knc_write_evntsel(idx, 0);
@@ -367,7 +371,6 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 
 	kc->active = 0;
 	kc->stale = 0;
-	kc->enabled = false;
 	kc->postponed = false;
 	kc->shared = false;
 }

@@ -434,6 +434,30 @@ static void test_quiesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
+/* A late interrupt in the middle of it leaves the LVT entry as it shall be. */
+static void test_quiesced_late(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	unsigned int late;
+
+	for (late = 1; late < 16; late++) {
+		knc_pmu_enable(NULL);
+		add_all(test, &event, 1);
+		count(1, 1000);
+		record.lvtpc = 0x10400;
+		record.line = true;
+		record.pending = late;
+		record.runs = true;
+		knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
+		record.runs = false;
+		KUNIT_EXPECT_EQ_MSG(test, record.lvtpc, 0x10400, "late %u", late);
+		KUNIT_EXPECT_EQ_MSG(test, record.msr[0x2f], 0, "late %u", late);
+		KUNIT_EXPECT_EQ_MSG(test, record.msr[0x2d], 0, "late %u", late);
+		event->hw.idx = -1;
+		knc_pmu_reset(this_cpu_ptr(&knc_cpu));
+	}
+}
+
 /* Tasks come and go on a CPU whose registers are another driver's, or nobody's. */
 static void test_spflt_not_ready(struct kunit *test)
 {
@@ -787,6 +811,7 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_rdpmc_without_hook),
 	KUNIT_CASE(test_read_within),
 	KUNIT_CASE(test_quiesced),
+	KUNIT_CASE(test_quiesced_late),
 	KUNIT_CASE(test_spflt_not_ready),
 	KUNIT_CASE(test_spflt_reset),
 	KUNIT_CASE(test_spflt_waits),
