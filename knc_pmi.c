@@ -11,8 +11,59 @@
  */
 #include <linux/bitops.h>
 #include <linux/perf_event.h>
+#include <linux/sched.h>
+
+#include <asm/processor.h>
+#include <asm/ptrace.h>
+#include <asm/segment.h>
 
 #include "knc_pmu.h"
+
+/*
+ * Whether the kernel has just been entered by SYSCALL, or is about to be left, and
+ * what the program had is not on the stack, or no more: then RCX has its address.
+ */
+static bool knc_in_syscall_gap(const struct pt_regs *regs)
+{
+	const struct pt_regs *saved = task_pt_regs(current);
+
+	return regs->sp < TASK_SIZE_MAX ||
+	       (regs->sp > (unsigned long)&saved->ip &&
+		regs->sp <= (unsigned long)(saved + 1));
+}
+
+/*
+ * An event that counts in user mode alone has overflowed there. If the interrupt
+ * falls into the kernel, as it is late or has to wait, where that is is not for the
+ * program to know: its sample is of where it was when it left user mode. A thread of
+ * the kernel never was there.
+ */
+static noinline int knc_pmi_deliver_user(struct perf_event *event,
+					 struct perf_sample_data *data,
+					 struct pt_regs *regs)
+{
+	struct pt_regs user = {};
+
+	if (!(current->flags & PF_KTHREAD)) {
+		user = *task_pt_regs(current);
+		if (knc_in_syscall_gap(regs))
+			user.ip = regs->cx;
+	}
+	if (!user_mode(&user))
+		user.cs = __USER_CS;
+
+	return knc_host_overflow(event, data, &user);
+}
+
+static __always_inline int knc_pmi_deliver(struct perf_event *event,
+					   struct perf_sample_data *data,
+					   struct pt_regs *regs)
+{
+	if (unlikely(event->attr.exclude_kernel && !user_mode(regs)))
+		return knc_pmi_deliver_user(event, data, regs);
+
+	return knc_host_overflow(event, data, regs);
+}
 
 /*
  * A counter that wrapped is read, reported if the period is over, and loaded for
@@ -42,7 +93,7 @@ static __always_inline void knc_pmi_reset_counter(struct perf_event *event,
 	if (local64_read(&hwc->period_left) <= 0 && !(hwc->state & PERF_HES_STOPPED)) {
 		/* Before the next period: it may be of another length. */
 		perf_sample_data_init(&data, 0, hwc->last_period);
-		if (knc_host_overflow(event, &data, regs))
+		if (knc_pmi_deliver(event, &data, regs))
 			knc_host_stop(event);
 	}
 

@@ -479,3 +479,103 @@ TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
 	kill(whose, SIGKILL);
 	waitpid(whose, NULL, 0);
 }
+
+/*
+ * An event of user mode has samples of user mode, wherever its interrupt falls: on
+ * the way into the kernel, or where the driver has it wait.
+ */
+extern char __executable_start[], etext[];
+
+TEST(sample_user_only, "sample-user-only", 300)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 inside = 0, samples = 0, last = 0, period;
+	struct record rec;
+	struct ring r;
+	int fd, late, i;
+
+	td_need();
+	pin(cpus_online() - 1);
+	sample_limit(NO_SAMPLE_LIMIT);
+	attr.sample_type = PERF_SAMPLE_IP;
+	for (late = 0; late < 400; late += late / 8 + 1)
+		for (period = 100; period < 120; period++) {
+			attr.sample_period = period;
+			fd = ev_open(&attr, 0, -1, -1);
+			ring_map(&r, fd, 8, attr.sample_type);
+			td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3,
+				  late);
+			ev_on(fd);
+			for (i = 0; i < 10; i++) {
+				syscall(SYS_getppid);
+				ev_count(fd);
+				spin(10);
+			}
+			ev_off(fd);
+			td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
+			while (ring_next(&r, &rec)) {
+				if (rec.type != PERF_RECORD_SAMPLE)
+					continue;
+				samples++;
+				if (rec.ip < (u64)__executable_start || rec.ip >= (u64)etext ||
+				    rec.misc == PERF_RECORD_MISC_KERNEL) {
+					inside++;
+					last = rec.ip;
+				}
+			}
+			ring_unmap(&r);
+			close(fd);
+		}
+	note("%llu samples", ULL(samples));
+	must(samples > 100, "%llu samples", ULL(samples));
+	must(!inside, "%llu of %llu samples of an event of user mode are not the program's, such as %#llx",
+	     ULL(inside), ULL(samples), ULL(last));
+}
+
+/* One instruction after the other, calls of the kernel among them, none of them twice */
+static void straight_on(int fd)
+{
+	asm volatile("syscall\n\t"			/* ioctl(fd, ENABLE, 0) */
+		     "nop\n\tnop\n\t"
+		     "movl %[getppid], %%eax\n\t"
+		     "syscall\n\t"
+		     "nop\n\tnop\n\t"
+		     "movl %[getppid], %%eax\n\t"
+		     "syscall\n\t"
+		     "nop\n\tnop\n\t"
+		     "movl %[ioctl], %%eax\n\t"
+		     "movl %[disable], %%esi\n\t"
+		     "syscall\n\t"
+		     : : "a" (SYS_ioctl), "D" (fd), "S" (PERF_EVENT_IOC_ENABLE), "d" (0),
+		       [getppid] "i" (SYS_getppid), [ioctl] "i" (SYS_ioctl),
+		       [disable] "i" (PERF_EVENT_IOC_DISABLE)
+		     : "rcx", "r11", "memory", "cc");
+}
+
+#define STRAIGHT_ON	13
+
+/* A sample that is due with a SYSCALL is of the instruction after it. */
+TEST(sample_syscall, "sample-syscall", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct record rec;
+	u64 before = 0;
+	struct ring r;
+	int fd;
+
+	sample_limit(NO_SAMPLE_LIMIT);
+	attr.sample_type = PERF_SAMPLE_IP;
+	for (attr.sample_period = 1; attr.sample_period <= STRAIGHT_ON; attr.sample_period++) {
+		fd = ev_open(&attr, 0, -1, -1);
+		ring_map(&r, fd, 8, attr.sample_type);
+		straight_on(fd);
+		must(ring_next(&r, &rec) && rec.type == PERF_RECORD_SAMPLE,
+		     "no sample of %llu instructions", ULL(attr.sample_period));
+		must(rec.ip > before && rec.ip < before + (before ? 16 : ~0ULL),
+		     "after %llu instructions a sample is of %#llx, after one less of %#llx",
+		     ULL(attr.sample_period), ULL(rec.ip), ULL(before));
+		before = rec.ip;
+		ring_unmap(&r);
+		close(fd);
+	}
+}

@@ -348,9 +348,9 @@ static void test_group_of_others(struct kunit *test)
 static void test_pmi_reserved_status(struct kunit *test)
 {
 	record.msr[0x2d] = 0x700000004ULL;
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
 	record.msr[0x2d] |= 2;
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0x700000004ULL);
 	record.msr[0x2d] = 0;
 }
@@ -610,7 +610,7 @@ static void test_pmi_stays_disabled(struct kunit *test)
 	add_all(test, &event, 1);
 	count(1, 1000);
 	knc_pmu_disable(NULL);
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	KUNIT_ASSERT_EQ(test, knc_add(other, PERF_EF_START), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	knc_pmu_enable(NULL);
@@ -621,7 +621,7 @@ static void test_pmi_stays_disabled(struct kunit *test)
 static void overflow_again(void)
 {
 	count(1, P40 - record.msr[0x21]);
-	knc_pmi(NULL);
+	knc_pmi(&nowhere);
 }
 
 static struct perf_event *postpone(struct kunit *test)
@@ -631,7 +631,7 @@ static struct perf_event *postpone(struct kunit *test)
 	add_all(test, &event, 1);
 	knc_enter(this_cpu_ptr(&knc_cpu));
 	count(1, 1000);
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 
@@ -676,20 +676,20 @@ static void test_postponed_stranger(struct kunit *test)
 
 	add_all(test, &event, 1);
 	knc_enter(kc);
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 	knc_leave(kc);
 
 	knc_pmu_disable(NULL);
 	knc_enter(kc);
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	knc_leave(kc);
 
 	/* Who is about to start them does so, with what he has seen. */
 	kc->busy = KNC_BUSY_STARTING;
 	kc->enabled = true;
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	kc->busy = 0;
 }
@@ -704,7 +704,7 @@ static void test_resume_postponed(struct kunit *test)
 	count(1, 1000);
 	knc_pmu_disable(NULL);
 	kc->busy = KNC_BUSY_STARTING;
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 	kc->busy = 0;
 	knc_pmu_enable(NULL);
@@ -745,11 +745,13 @@ static void test_postponed_once(struct kunit *test)
 
 /* A sample is of where the interrupt came. */
 static const struct pt_regs *delivered_regs;
+static struct pt_regs delivered;
 
 static int deliver_regs(struct perf_event *event, struct perf_sample_data *data,
 			struct pt_regs *regs)
 {
 	delivered_regs = regs;
+	delivered = *regs;
 	return 0;
 }
 
@@ -766,6 +768,41 @@ static void test_pmi_regs(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
 }
 
+/* A sample of user mode alone has nothing of the kernel's, whose thread this is. */
+static void test_pmi_regs_user(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct pt_regs regs;
+
+	memset(&regs, 0x5a, sizeof(regs));
+	regs.cs = __KERNEL_CS;
+	event->attr.exclude_kernel = 1;
+	add_all(test, &event, 1);
+	static_call_update(knc_perf_event_overflow, deliver_regs);
+	count(1, 1000);
+	knc_pmi(&regs);
+	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
+	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
+	KUNIT_EXPECT_EQ(test, delivered.sp, 0);
+	KUNIT_EXPECT_EQ(test, delivered.bx, 0);
+
+	regs.cs = __USER_CS;
+	count(1, 1000);
+	knc_pmi(&regs);
+	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
+
+	/* Where it had to wait it is in the kernel, too. */
+	regs.cs = __KERNEL_CS;
+	knc_enter(this_cpu_ptr(&knc_cpu));
+	count(1, 1000);
+	knc_pmi(&regs);
+	delivered = regs;
+	knc_leave(this_cpu_ptr(&knc_cpu));
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
+	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
+}
+
 /* An NMI comes while the sample is delivered, which then reads an event. */
 static unsigned int delivery_depth, delivery_deepest;
 
@@ -775,7 +812,7 @@ static int deliver_and_read(struct perf_event *event, struct perf_sample_data *d
 	delivery_deepest = max(delivery_deepest, ++delivery_depth);
 	if (!samples.count++) {
 		record.msr[0x2d] = 2;
-		knc_pmi(NULL);
+		knc_pmi(&nowhere);
 		knc_read(event);
 	}
 	delivery_depth--;
@@ -820,6 +857,7 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_enable_throttled),
 	KUNIT_CASE(test_pmi_stays_disabled),
 	KUNIT_CASE(test_pmi_regs),
+	KUNIT_CASE(test_pmi_regs_user),
 	KUNIT_CASE(test_postponed),
 	KUNIT_CASE(test_postponed_again),
 	KUNIT_CASE(test_postponed_stranger),

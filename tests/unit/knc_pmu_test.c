@@ -441,7 +441,7 @@ static void test_count_beyond_width(struct kunit *test)
 		/* It wraps, and some skid is counted before the stop. */
 		count(1, to_wrap + 3);
 		total += to_wrap + 3;
-		KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+		KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	}
 	count(1, 42);
 	total += 42;
@@ -459,7 +459,7 @@ static void test_period_beyond_width(struct kunit *test)
 	add_all(test, &event, 1);
 	while (!samples.count && wraps < 10) {
 		count(1, P40 - record.msr[0x21]);
-		knc_pmi(NULL);
+		knc_pmi(&nowhere);
 		wraps++;
 	}
 	KUNIT_EXPECT_EQ(test, wraps, 3);
@@ -480,7 +480,7 @@ static void expect_pmi(struct kunit *test, const struct access *expected,
 		       unsigned int count)
 {
 	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 1);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	record_expect(test, expected, count);
 	/* Samples are taken while nothing runs. */
 	KUNIT_EXPECT_EQ(test, samples.ctrl, 0);
@@ -595,7 +595,7 @@ static void test_pmi_not_ours(struct kunit *test)
 	add_all(test, &event, 1);
 	count(1, 999);
 	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
 	record_expect(test, expected, ARRAY_SIZE(expected));
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 }
@@ -651,7 +651,7 @@ static void test_pmi_not_owned(struct kunit *test)
 	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 	record.msr[0x2d] = 1;
 	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(NULL), 0);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 }
 

@@ -43,6 +43,9 @@ static struct {
 
 int knc_pmi(struct pt_regs *regs);
 
+/* What an interrupt finds whose place does not matter */
+static struct pt_regs nowhere;
+
 static void record_access(enum access_kind kind, u32 reg, u64 value)
 {
 	if (record.count < RECORD_MAX)
@@ -58,7 +61,7 @@ static void record_restart(void)
 static void record_nmi(void)
 {
 	record.in_nmi = true;
-	knc_pmi(NULL);
+	knc_pmi(&nowhere);
 	record.in_nmi = false;
 }
 
