@@ -719,6 +719,21 @@ void become_nobody(void)
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
+void as_nobody(void (*fn)(void))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		become_nobody();
+		fn();
+		_exit(0);
+	}
+	reap(pid);
+}
+
 static int msr_open(int cpu, int mode)
 {
 	char path[64];

@@ -197,6 +197,8 @@ bool sysctl_exists(const char *name);
 #define NO_SAMPLE_LIMIT	100000000
 void sample_limit(long per_second);
 void become_nobody(void);
+/* Runs fn as nobody; its failures are the test's. */
+void as_nobody(void (*fn)(void));
 u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
 
 /* However it was treated before, the PMU still counts to the instruction. */

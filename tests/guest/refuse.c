@@ -191,22 +191,6 @@ TEST(refuse_kinds, "refuse-kinds", 30)
 	refused(attr, EINVAL, "a period of 2^63");
 }
 
-/* Runs fn as nobody; its failures are the test's. */
-static void as_nobody(void (*fn)(void))
-{
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		become_nobody();
-		fn();
-		_exit(0);
-	}
-	reap(pid);
-}
-
 static void any_refused(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
