@@ -288,3 +288,26 @@ TEST(reset_state, "reset-state", 60)
 	for (cpu = 0; cpu < n; cpu++)
 		must_be_clean(cpu, "after unloading");
 }
+
+/* A driver that is gone is called for no CPU any more. */
+TEST(hotplug_unloaded, "hotplug-unloaded", 60)
+{
+	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
+	char line[128];
+	int cpu, n = cpus_online();
+
+	module_need();
+	must(states, "the kernel's states of hotplug: %s", strerror(errno));
+	if (driver_loaded())
+		must(!driver_unload(), "unloading: %s", strerror(errno));
+	while (fgets(line, sizeof(line), states))
+		must(!strstr(line, "knc"), "after unloading there is still %s", line);
+	fclose(states);
+	for (cpu = 1; cpu < n; cpu++) {
+		set_online(cpu, false);
+		set_online(cpu, true);
+	}
+	must(!driver_load(), "loading: %s", strerror(errno));
+	for (cpu = 1; cpu < n; cpu++)
+		must_work(cpu, "after loading again");
+}
