@@ -58,6 +58,7 @@ struct shot {
 	u64 samples;
 	u64 throttles;
 	u64 sampled;			/* the first one's count in the first sample */
+	u64 ip;				/* and where it was taken */
 	u64 run_up;			/* counted by the first one before the operation */
 	u64 length;			/* and in it */
 	u64 at_least, at_most;		/* where the period was given up, if it was */
@@ -77,6 +78,7 @@ struct race {
 	/* what the emulator is to do, and another hardware thread if one is stopped */
 	enum td_action action;
 	void (*act)(struct shot *s);
+	u64 overflow;			/* where the overflow comes besides, if it does */
 	bool every;			/* no point is ever left out */
 	bool second;			/* so does the second one, again and again */
 	bool repeats;			/* overflow after overflow, without a run-up */
@@ -172,8 +174,10 @@ static void take_samples(const struct race *r, struct shot *s)
 	while (ring_next(&s->ring, &rec)) {
 		switch (rec.type) {
 		case PERF_RECORD_SAMPLE:
-			if (!s->samples++)
+			if (!s->samples++) {
 				s->sampled = rec.values[0];
+				s->ip = rec.ip;
+			}
 			if (r->equals && (rec.nr_values != 2 || rec.values[1] != rec.values[0]))
 				wrong(s, "two equal events have %llu and %llu in a sample",
 				      ULL(rec.values[0]), ULL(rec.values[1]));
@@ -422,12 +426,12 @@ static struct shot measure(const struct race *r)
 		fire(r, &s, NEVER, FAR);
 		take_least(&best, &s);
 	}
-	if (r->action != TD_SKID)
+	if (!r->overflow)
 		return best;
-	/* from the overflow on */
+	/* from there on, or with what comes of it */
 	best.length = NEVER;
 	for (i = 0; i < 8; i++) {
-		fire(r, &s, best.run_up + SKID_POINT, FAR);
+		fire(r, &s, best.run_up + r->overflow, FAR);
 		take_least(&best, &s);
 	}
 	return best;
@@ -450,10 +454,8 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 	u64 run_up = whole->run_up, period = run_up + point;
 	int tries, late = 0;
 
-	if (r->action == TD_SKID)
-		period = run_up + SKID_POINT;
-	else if (r->action)
-		period = NEVER;
+	if (r->action)
+		period = r->overflow ? run_up + r->overflow : NEVER;
 	for (tries = 0; tries < 10; tries++) {
 		fire(r, s, period, point);
 		if (s->exact != whole->exact)
@@ -929,6 +931,8 @@ static void race_by(const struct race *what, enum td_action action,
 	td_need();
 	r.action = action;
 	r.act = act;
+	if (action == TD_SKID)
+		r.overflow = SKID_POINT;
 	r.every = false;
 	pin(cpus_online() - 1);
 	sent = td_read(sched_getcpu(), TD_INJECTED);
@@ -942,7 +946,7 @@ static void race_by(const struct race *what, enum td_action action,
 	if (action != TD_NMI)
 		sent = 0;
 	/* One that comes together with a PMI is not seen by itself. */
-	must(nmis == sent || (r.second && nmis < sent),
+	must(nmis == sent || ((r.second || r.overflow) && nmis < sent),
 	     "%llu NMIs were nobody's, %llu were sent", ULL(nmis), ULL(sent));
 }
 
@@ -996,6 +1000,60 @@ TEST(race_nmi_spflt, "race-nmi-spflt", 3600)
 TEST(race_nmi_map, "race-nmi-map", 3600)
 {
 	race_by(&mapping, TD_NMI, NULL);
+}
+
+/*
+ * The same when an overflow has come where it had to wait: before, while and after
+ * it is handled. The sample of one that waits is of where it waited for, whichever
+ * instruction it came at: neighbours have the same one.
+ */
+#define WAITS_MAX	8
+
+static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
+{
+	struct shot whole = measure(r), s;
+	bool waited = false;
+	u64 ip = 0, point;
+	int n = 0;
+
+	for (point = 1; point <= whole.length; point++) {
+		bool waits_too;
+
+		must(fire_at(r, &s, &whole, point) && !*s.why, "TEST_POINT=%llu: %s", ULL(point),
+		     *s.why ? s.why : "not reached");
+		waits_too = s.samples && s.ip == ip;
+		ip = s.samples ? s.ip : 0;
+		if (waits_too && !waited) {
+			must(n < WAITS_MAX, "overflows have to wait everywhere");
+			waits[n++] = point;
+		}
+		waited = waits_too;
+	}
+	return n;
+}
+
+static void race_waits(const struct race *what)
+{
+	struct race r = *what;
+	u64 waits[WAITS_MAX];
+	int n, i;
+
+	td_need();
+	pin(cpus_online() - 1);
+	sample_limit(NO_SAMPLE_LIMIT);
+	n = find_waits(&r, waits);
+	must(n, "no overflow has to wait");
+	for (i = 0; i < n; i++) {
+		note("an overflow at %llu has to wait", ULL(waits[i]));
+		r.overflow = waits[i];
+		race_by(&r, TD_NMI, NULL);
+	}
+}
+
+TEST(race_nmi_waits, "race-nmi-waits", 3600)
+{
+	race_waits(&reading);
+	race_waits(&setting_period);
 }
 
 /*
