@@ -399,8 +399,6 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 	page = page_of(fd);
 	if (!page->cap_user_rdpmc)
 		skip("no RDPMC for programs");
-	munmap(page, getpagesize());
-	close(fd);
 	for (round = 0; round < 5; round++) {
 		pid = fork();
 		must(pid >= 0, "fork: %s", strerror(errno));
@@ -412,6 +410,8 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 		}
 		count_beside(pid, "a task that has a page reads what others left");
 	}
+	munmap(page, getpagesize());
+	close(fd);
 }
 
 /*
