@@ -80,6 +80,7 @@ struct race {
 	void (*act)(struct shot *s);
 	u64 overflow;			/* where the overflow comes besides, if it does */
 	bool every;			/* no point is ever left out */
+	bool slow;			/* most are, as each takes long */
 	bool second;			/* so does the second one, again and again */
 	bool repeats;			/* overflow after overflow, without a run-up */
 	bool throttles;			/* the overflow throttles the event */
@@ -98,9 +99,15 @@ static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const ch
 	va_end(ap);
 }
 
-static u64 counted(const struct shot *s)
+/* By all hardware threads: a task may have been moved. */
+static u64 counted(void)
 {
-	return td_read(s->cpu, TD_COUNTED0) + td_read(s->cpu, TD_COUNTED1);
+	int cpu, cpus = sysconf(_SC_NPROCESSORS_CONF);
+	u64 total = 0;
+
+	for (cpu = 0; cpu < cpus; cpu++)
+		total += td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+	return total;
 }
 
 /* In PERF_FORMAT_GROUP, which the others are not read in */
@@ -236,10 +243,10 @@ static void check_samples(const struct race *r, struct shot *s)
 /* What is off does not count. */
 static void check_idle(struct shot *s)
 {
-	u64 before = counted(s);
+	u64 before = counted();
 
 	spin(1000);
-	if (counted(s) == before)
+	if (counted() == before)
 		return;
 	wrong(s, "with all events off the counters go on");
 	/* but not in the next point, too */
@@ -379,7 +386,7 @@ static void fire(const struct race *r, struct shot *s, u64 period, u32 after)
 		use_up(r, s);
 
 	lost = td_read(s->cpu, TD_LOST_EDGES);
-	before = counted(s) - sum(s);
+	before = counted() - sum(s);
 	if (!r->repeats) {
 		ev_on(s->fd[0]);
 		spin(RUN_UP);
@@ -391,9 +398,9 @@ static void fire(const struct race *r, struct shot *s, u64 period, u32 after)
 	if (other.fd[0] >= 0)
 		usleep(2000);
 	check_idle(s);
-	if (sum(s) != counted(s) - before)
+	if (sum(s) != counted() - before)
 		wrong(s, "counted %lld, and the counters had %lld", (long long)sum(s),
-		      (long long)(counted(s) - before));
+		      (long long)(counted() - before));
 	check_samples(r, s);
 	if (td_read(s->cpu, TD_LOST_EDGES) != lost)
 		wrong(s, "an edge was lost");
@@ -473,7 +480,7 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 /* From one point to the last, both included; 0: all of the operation's */
 static void sweep(const struct race *r, u64 from, u64 to)
 {
-	u64 step = r->every ? 1 : number_from("TEST_STRIDE", 1);
+	u64 step = r->every ? 1 : number_from("TEST_STRIDE", 1) * (r->slow ? 8 : 1);
 	u64 only = number_from("TEST_POINT", 0);
 	u64 points = 0, bad = 0, missed = 0, first_bad = 0, hits = 0, point;
 	char why[sizeof(((struct shot *)0)->why)];
@@ -1204,4 +1211,37 @@ TEST(race_stop_wide, "race-stop-wide", 3600)
 	static const struct race r = { .open = open_wide, .operation = read_twice };
 
 	race_by(&r, TD_STOP, toggle_second);
+}
+
+/*
+ * The hardware thread goes offline, and its task to another one, while events come
+ * and go.
+ */
+static void come_and_go(struct shot *s)
+{
+	adopt(s);
+	map_and_unmap(s);
+	/* one that has counted nothing */
+	open_other(s);
+	close(s->fd[--s->events]);
+}
+
+static void offline(struct shot *s)
+{
+	set_online(s->cpu, false);
+}
+
+static void back_online(struct shot *s)
+{
+	set_online(s->cpu, true);
+	pin(s->cpu);
+}
+
+TEST(race_stop_offline, "race-stop-offline", 3600)
+{
+	static const struct race r = {
+		.operation = come_and_go, .check = back_online, .slow = true,
+	};
+
+	race_by(&r, TD_STOP, offline);
 }
