@@ -453,6 +453,66 @@ TEST(sample_tiny, "sample-tiny", 120)
 	sample_limit(NO_SAMPLE_LIMIT);
 }
 
+/*
+ * The same on both counters of each hardware thread at once, whatever runs there.
+ * The samples are as many as perf allows, and the machine answers.
+ */
+#define STORM_RATE	5000
+#define STORM_CPUS	8
+
+TEST(sample_tiny_all, "sample-tiny-all", 240)
+{
+	static const u64 configs[] = { INSTRUCTIONS, BRANCHES };
+	int fd[STORM_CPUS][ARRAY_SIZE(configs)], cpu, n = cpus_online();
+	struct ring r[STORM_CPUS][ARRAY_SIZE(configs)];
+	u64 lost = td_present() ? td_sum(TD_LOST_EDGES) : 0, begin = now_ns(), took, most;
+	size_t i;
+
+	if (n > STORM_CPUS)
+		n = STORM_CPUS;
+	sample_limit(STORM_RATE);
+	for (cpu = 0; cpu < n; cpu++) {
+		for (i = 0; i < ARRAY_SIZE(configs); i++) {
+			struct perf_event_attr attr = attr_of(configs[i]);
+
+			attr.sample_period = 1;
+			attr.sample_type = PERF_SAMPLE_IP;
+			fd[cpu][i] = ev_open(&attr, -1, cpu, -1);
+			ring_map(&r[cpu][i], fd[cpu][i], 1, PERF_SAMPLE_IP);
+			ev_on(fd[cpu][i]);
+		}
+	}
+	for (cpu = 0; cpu < n; cpu++) {
+		pin(cpu);
+		spin(200000);
+		usleep(20000);
+	}
+	for (cpu = 0; cpu < n; cpu++)
+		for (i = 0; i < ARRAY_SIZE(configs); i++)
+			ev_off(fd[cpu][i]);
+	took = now_ns() - begin;
+	most = STORM_RATE * (took / 1000000) / 1000 + STORM_RATE / 10;
+	for (cpu = 0; cpu < n; cpu++) {
+		for (i = 0; i < ARRAY_SIZE(configs); i++) {
+			struct tally t = {};
+
+			ring_tally(&r[cpu][i], &t, NULL, NULL);
+			must(t.samples && t.samples + t.lost <= most,
+			     "CPU %d, %#llx: %llu samples in %llu ms", cpu,
+			     (unsigned long long)configs[i],
+			     (unsigned long long)(t.samples + t.lost),
+			     (unsigned long long)took / 1000000);
+			ring_unmap(&r[cpu][i]);
+			close(fd[cpu][i]);
+		}
+	}
+	note("%llu ms, at most %llu samples of each event are allowed",
+	     (unsigned long long)took / 1000000, (unsigned long long)most);
+	sample_limit(NO_SAMPLE_LIMIT);
+	must_be_sound("a storm");
+	must(!td_present() || td_sum(TD_LOST_EDGES) == lost, "edges were lost");
+}
+
 /* Sampling in a kernel loop with interrupts off: only an NMI gets there. */
 TEST(sample_irqs_off, "sample-irqs-off", 60)
 {
