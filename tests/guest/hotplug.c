@@ -311,3 +311,74 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 	for (cpu = 1; cpu < n; cpu++)
 		must_work(cpu, "after loading again");
 }
+
+/* The kernel lets one step of a CPU's way up or down fail; -1: none of them. */
+static bool step_fails(int cpu, int step)
+{
+	char path[64], text[16];
+	int fd, len = sprintf(text, "%d", step);
+	bool can;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	must(fd >= 0, "%s: %s", path, strerror(errno));
+	can = write(fd, text, len) == len;
+	must(can || errno == EINVAL, "%s: %s", path, strerror(errno));
+	close(fd);
+	return can;
+}
+
+static int try_online(int cpu, bool online)
+{
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	must(fd >= 0, "%s: %s", path, strerror(errno));
+	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -errno;
+	close(fd);
+	return ret;
+}
+
+/* Returns how often it did fail, of twice: on the way down, and on the way up. */
+static int fail_both_ways(int cpu, int step, const char *name)
+{
+	int failed = 0;
+
+	if (step_fails(cpu, step) && try_online(cpu, false)) {
+		must_work(cpu, name);
+		failed++;
+	}
+	step_fails(cpu, -1);
+	/* It is still there if it could not go, or if nothing was to fail. */
+	try_online(cpu, false);
+	if (step_fails(cpu, step) && try_online(cpu, true))
+		failed++;
+	step_fails(cpu, -1);
+	try_online(cpu, true);
+	must_work(cpu, name);
+	return failed;
+}
+
+/* A CPU that comes half the way up or down, and goes back, is as it was. */
+TEST(hotplug_fails, "hotplug-fails", 240)
+{
+	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
+	int cpu = cpus_online() - 1, step, steps = 0, failed = 0, of_ours = 0;
+	char name[96];
+
+	must(states, "the kernel's states of hotplug: %s", strerror(errno));
+	must(cpu > 0, "there is but one CPU");
+	while (fscanf(states, "%d: %95[^\n]", &step, name) == 2) {
+		int times = fail_both_ways(cpu, step, name);
+
+		steps++;
+		failed += times;
+		if (strstr(name, "perf/x86"))
+			of_ours += times;
+	}
+	fclose(states);
+	note("%d states, %d failures, %d in the driver's", steps, failed, of_ours);
+	must(of_ours >= 2, "the driver's own states have failed %d times", of_ours);
+}
