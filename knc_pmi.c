@@ -59,7 +59,7 @@ static __always_inline int knc_pmi_deliver(struct perf_event *event,
 					   struct perf_sample_data *data,
 					   struct pt_regs *regs)
 {
-	if (unlikely(event->attr.exclude_kernel && !user_mode(regs)))
+	if (!user_mode(regs) && unlikely(event->attr.exclude_kernel))
 		return knc_pmi_deliver_user(event, data, regs);
 
 	return knc_host_overflow(event, data, regs);
@@ -122,8 +122,6 @@ static int knc_pmi_steps(struct knc_cpu *kc, struct pt_regs *regs)
 
 	/* 4: clear before 5: the line must be 0 for the next edge to be one. */
 	knc_clear_status(status);
-	/* What was postponed was in @status, too. */
-	WRITE_ONCE(kc->postponed, false);
 
 	/* 5: unmask before the counters run: an edge while masked is lost. */
 	knc_unmask_lvtpc();
@@ -209,9 +207,10 @@ static void knc_pmi_catch_up(struct knc_cpu *kc, struct pt_regs *regs)
 	barrier();
 	enabled = kc->enabled;
 	WRITE_ONCE(kc->enabled, false);
-	WRITE_ONCE(kc->postponed, false);
 	barrier();
 	knc_pmi_steps(kc, regs);
+	/* With the counters stopped: what came up to now was in STATUS, and is done. */
+	WRITE_ONCE(kc->postponed, knc_read_status());
 	barrier();
 	compat_nmi_level_exit();
 

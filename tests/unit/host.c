@@ -694,6 +694,25 @@ static void test_postponed_stranger(struct kunit *test)
 	kc->busy = 0;
 }
 
+/* It had to wait where perf core has disabled the PMU, which stays so. */
+static void test_postponed_disabled(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	knc_pmu_disable(NULL);
+	knc_enter(kc);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
+	knc_leave(kc);
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	KUNIT_EXPECT_EQ(test, kc->busy, 0);
+	knc_pmu_enable(NULL);
+	expect_caught_up(test, event, 1000);
+}
+
 /* One that was on its way comes between what perf core has done and the start. */
 static void test_resume_postponed(struct kunit *test)
 {
@@ -861,6 +880,7 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_postponed),
 	KUNIT_CASE(test_postponed_again),
 	KUNIT_CASE(test_postponed_stranger),
+	KUNIT_CASE(test_postponed_disabled),
 	KUNIT_CASE(test_resume_postponed),
 	KUNIT_CASE(test_postponed_once),
 	KUNIT_CASE(test_postponed_within),
