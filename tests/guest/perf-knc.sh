@@ -11,6 +11,17 @@ dmesg | grep -q 'knc_pmu: .*counts them wrongly: use knc/cpu-cycles/, knc/instru
 perf stat -x, -o "$tmp/csv" -e instructions,branches ./gt --spin20 f4240
 [ "$(awk -F, '$3 == "instructions" || $3 == "branches" { n += $1 == 0 } END { print n }' \
 	"$tmp/csv")" -ge 1 ] || fail "the kernel's own driver counts both: $(cat "$tmp/csv")"
+# What the documentation says to type in their place
+perf list knc >"$tmp/list" 2>&1 || fail "perf list knc: $(tail -n 1 "$tmp/list")"
+for e in instructions branch-instructions l2_read_miss; do
+	grep -q "^ *knc/$e/ " "$tmp/list" || fail "perf list knc has no knc/$e/"
+done
+grep -q cpu/ "$tmp/list" && fail "perf list knc has another PMU's events"
+perf stat -x, -o "$tmp/csv" -e knc/instructions/,knc/branch-instructions/ \
+	./gt --spin20 f4240 || fail "perf stat: $(tail -n 2 "$tmp/csv")"
+[ "$(awk -F, '$3 == "knc/instructions/" && $1 >= 20000000 ||
+	$3 == "knc/branch-instructions/" && $1 >= 1000000' "$tmp/csv" | grep -c .)" -eq 2 ] ||
+	fail "by their names: $(cat "$tmp/csv")"
 perf stat -x, -o "$tmp/csv" -e knc/instructions_executed/u -e knc/event=0x12/u \
 	./gt --spin20 f4240 || fail "perf stat: $(tail -n 2 "$tmp/csv")"
 insns=$(awk -F, '$3 == "knc/instructions_executed/u" { print $1 }' "$tmp/csv")

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# likwid: it knows the chip, and what has to be told to it so that it counts. It writes
+# the registers itself, so the driver is only there to be out of its way.
+. ./lib.sh
+[ -e /dev/cpu/0/msr ] || insmod modules/msr.ko 2>/dev/null
+[ -e /dev/cpu/0/msr ] || fail "the kernel has no /dev/cpu/0/msr"
+events=INSTRUCTIONS_EXECUTED:PMC0,CPU_CLK_UNHALTED:PMC1
+rm -f /etc/likwid_topo.cfg
+
+likwid-perfctr -a >"$tmp/groups" 2>&1 || fail "likwid-perfctr -a: $(tail -n 1 "$tmp/groups")"
+n=$(grep -cE '^ *(CACHE|COMPUTE_TO_DATA_RATIO|CPI|MEM|PAIRING|TLB_L1|VECTOR)[[:space:]]' \
+	"$tmp/groups")
+[ "$n" -eq 7 ] || fail "likwid-perfctr -a: $n of 7 groups: $(head -n 5 "$tmp/groups")"
+
+# By itself it has no counter: CPUID says of none (leaf 0xA), and of this family it
+# does not know better.
+likwid-perfctr -M 0 -C 0 -g $events ls >"$tmp/said" 2>&1 &&
+	fail "it counts by itself: the documentation says that it cannot"
+grep -q 'Counter PMC0 is only available with deactivated HyperThreading' "$tmp/said" ||
+	fail "it refuses otherwise than documented: $(grep . "$tmp/said" | head -n 3)"
+
+likwid-genTopoCfg -o /etc/likwid_topo.cfg >"$tmp/said" 2>&1 ||
+	fail "likwid-genTopoCfg: $(tail -n 2 "$tmp/said")"
+grep -q '^cpuid_info perf_num_ctr = 0$' /etc/likwid_topo.cfg ||
+	fail "likwid-genTopoCfg: $(grep perf_num_ctr /etc/likwid_topo.cfg)"
+sed -i 's/perf_num_ctr = 0/perf_num_ctr = 2/' /etc/likwid_topo.cfg
+likwid-perfctr -M 0 -C 0 -g INSTRUCTIONS_EXECUTED:PMC0,CPU_CLK_UNHALTED:PMC1 \
+	./gt --spin20 f4240 >"$tmp/said" 2>&1 ||
+	fail "likwid-perfctr: $(grep . "$tmp/said" | tail -n 2)"
+rm /etc/likwid_topo.cfg
+value()
+{
+	sed -n "s/^|  *$1 *| *PMC[01] *| *\([0-9]*\) *|.*/\1/p" "$tmp/said"
+}
+instructions=$(value INSTRUCTIONS_EXECUTED) cycles=$(value CPU_CLK_UNHALTED)
+# 1000000 rounds of 20 instructions, two clocks each at least
+[ "${instructions:-0}" -ge 20000000 ] && [ "$instructions" -le 24000000 ] ||
+	fail "INSTRUCTIONS_EXECUTED: ${instructions:-none}"
+[ "${cycles:-0}" -ge $((2 * instructions)) ] || fail "CPU_CLK_UNHALTED: ${cycles:-none}"
+ok
