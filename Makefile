@@ -60,6 +60,9 @@ install-source:
 deb:
 	@scripts/build-deb
 
+rpm:
+	@scripts/build-rpm
+
 book:
 	@scripts/build-book
 
@@ -96,6 +99,7 @@ help:
 	@echo '  clean            remove what was built here; the cache stays'
 	@echo '  install          header, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
 	@echo '  deb              packages: the driver by DKMS, the header, the tools'
+	@echo '  rpm              the same for distributions with RPM'
 	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
 	@echo '  scripts/install-in-tree <kernel source>'
@@ -136,5 +140,5 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	install-source deb book help setup demo shell perf tables bench bench-card bench-emulator check \
+	install-source deb rpm book help setup demo shell perf tables bench bench-card bench-emulator check \
 	$(checks)
