@@ -421,7 +421,7 @@ static int knc_register_pmu(void)
 		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
 	/* Typed as ever, these give numbers, and no sign that they are not ours. */
 	if (!knc_is_cpu_pmu)
-		pr_warn("cycles, instructions and other generic events still are the kernel's own driver's, which counts them wrongly: use knc/cpu-cycles/, knc/instructions/, ... (perf list knc)\n");
+		pr_warn("cycles, instructions and other generic events still are the kernel's own driver's, which counts them wrongly: use knc/cpu-cycles/, knc/instructions/, ... (perf list knc), or boot with initcall_blacklist=init_hw_perf_events\n");
 
 	return 0;
 }

@@ -7,6 +7,8 @@
 # Whoever loads it is told what the generic events are here, and what to type.
 dmesg | grep -q 'knc_pmu: .*counts them wrongly: use knc/cpu-cycles/, knc/instructions/' ||
 	fail "loading does not say that generic events are another driver's"
+dmesg | grep -q 'knc_pmu: .*or boot with initcall_blacklist=init_hw_perf_events' ||
+	fail "loading does not say how they could be right"
 # It is as it says: of two events of that driver's one has no counter, and is 0.
 perf stat -x, -o "$tmp/csv" -e instructions,branches ./gt --spin20 f4240
 [ "$(awk -F, '$3 == "instructions" || $3 == "branches" { n += $1 == 0 } END { print n }' \
