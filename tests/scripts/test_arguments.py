@@ -6,7 +6,7 @@ import re
 from common import SCRIPTS, TOP, ScriptTest
 
 # These run in the guest, or are read by others.
-NOT_TYPED = {"uos-init", "uos-save", "lib.sh"}
+NOT_TYPED = {"uos-init", "uos-perf", "uos-save", "lib.sh"}
 WITHOUT_ARGUMENTS = ("demo", "setup", "build-rootfs", "build-workload",
                      "bench-emulator")
 
