@@ -100,6 +100,9 @@ static inline void compat_set_cr4_pce(bool allowed)
 }
 #endif
 
+/* The scheduler's tracepoint comes before perf core switches the events. */
+#define COMPAT_SWITCH_TOLD_FIRST	true
+
 /* The task that an event is for */
 static inline struct task_struct *compat_event_target(const struct perf_event *event)
 {

@@ -118,7 +118,8 @@ static u64 knc_spflt_preference(void)
  * The scheduler is about to switch. Counters of @prev still run, in the kernel:
  * while they do, the bit stays as it is, until perf core has taken them off, or
  * made them the counters of @next, and knc_spflt_resume() is called. It may not
- * be where the kernel has another driver: there the bit is set at once.
+ * be where the kernel has another driver, nor where perf core has done all that
+ * before the scheduler tells us: there the bit is set at once.
  */
 static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *prev,
 			     struct task_struct *next, unsigned int prev_state)
@@ -142,7 +143,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 		return;
 
 	sc->preference = READ_ONCE(st->preference);
-	if (kc->shared || !(sc->of_tasks & kc->active)) {
+	if (kc->shared || !COMPAT_SWITCH_TOLD_FIRST || !(sc->of_tasks & kc->active)) {
 		knc_spflt_write(kc, sc->preference);
 		sc->load = false;
 	}

@@ -173,6 +173,12 @@ int compat_unprobe_switch(struct tracepoint *tp, compat_switch_probe probe);
 #define tracepoint_probe_unregister(tp, probe, data)			\
 	compat_unprobe_switch(tp, probe)
 
+/*
+ * By then perf core has switched the events. Those that it has swapped, of clones,
+ * go on counting, and it does not call the PMU for them.
+ */
+#define COMPAT_SWITCH_TOLD_FIRST	false
+
 /* NMIs, in kernel.c */
 
 #define NMI_DONE			0
