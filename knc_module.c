@@ -333,7 +333,7 @@ static void knc_del(struct perf_event *event, int flags)
 
 static void knc_read(struct perf_event *event)
 {
-	knc_event_update(event);
+	knc_event_count(event);
 }
 
 const struct pmu knc_pmu_callbacks = {

@@ -483,22 +483,7 @@ void knc_event_disable(struct perf_event *event)
  */
 u64 knc_event_update(struct perf_event *event)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	s64 now;
-
-	/*
-	 * A tracing program may read the event from an NMI, or from a probe in
-	 * here, while it is being changed: it gets the count as it was.
-	 */
-	if (unlikely(kc->busy & KNC_BUSY_CHANGING))
-		return local64_read(&event->hw.prev_count);
-
-	knc_enter(kc);
-	now = knc_counter_to_signed(knc_rdpmc(event->hw.idx));
-	knc_event_account(event, now);
-	knc_leave(kc);
-
-	return now;
+	return knc_event_count(event);
 }
 
 /**

@@ -203,6 +203,34 @@ static inline void knc_event_account(struct perf_event *event, s64 now)
 }
 
 /**
+ * knc_event_count() - add to an event what its counter has counted
+ * @event: an event on counter @event->hw.idx, running or stopped
+ *
+ * For those that programs wait for; others call knc_event_update().
+ *
+ * Return: the counter, 40 bits, sign-extended.
+ */
+static inline s64 knc_event_count(struct perf_event *event)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	s64 now;
+
+	/*
+	 * A tracing program may read the event from an NMI, or from a probe in
+	 * here, while it is being changed: it gets the count as it was.
+	 */
+	if (unlikely(kc->busy & KNC_BUSY_CHANGING))
+		return local64_read(&event->hw.prev_count);
+
+	knc_enter(kc);
+	now = knc_counter_to_signed(knc_rdpmc(event->hw.idx));
+	knc_event_account(event, now);
+	knc_leave(kc);
+
+	return now;
+}
+
+/**
  * knc_event_next_period() - work out what an event's counter is to be loaded with
  * @event: an event whose count is up to date
  * @value: the 40 bits for the counter
