@@ -148,7 +148,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 	}
 }
 
-TEST(hotplug, "hotplug", 300)
+TEST(hotplug, "hotplug", 600)
 {
 	struct load *load = shared(sizeof(*load));
 	int n = cpus_online(), rounds = 100 / (scale() > 1 ? 4 : 1), round;

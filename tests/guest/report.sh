@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What an owner of a card sends, scripts/report: all of it is there, and the self-test
+# counts what it should.
+. ./lib.sh
+
+sh ./report ./selftest >"$tmp/said" 2>&1 || fail "status $?"
+for want in '== kernel' 'vendor_id.*GenuineIntel' "threads: $(nproc)" '== driver' \
+	': 7 formats, [1-9][0-9]* events' '== log' '== self-test' \
+	'ok instructions: counted 2000000, want 2000000' 'ok samples: ' \
+	'self-test: all is as it should be' 'status 0'; do
+	grep -q "$want" "$tmp/said" || {
+		sed 's/^/# /' "$tmp/said"
+		fail "without: $want"
+	}
+done
+! grep 'not found' "$tmp/said" || fail "a program is not there"
+ok
