@@ -136,7 +136,8 @@ help:
 	@echo '                   or TEST_FUZZ_SECONDS, beside a loop that is counted'
 	@echo '  check-soak       an hour, or TEST_SOAK_SECONDS, of everything at random'
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
-	@echo '  bench            what the driver costs, beside the mainline driver'
+	@echo '  bench            what the driver costs, beside the mainline driver; with KDIR'
+	@echo '                   and IMAGE as of check-uos, on that kernel beside its own'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
