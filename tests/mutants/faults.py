@@ -2,7 +2,7 @@
 """The tables of faults: read, and each put into the text that it is for.
 
 A table is called after the driver's file that its faults are for, with ".txt" at
-the end. Faults are separated by blank lines, "#" begins a comment. A fault is
+the end, and is in a folder like that file. Faults are separated by blank lines, "#" begins a comment. A fault is
 
     fault NAME
     in FUNCTION                 where to look; without it, the whole file
@@ -13,6 +13,8 @@ the end. Faults are separated by blank lines, "#" begins a comment. A fault is
     beside TEST...              run with these, and need not notice
     alone TEST...               the same with a boot for each, whichever it takes
     builtin TEST...             and of the driver that is built in
+    uos TEST...                 and of the module on the kernel of the cards, a boot
+                                for each; skipped where there is no such kernel
     equivalent TEXT             no test can notice, for this reason
     -<a line of the file>
     +<what it becomes>
@@ -25,7 +27,7 @@ the kernel's log, and the balance of interrupts.
 import os
 import re
 
-KINDS = ("unit", "guest", "alone", "builtin")
+KINDS = ("unit", "guest", "alone", "builtin", "uos")
 FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
 
 
@@ -39,7 +41,7 @@ class Fault:
     def __init__(self, file, where, name):
         self.file, self.where, self.name = file, where, name
         self.function, self.breaks, self.equivalent = "", "", ""
-        self.unit, self.guest, self.alone, self.builtin = [], [], [], []
+        self.unit, self.guest, self.alone, self.builtin, self.uos = [], [], [], [], []
         self.before, self.after, self.beside = [], [], []
 
     def check(self):
@@ -89,9 +91,8 @@ class Fault:
         return found
 
 
-def read_table(path):
-    """The faults of one table."""
-    file = os.path.basename(path)[:-len(".txt")]
+def read_table(path, file):
+    """The faults of one table, for a file of the driver."""
     faults, fault, field = [], None, ""
     with open(path, encoding="utf-8") as table:
         lines = table.read().split("\n")
@@ -127,9 +128,11 @@ def read_table(path):
 def read_tables(folder):
     """All faults, in the order of the files' names."""
     faults, names = [], set()
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(".txt"):
-            faults += read_table(os.path.join(folder, name))
+    tables = sorted(os.path.relpath(os.path.join(below, name), folder)
+                    for below, _, files in os.walk(folder) for name in files
+                    if name.endswith(".txt"))
+    for table in tables:
+        faults += read_table(os.path.join(folder, table), table[:-len(".txt")])
     for fault in faults:
         fault.check()
         if fault.name in names:
