@@ -378,6 +378,9 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 		usleep(1000 + below(&r, 20000));
 		switch (below(&r, 4)) {
 		case 0:
+			/* Whose kernel may hang when files are closed then, see hotplug.c */
+			if (cards_kernel())
+				break;
 			cpu = 1 + below(&r, f->cpus - 1);
 			set_online(cpu, false);
 			usleep(below(&r, 5000));
@@ -534,7 +537,7 @@ TEST(fuzz, "fuzz", 240)
 	     (unsigned long long)f->shared);
 	must(f->steps > 1000 && f->opened > 10, "only %llu steps, %llu events",
 	     (unsigned long long)f->steps, (unsigned long long)f->opened);
-	must(f->offline && (f->loads || !fuzz_reloads()),
+	must((f->offline || cards_kernel()) && (f->loads || !fuzz_reloads()),
 	     "no CPU was taken away, or no driver");
 	must(f->exact > 10, "the loop was counted only %llu times", (unsigned long long)f->exact);
 	must_be_sound("fuzzing");
