@@ -34,7 +34,7 @@ static bool knc_in_syscall_gap(const struct pt_regs *regs)
 
 /*
  * An event that counts in user mode alone has overflowed there. If the interrupt
- * falls into the kernel, as it is late or has to wait, where that is is not for the
+ * falls into the kernel, as it is late or has to wait, that place is not for the
  * program to know: its sample is of where it was when it left user mode. A thread of
  * the kernel never was there.
  */

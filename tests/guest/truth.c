@@ -524,7 +524,7 @@ TEST(sample_user_only, "sample-user-only", 300)
 		}
 	note("%llu samples", ULL(samples));
 	must(samples > 100, "%llu samples", ULL(samples));
-	must(!inside, "%llu of %llu samples of an event of user mode are not the program's, such as %#llx",
+	must(!inside, "%llu of %llu samples of user mode are not the program's, such as %#llx",
 	     ULL(inside), ULL(samples), ULL(last));
 }
 
