@@ -99,10 +99,23 @@ static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const ch
 	va_end(ap);
 }
 
+/* Online or not; musl's sysconf() tells those that this task may run on. */
+static int cpus_there(void)
+{
+	static int cpus;
+	char path[64];
+
+	for (;; cpus++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpus);
+		if (access(path, F_OK))
+			return cpus;
+	}
+}
+
 /* By all hardware threads: a task may have been moved. */
 static u64 counted(void)
 {
-	int cpu, cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int cpu, cpus = cpus_there();
 	u64 total = 0;
 
 	for (cpu = 0; cpu < cpus; cpu++)
