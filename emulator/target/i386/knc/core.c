@@ -242,7 +242,7 @@ void knc_pmu_serve(CPUX86State *env)
     uint32_t flags;
 
     qatomic_set(&s->serves, s->needs | wanted);
-    flags = s->serves & ~NEEDS_MATCHES;
+    flags = s->serves & ~NEEDS_MORE;
     if (flags && !s->tb_flags) {
         knc_pmu_join(env);
     }
@@ -377,7 +377,7 @@ typedef struct KncGone {
 static void knc_pmu_free(KncGone *gone)
 {
     g_free(gone->observer);
-    g_free(gone->core);
+    knc_core_free(gone->core);
     object_unref(OBJECT(gone->cs));
     g_free(gone);
 }

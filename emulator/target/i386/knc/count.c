@@ -315,7 +315,7 @@ void knc_pmu_refuel(CPUX86State *env)
         }
     }
     fuel = knc_inject_fuel(s, ring, fuel);
-    knc_observer_careful(s, careful);
+    knc_observer_careful(s, careful || (s->serves & NEEDS_ORDER));
     for (int i = 0; i < KNC_PMU_RINGS; i++) {
         s->granted[i] = i == ring ? fuel : -1;
         qatomic_set(&s->word[i], (int64_t)s->granted[i] << 32);
@@ -436,6 +436,7 @@ void knc_pmu_interrupt(CPUX86State *env)
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_pmu_flush_accesses(s);
         knc_pmu_resolve_branch(env);
+        knc_pmu_flush_pipeline(env);
         s->token = 0;
     }
 }

@@ -7,7 +7,6 @@
 #include "internal.h"
 
 /* Event select and unit mask (327357-001 table 1-6) of what has a model */
-/* Event select and unit mask (327357-001 table 1-6) of what has a model */
 static const KncPmuEventName knc_pmu_events[] = {
 #define EVENT(code, name) { code, KNC_##name, #name }
     EVENT(0x0000, DATA_READ),
@@ -19,22 +18,39 @@ static const KncPmuEventName knc_pmu_events[] = {
     EVENT(0x000c, CODE_READ),
     EVENT(0x000d, CODE_PAGE_WALK),
     EVENT(0x000e, CODE_CACHE_MISS),
+    EVENT(0x0011, L1_DATA_PF1),
     EVENT(0x0012, BRANCHES),
+    EVENT(0x0015, PIPELINE_FLUSHES),
     EVENT(0x0016, INSTRUCTIONS_EXECUTED),
+    EVENT(0x001c, L1_DATA_PF1_MISS),
+    EVENT(0x001e, L1_DATA_PF1_DROP),
     EVENT(0x0028, DATA_READ_OR_WRITE),
     EVENT(0x0029, DATA_READ_MISS_OR_WRITE_MISS),
     EVENT(0x002a, CPU_CLK_UNHALTED),
     EVENT(0x002b, BRANCHES_MISPREDICTED),
     EVENT(0x002d, FE_STALLED),
     EVENT(0x002e, EXEC_STAGE_CYCLES),
+    EVENT(0x0037, L1_DATA_PF2),
+    EVENT(0x0038, L2_DATA_PF1_MISS),
     EVENT(0x003a, LONG_DATA_PAGE_WALK),
     EVENT(0x003b, LONG_CODE_PAGE_WALK),
+    EVENT(0x10c8, L2_READ_HIT_E),
+    EVENT(0x10c9, L2_READ_HIT_M),
+    EVENT(0x10ca, L2_READ_HIT_S),
     EVENT(0x10cb, L2_READ_MISS),
     EVENT(0x10cc, L2_WRITE_HIT),
     EVENT(0x10d7, L2_VICTIM_REQ_WITH_DATA),
+    EVENT(0x10e6, SNP_HIT_L2),
+    EVENT(0x10e7, SNP_HITM_L2),
+    EVENT(0x10f0, L2_CODE_READ_MISS_CACHE_FILL),
+    EVENT(0x10f1, L2_DATA_READ_MISS_CACHE_FILL),
+    EVENT(0x10f2, L2_DATA_WRITE_MISS_CACHE_FILL),
     EVENT(0x10f5, L2_CODE_READ_MISS_MEM_FILL),
     EVENT(0x10f6, L2_DATA_READ_MISS_MEM_FILL),
     EVENT(0x10f7, L2_DATA_WRITE_MISS_MEM_FILL),
+    EVENT(0x10fc, L2_DATA_PF2),
+    EVENT(0x10fd, L2_DATA_PF2_DROP),
+    EVENT(0x10fe, L2_DATA_PF2_MISS),
 #undef EVENT
 };
 
@@ -67,7 +83,7 @@ static int knc_pmu_find_event(uint32_t evtsel)
 /*
  * CMASK, INV and E for an event that comes at most once in a cycle, and never
  * in two cycles in a row: a mask of 1 and edge detection leave its number as
- * it is, and no cycle reaches a larger mask.
+ * it is, and no cycle reaches a larger mask.  Snoops come one by one, too.
  */
 static KncPmuMode knc_pmu_single_mode(int cmask, bool inv, bool edge)
 {
@@ -137,7 +153,7 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
     }
     c->event = event;
     c->threshold = MAX(cmask, 1);
-    if (event >= KNC_OBSERVED) {
+    if (event >= KNC_OBSERVED && event < KNC_SNOOPED) {
         c->mode = knc_pmu_observed_mode(cmask, inv, edge);
     } else if (knc_pmu_cycle_event(event)) {
         c->mode = knc_pmu_cycle_mode(cmask, inv, edge);
@@ -159,6 +175,40 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
         }
         c->any = c->mode != KNC_MODE_NOTHING;
     }
+}
+
+/* There, what each core does is seen in the order in which it was done. */
+static bool knc_pmu_event_needs_order(KncPmuEvent event)
+{
+    switch (event) {
+    case KNC_L2_READ_HIT_S:
+    case KNC_L2_CODE_READ_MISS_CACHE_FILL:
+    case KNC_L2_DATA_READ_MISS_CACHE_FILL:
+    case KNC_L2_DATA_WRITE_MISS_CACHE_FILL:
+    case KNC_SNP_HIT_L2:
+    case KNC_SNP_HITM_L2:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What is needed of blocks, and beside them, for a counter's event */
+uint32_t knc_pmu_event_needs(const KncPmuCounter *c)
+{
+    uint32_t needs = HF_KNC_PMU_MASK | HF_KNC_OBSERVE_MASK;
+
+    if (c->mode == KNC_MODE_NOTHING || c->event < KNC_OBSERVED) {
+        return 0;
+    }
+    if (c->event == KNC_BRANCHES_MISPREDICTED ||
+        c->event == KNC_PIPELINE_FLUSHES) {
+        needs |= HF_KNC_PREDICT_MASK;
+    }
+    if (knc_pmu_event_needs_order(c->event) && knc_mem_has_others()) {
+        needs |= NEEDS_ORDER;
+    }
+    return needs | (knc_pmu_matches(c) ? NEEDS_MATCHES : 0);
 }
 
 /* This counter's cycles go on while the thread is halted. */

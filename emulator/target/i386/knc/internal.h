@@ -26,6 +26,8 @@
 
 /* What a thread needs counted is flags for its blocks, and this beside them. */
 #define NEEDS_MATCHES           1
+#define NEEDS_ORDER             2       /* among the cores, for each access */
+#define NEEDS_MORE              (NEEDS_MATCHES | NEEDS_ORDER)
 
 static inline int knc_pmu_cpu(CPUX86State *env)
 {
@@ -64,6 +66,7 @@ typedef struct KncPmuEventName {
 
 const KncPmuEventName *knc_pmu_event(int i);
 void knc_pmu_configure_event(KncPmuCounter *c, int n);
+uint32_t knc_pmu_event_needs(const KncPmuCounter *c);
 bool knc_pmu_counts_asleep(const KncPmuCounter *c);
 
 /* Which instructions match, in one word for the other threads to read */
@@ -138,6 +141,7 @@ void knc_observer_configure(KncPmuState *s, bool observing, bool shared);
 void knc_observer_careful(KncPmuState *s, bool careful);
 void knc_pmu_flush_accesses(KncPmuState *s);
 void knc_pmu_resolve_branch(CPUX86State *env);
+void knc_pmu_flush_pipeline(CPUX86State *env);
 void knc_pmu_abandon(CPUX86State *env);
 
 /* tcg.c: what is asked of the accelerator */

@@ -4,11 +4,7 @@
  *
  * This only counts; it has no influence on what the guest does.
  *
- * Each core has an L1 data and an L1 instruction cache of 32 KiB and an L2
- * cache of 512 KiB, which includes both; all have 8 ways, lines of 64 bytes
- * and replace the line that was used longest ago.  Writes allocate a line and
- * stay in the cache until it is replaced.  The threads of a core share its
- * caches; cores do not see each other's, so no line is ever snooped.
+ * The caches are in caches.c.
  *
  * The TLBs belong to the core as well, and each entry to one of its threads:
  * 64 entries for data in pages of 4 KiB and 8 in larger ones, 32 for code, and
@@ -18,151 +14,15 @@
  * two-bit counter each, as in the Pentium from which the core comes.
  */
 #include "qemu/osdep.h"
-#include "qemu/thread.h"
 #include "cpu.h"
-#include "memory.h"
+#include "caches.h"
 
 #define SMALL_BITS      12
-
-/* A line is its physical address, with these in the low bits. */
-#define LINE_VALID      1ull
-#define LINE_DIRTY      2ull
-#define LINE_STATE      (LINE_VALID | LINE_DIRTY)
 
 /* An entry is its page's virtual address, with these in the low bits. */
 #define TLB_VALID       1ull
 #define TLB_LARGE       2ull
 #define TLB_THREAD      4
-
-KncCore *knc_core_new(void)
-{
-    KncCore *core = g_new0(KncCore, 1);
-
-    qemu_spin_init(&core->lock);
-    return core;
-}
-
-void knc_core_reset(KncCore *core)
-{
-    size_t start = offsetof(KncCore, start_reset_fields);
-
-    qemu_spin_lock(&core->lock);
-    memset((char *)core + start, 0, sizeof(*core) - start);
-    qemu_spin_unlock(&core->lock);
-}
-
-/* Put an entry in front; what was before it moves back by one. */
-static uint64_t *to_front(uint64_t *set, int way, uint64_t entry)
-{
-    memmove(set + 1, set, way * sizeof(*set));
-    set[0] = entry;
-    return set;
-}
-
-/* The entry that agrees with @key apart from @ignore, as the latest one */
-static inline uint64_t *find(uint64_t *set, int ways, uint64_t key,
-                             uint64_t ignore)
-{
-    if (likely(((set[0] ^ key) & ~ignore) == 0)) {
-        return set;
-    }
-    for (int way = 1; way < ways; way++) {
-        if (((set[way] ^ key) & ~ignore) == 0) {
-            return to_front(set, way, set[way]);
-        }
-    }
-    return NULL;
-}
-
-static inline uint64_t *find_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
-                                  uint64_t line)
-{
-    return find(cache[(line >> KNC_LINE_BITS) & (sets - 1)], KNC_CACHE_WAYS,
-                line | LINE_VALID, LINE_DIRTY);
-}
-
-/* Returns the line that had to go, or 0. */
-static uint64_t insert_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
-                            uint64_t line)
-{
-    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (sets - 1)];
-    uint64_t victim = set[KNC_CACHE_WAYS - 1];
-
-    to_front(set, KNC_CACHE_WAYS - 1, line | LINE_VALID);
-    return victim;
-}
-
-/* Returns the line as it was, or 0 if it was not there. */
-static uint64_t drop_line(uint64_t (*cache)[KNC_CACHE_WAYS], uint64_t line)
-{
-    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (KNC_L1_SETS - 1)];
-
-    for (int way = 0; way < KNC_CACHE_WAYS; way++) {
-        uint64_t old = set[way];
-
-        if (((old ^ line ^ LINE_VALID) & ~LINE_DIRTY) == 0) {
-            memmove(set + way, set + way + 1,
-                    (KNC_CACHE_WAYS - 1 - way) * sizeof(*set));
-            set[KNC_CACHE_WAYS - 1] = 0;
-            return old;
-        }
-    }
-    return 0;
-}
-
-/* An L1 miss.  Returns true if the L2 has the line. */
-static bool l2_access(KncCore *core, uint64_t line, KncPmuEvents *ev)
-{
-    uint64_t victim, inner;
-
-    if (find_line(core->l2, KNC_L2_SETS, line)) {
-        return true;
-    }
-    victim = insert_line(core->l2, KNC_L2_SETS, line);
-    if (victim) {
-        /* The L2 includes the L1 caches: what goes here goes there. */
-        inner = drop_line(core->l1d, victim & ~LINE_STATE);
-        drop_line(core->l1i, victim & ~LINE_STATE);
-        if (inner & LINE_DIRTY) {
-            ev->n[KNC_DATA_CACHE_LINES_WRITTEN_BACK]++;
-        }
-        if ((inner | victim) & LINE_DIRTY) {
-            ev->n[KNC_L2_VICTIM_REQ_WITH_DATA]++;
-        }
-    }
-    return false;
-}
-
-/* Returns true on a hit. */
-static inline bool l1d_access(KncCore *core, uint64_t line, bool write,
-                              KncPmuEvents *ev)
-{
-    uint64_t *hit = find_line(core->l1d, KNC_L1_SETS, line);
-    uint64_t victim;
-
-    if (hit) {
-        *hit |= write ? LINE_DIRTY : 0;
-        return true;
-    }
-    if (l2_access(core, line, ev)) {
-        ev->n[KNC_L2_WRITE_HIT] += write;
-    } else if (write) {
-        ev->n[KNC_L2_DATA_WRITE_MISS_MEM_FILL]++;
-    } else {
-        ev->n[KNC_L2_READ_MISS]++;
-        ev->n[KNC_L2_DATA_READ_MISS_MEM_FILL]++;
-    }
-    line |= write ? LINE_DIRTY : 0;
-    victim = insert_line(core->l1d, KNC_L1_SETS, line);
-    if (victim & LINE_DIRTY) {
-        uint64_t *outer = find_line(core->l2, KNC_L2_SETS,
-                                    victim & ~LINE_STATE);
-
-        ev->n[KNC_DATA_CACHE_LINES_WRITTEN_BACK]++;
-        *outer |= LINE_DIRTY;
-    }
-    return false;
-}
 
 static inline bool tlb_find(uint64_t (*tlb)[KNC_TLB_WAYS], int sets, int bits,
                             uint64_t key)
@@ -231,11 +91,11 @@ static inline int data_access(KncCore *core, int thread,
         dtlb_access(core, thread, last, access[1].page_bits, ev);
     }
     if (!access->uncached) {
-        miss = !l1d_access(core, line, write, ev);
+        miss = !knc_l1d_access(core, thread, line, write, ev);
         if ((access->vaddr ^ last) >> KNC_LINE_BITS) {
             line = access->crosses ? access[1].paddr :
                    line + (1 << KNC_LINE_BITS);
-            miss |= !l1d_access(core, line, write, ev);
+            miss |= !knc_l1d_access(core, thread, line, write, ev);
         }
     }
     if (miss) {
@@ -257,13 +117,31 @@ static inline void code_access(KncCore *core, int thread,
         ev->n[KNC_LONG_CODE_PAGE_WALK] += !tlb2_access(core, SMALL_BITS, key);
         tlb_insert(core->itlb, KNC_ITLB_SETS, SMALL_BITS, key);
     }
-    if (!find_line(core->l1i, KNC_L1_SETS, line)) {
-        ev->n[KNC_CODE_CACHE_MISS]++;
-        if (!l2_access(core, line, ev)) {
-            ev->n[KNC_L2_READ_MISS]++;
-            ev->n[KNC_L2_CODE_READ_MISS_MEM_FILL]++;
+    ev->n[KNC_CODE_CACHE_MISS] += !knc_l1i_access(core, thread, line, ev);
+}
+
+static void hint_access(KncCore *core, int thread, const KncAccess *access,
+                        KncPmuEvents *ev)
+{
+    uint64_t line = access->paddr & MAKE_64BIT_MASK(KNC_LINE_BITS, 58);
+    int level = access->hint & KNC_HINT_LEVEL;
+
+    dtlb_access(core, thread, access->vaddr, access->page_bits, ev);
+    if (access->hint & KNC_HINT_EVICT) {
+        knc_evict(core, line, level, ev);
+    } else if (level == KNC_HINT_L1) {
+        ev->n[KNC_L1_DATA_PF1]++;
+        if (access->uncached) {
+            ev->n[KNC_L1_DATA_PF1_DROP]++;
+        } else {
+            knc_prefetch_l1(core, thread, line, access->hint & KNC_HINT_WRITE,
+                            ev);
         }
-        insert_line(core->l1i, KNC_L1_SETS, line);
+    } else {
+        ev->n[KNC_L1_DATA_PF2]++;
+        if (!access->uncached) {
+            knc_prefetch_l2(core, thread, line, access->hint, ev);
+        }
     }
 }
 
@@ -284,8 +162,12 @@ void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
         bool write = a->kind == KNC_KIND_WRITE;
         uint64_t first = a->vaddr >> KNC_LINE_BITS;
 
-        if (a->kind == KNC_KIND_CODE) {
-            code_access(core, thread, a, e);
+        if (a->kind == KNC_KIND_CODE || a->kind == KNC_KIND_HINT) {
+            if (a->kind == KNC_KIND_CODE) {
+                code_access(core, thread, a, e);
+            } else {
+                hint_access(core, thread, a, e);
+            }
             latest = -1;
             i++;
         } else if (first == latest && (dirty || !write) &&
@@ -307,14 +189,15 @@ void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
 
 /*
  * A branch at @pc went to @target, where @next would have been without it.
- * What is not in the buffer is not predicted, and so not mispredicted.
+ * What is not in the buffer is not predicted, and so not mispredicted, but the
+ * pipeline is flushed if it is taken.
  */
-bool knc_mem_mispredicted(KncPredictor *p, uint64_t pc, uint64_t next,
-                          uint64_t target)
+int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
+                   uint64_t target)
 {
     KncBranchTarget *set = p->target[pc & (KNC_BTB_SETS - 1)];
     bool taken = target != next;
-    bool wrong = false;
+    int result = 0;
     KncBranchTarget b;
     int way;
 
@@ -325,15 +208,18 @@ bool knc_mem_mispredicted(KncPredictor *p, uint64_t pc, uint64_t next,
     }
     if (way == KNC_BTB_WAYS) {
         if (!taken) {
-            return false;
+            return 0;
         }
+        result = KNC_BRANCH_FLUSHES;
         b = (KncBranchTarget) {
             .pc = pc, .target = target, .counter = 3, .valid = true,
         };
         way--;
     } else {
         b = set[way];
-        wrong = (b.counter > 1) != taken || (taken && b.target != target);
+        if ((b.counter > 1) != taken || (taken && b.target != target)) {
+            result = KNC_BRANCH_WRONG | KNC_BRANCH_FLUSHES;
+        }
         if (taken) {
             b.counter = MIN(b.counter + 1, 3);
             b.target = target;
@@ -343,7 +229,7 @@ bool knc_mem_mispredicted(KncPredictor *p, uint64_t pc, uint64_t next,
     }
     memmove(set + 1, set, way * sizeof(*set));
     set[0] = b;
-    return wrong;
+    return result;
 }
 
 static void tlb_drop(uint64_t *tlb, int entries, uint64_t key, uint64_t mask)

@@ -23,7 +23,10 @@ struct KncCore {
     CPUX86State *thread[KNC_CORE_THREADS];
     uint64_t clock;             /* of the thread that has come furthest */
     uint64_t wakes;             /* how often all threads had been halted */
+    KncCore *next;              /* of all cores */
     QemuSpin lock;              /* for all that follows */
+    bool coherent;              /* whoever has it may look at other cores */
+    uint64_t snooped[KNC_CORE_THREADS][KNC_SNOOPS];
 
     struct {} start_reset_fields;
     uint64_t l1d[KNC_L1_SETS][KNC_CACHE_WAYS];
@@ -47,6 +50,7 @@ typedef struct KncAccess {
     bool first;             /* of its instruction */
     bool uncached;
     bool crosses;           /* the next entry has its second page */
+    uint8_t hint;           /* KncHint */
 } KncAccess;
 
 enum {
@@ -54,15 +58,24 @@ enum {
     KNC_KIND_WRITE,
     KNC_KIND_CODE,
     KNC_KINDS,
+    KNC_KIND_HINT = KNC_KINDS,
 };
 
+/* What a branch does to the pipeline */
+#define KNC_BRANCH_WRONG    1   /* it was foreseen otherwise */
+#define KNC_BRANCH_FLUSHES  2
+
 KncCore *knc_core_new(void);
+void knc_core_free(KncCore *core);
 void knc_core_reset(KncCore *core);
 
+bool knc_mem_has_others(void);
+void knc_mem_lock(KncCore *core);
+void knc_mem_unlock(KncCore *core);
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents ev[KNC_PMU_RINGS]);
-bool knc_mem_mispredicted(KncPredictor *p, uint64_t pc, uint64_t next,
-                          uint64_t target);
+int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
+                   uint64_t target);
 void knc_mem_flush_tlb(KncCore *core, int thread, bool global);
 void knc_mem_flush_page(KncCore *core, int thread, uint64_t vaddr);
 

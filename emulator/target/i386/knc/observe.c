@@ -47,6 +47,7 @@ struct KncObserver {
     uint32_t access_token;
 
     uint32_t branch_token;      /* 0: no branch to be looked at */
+    bool branch_far;            /* it is not predicted */
     int branch_ring;
     uint64_t branch_pc;
     uint64_t branch_next;
@@ -122,6 +123,37 @@ static void knc_pmu_forget_latest(KncObserver *o)
     memset(&o->latest, -1, sizeof(o->latest));
 }
 
+/* What other cores did until now is nobody's business. */
+static void knc_pmu_forget_snoops(KncPmuState *s)
+{
+    for (int i = 0; i < KNC_SNOOPS; i++) {
+        s->snooped[i] = qatomic_read(&s->core->snooped[s->thread][i]);
+    }
+}
+
+/*
+ * What other cores did to lines that this thread had, in the ring in which it
+ * has been since the last fold
+ */
+static void knc_pmu_take_snoops(KncPmuState *s)
+{
+    static const KncPmuEvent event[KNC_SNOOPS] = {
+        [KNC_SNOOP_HIT] = KNC_SNP_HIT_L2,
+        [KNC_SNOOP_HITM] = KNC_SNP_HITM_L2,
+        [KNC_SNOOP_WRITTEN_BACK] = KNC_DATA_CACHE_LINES_WRITTEN_BACK,
+    };
+
+    if (!knc_mem_has_others()) {
+        return;
+    }
+    for (int i = 0; i < KNC_SNOOPS; i++) {
+        uint64_t now = qatomic_read(&s->core->snooped[s->thread][i]);
+
+        s->observed[s->ring].n[event[i]] += now - s->snooped[i];
+        s->snooped[i] = now;
+    }
+}
+
 /*
  * From now on: whether there is anything to be observed, and whether another
  * thread counts what this one does, and does not wait for it.
@@ -131,6 +163,7 @@ void knc_observer_configure(KncPmuState *s, bool observing, bool shared)
     KncObserver *o = s->observer;
 
     if (!observing) {
+        knc_pmu_forget_snoops(s);
         s->token = 0;
         o->accesses = o->completed = 0;
         o->again = o->completed_again = 0;
@@ -194,7 +227,8 @@ static void knc_pmu_set_latest(KncObserver *o, const KncAccess *access)
         set = PAGE_DATA + (access->vaddr >> bits) % KNC_DTLB_SETS;
     }
     o->latest.page[set] = access->vaddr >> bits;
-    if ((access->vaddr ^ last) >> KNC_LINE_BITS || access->uncached) {
+    if ((access->vaddr ^ last) >> KNC_LINE_BITS || access->uncached ||
+        access->kind == KNC_KIND_HINT) {
         return;
     }
     line = (access->vaddr & -LINE_SIZE) | set;
@@ -248,17 +282,18 @@ void knc_pmu_flush_accesses(KncPmuState *s)
     KncObserver *o = s->observer;
 
     knc_pmu_complete(o, 0);
+    knc_pmu_take_snoops(s);
     if (!o->accesses) {
         return;
     }
-    qemu_spin_lock(&s->core->lock);
+    knc_mem_lock(s->core);
     if (s->serves & NEEDS_MATCHES) {
         knc_pmu_flush_matching(s);
     } else {
         knc_mem_accesses(s->core, s->thread, o->access, o->accesses,
                          s->observed);
     }
-    qemu_spin_unlock(&s->core->lock);
+    knc_mem_unlock(s->core);
     o->accesses = o->completed = 0;
     knc_pmu_flush_again(s);
     if (o->find_again) {
@@ -288,23 +323,49 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
     return access;
 }
 
-/* From a branch, its target is where we are now. */
+/* What the pipeline makes of a branch, or of an interrupt, in @ring */
+static void knc_pmu_branched(KncPmuState *s, int ring, int result)
+{
+    KncPmuEvents ev = {};
+
+    ev.n[KNC_BRANCHES_MISPREDICTED] = (result & KNC_BRANCH_WRONG) != 0;
+    ev.n[KNC_PIPELINE_FLUSHES] = (result & KNC_BRANCH_FLUSHES) != 0;
+    s->observed[ring].n[KNC_BRANCHES_MISPREDICTED] +=
+        ev.n[KNC_BRANCHES_MISPREDICTED];
+    s->observed[ring].n[KNC_PIPELINE_FLUSHES] += ev.n[KNC_PIPELINE_FLUSHES];
+    knc_pmu_match(s, ring, &ev);
+}
+
+/*
+ * From a branch, its target is where we are now.  One to another segment loads
+ * that, and is not predicted.
+ */
 void knc_pmu_resolve_branch(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
+    int result = KNC_BRANCH_FLUSHES;
 
     if (!o->branch_token) {
         return;
     }
     o->branch_token = 0;
-    if (knc_mem_mispredicted(&o->predictor, o->branch_pc, o->branch_next,
-                             knc_pmu_pc(env))) {
-        KncPmuEvents ev = {};
+    if (!o->branch_far) {
+        result = knc_mem_branch(&o->predictor, o->branch_pc, o->branch_next,
+                                knc_pmu_pc(env));
+    }
+    if (result) {
+        knc_pmu_branched(s, o->branch_ring, result);
+    }
+}
 
-        ev.n[KNC_BRANCHES_MISPREDICTED] = 1;
-        s->observed[o->branch_ring].n[KNC_BRANCHES_MISPREDICTED]++;
-        knc_pmu_match(s, o->branch_ring, &ev);
+/* An interrupt or exception, too, begins anew with what comes next. */
+void knc_pmu_flush_pipeline(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    if (s->tb_flags & HF_KNC_PREDICT_MASK) {
+        knc_pmu_branched(s, knc_pmu_current_ring(env), KNC_BRANCH_FLUSHES);
     }
 }
 
@@ -399,7 +460,7 @@ void helper_knc_pmu_line(CPUX86State *env, uint32_t offset, uint32_t size)
     knc_pmu_fetch(env, pc, pc + size - 1);
 }
 
-/* A near branch begins, the last instruction of its block. */
+/* A branch begins, the last instruction of its block. */
 void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -407,8 +468,9 @@ void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
 
     o->branch_ring = knc_pmu_current_ring(env);
     o->branch_token = s->token;
+    o->branch_far = size & KNC_BRANCH_FAR;
     o->branch_pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
-    o->branch_next = o->branch_pc + size;
+    o->branch_next = o->branch_pc + (size & ~KNC_BRANCH_FAR);
 }
 
 static void knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
@@ -449,6 +511,22 @@ void helper_knc_pmu_access(CPUX86State *env, target_ulong addr, uint32_t info)
         o->again += AGAIN_ONE(kind);
     } else {
         knc_pmu_access(env, addr, size, kind, info >> KNC_ACCESS_MMU_SHIFT);
+    }
+}
+
+/* A prefetch, or its contrary, which goes nowhere if there is no such page */
+void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
+{
+    KncObserver *o = env->knc_pmu.observer;
+    KncAccess *access = knc_pmu_new_access(env, KNC_KIND_HINT);
+
+    access->vaddr = addr;
+    access->size = 1;
+    access->crosses = false;
+    access->hint = info & KNC_ACCESS_SIZE;
+    if (knc_tcg_find_data(env, addr, info >> KNC_ACCESS_MMU_SHIFT, access)) {
+        o->accesses++;
+        knc_pmu_set_latest(o, access);
     }
 }
 

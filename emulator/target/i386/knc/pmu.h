@@ -67,6 +67,29 @@ static inline int64_t knc_pmu_unwind_word(uint64_t data)
 #define KNC_ACCESS_WRITE        0x100
 #define KNC_ACCESS_MMU_SHIFT    16
 
+/* Where prefetch instructions bring a line, and from where it is evicted */
+typedef enum KncHint {
+    KNC_HINT_LEVEL = 3,
+    KNC_HINT_L1 = 1,
+    KNC_HINT_L2 = 2,
+    KNC_HINT_WRITE = 4,     /* for writing: nobody else has it then */
+    KNC_HINT_DROP = 8,      /* counts as dropped where it misses */
+    KNC_HINT_EVICT = 16,
+} KncHint;
+
+/* Instructions that count bits, and 64 of them, not 32 */
+enum {
+    KNC_BITS_POPCNT,
+    KNC_BITS_LZCNT,
+    KNC_BITS_TZCNT,
+    KNC_BITS_TZCNTI,
+    KNC_BITS_KIND = 3,
+    KNC_BITS_64 = 4,
+};
+
+/* In the size of a branch: it leaves its segment. */
+#define KNC_BRANCH_FAR          0x100
+
 /* All events that have a model */
 typedef enum KncPmuEvent {
     KNC_INSTRUCTIONS_EXECUTED,
@@ -100,6 +123,25 @@ typedef enum KncPmuEvent {
     KNC_L2_CODE_READ_MISS_MEM_FILL,
     KNC_L2_DATA_READ_MISS_MEM_FILL,
     KNC_L2_DATA_WRITE_MISS_MEM_FILL,
+    KNC_PIPELINE_FLUSHES,
+    KNC_L2_READ_HIT_E,
+    KNC_L2_READ_HIT_M,
+    KNC_L2_READ_HIT_S,
+    KNC_L2_CODE_READ_MISS_CACHE_FILL,
+    KNC_L2_DATA_READ_MISS_CACHE_FILL,
+    KNC_L2_DATA_WRITE_MISS_CACHE_FILL,
+    KNC_L1_DATA_PF1,
+    KNC_L1_DATA_PF1_MISS,
+    KNC_L1_DATA_PF1_DROP,
+    KNC_L1_DATA_PF2,
+    KNC_L2_DATA_PF1_MISS,
+    KNC_L2_DATA_PF2,
+    KNC_L2_DATA_PF2_MISS,
+    KNC_L2_DATA_PF2_DROP,
+    /* By what another core does: */
+    KNC_SNOOPED,
+    KNC_SNP_HIT_L2 = KNC_SNOOPED,
+    KNC_SNP_HITM_L2,
     KNC_EVENTS,
 } KncPmuEvent;
 
@@ -147,6 +189,14 @@ typedef struct KncPredictor {
     KncBranchTarget target[KNC_BTB_SETS][KNC_BTB_WAYS];
 } KncPredictor;
 
+/* What other cores do to a core's caches, by the thread that had the line */
+enum {
+    KNC_SNOOP_HIT,
+    KNC_SNOOP_HITM,
+    KNC_SNOOP_WRITTEN_BACK,
+    KNC_SNOOPS,
+};
+
 /* Caches and TLBs, of the core: memory.c */
 typedef struct KncCore KncCore;
 /* Accesses of the executing instruction, and the predictor: observe.c */
@@ -176,7 +226,8 @@ typedef struct KncInject {
 
 /* Properties of the CPU */
 typedef struct KncPmuConfig {
-    bool pmu;           /* it has the PMU, and SPFLT and DELAY */
+    bool pmu;           /* it has the PMU, and the additional instructions */
+    bool strict;        /* and only those instructions that the chip has */
     bool always;        /* the true counts go on with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */
     bool stray;         /* who executes gets an interrupt that has no thread */
@@ -240,6 +291,7 @@ typedef struct KncPmuState {
 
     /* Since the last fold, KNC_OBSERVED and later */
     KncPmuEvents observed[KNC_PMU_RINGS];
+    uint64_t snooped[KNC_SNOOPS];       /* as many have been seen */
     /*
      * Instructions that matched what a counter of a thread of the core asks
      * for; the thread's own since the last fold.

@@ -87,13 +87,8 @@ void knc_pmu_configure(CPUX86State *env)
          * The model goes on while such an event is programmed, also where it
          * does not count: caches do not care about counters.
          */
-        if ((c->evtsel & EVTSEL_EN) && c->mode != KNC_MODE_NOTHING &&
-            c->event >= KNC_OBSERVED) {
-            needs = HF_KNC_PMU_MASK | HF_KNC_OBSERVE_MASK;
-            if (c->event == KNC_BRANCHES_MISPREDICTED) {
-                needs |= HF_KNC_PREDICT_MASK;
-            }
-            needs |= knc_pmu_matches(c) ? NEEDS_MATCHES : 0;
+        if (c->evtsel & EVTSEL_EN) {
+            needs |= knc_pmu_event_needs(c);
         }
         all |= needs;
         wanted |= c->any && c->rings ? needs : 0;

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: the caches of the cores
+ *
+ * Each core has an L1 data and an L1 instruction cache of 32 KiB and an L2
+ * cache of 512 KiB, which includes both; all have 8 ways, lines of 64 bytes
+ * and replace the line that was used longest ago.  Writes allocate a line and
+ * stay in the cache until it is replaced.  The threads of a core share its
+ * caches.  Those of the cores are coherent: a line that one writes to leaves
+ * the caches of the others, and one that several have only read is shared.
+ * Which cores have a line is looked up in their caches.
+ */
+#include "qemu/osdep.h"
+#include "qemu/thread.h"
+#include "cpu.h"
+#include "caches.h"
+
+/* A line is its physical address, with these in the low bits. */
+#define LINE_VALID      1ull
+#define LINE_DIRTY      2ull
+#define LINE_SHARED     4ull    /* another core may have it, too */
+#define LINE_THREAD     8ull    /* which has used it last, as far as is known */
+#define LINE_THREADS    (LINE_THREAD * (KNC_CORE_THREADS - 1))
+#define LINE_STATE      (LINE_VALID | LINE_DIRTY | LINE_SHARED | LINE_THREADS)
+
+/*
+ * Whoever may look into other cores' caches has this, and then the lock of his
+ * own; only then may he take that of another core as well.
+ */
+static QemuMutex coherence;
+static KncCore *cores;
+
+static void __attribute__((__constructor__)) knc_mem_init(void)
+{
+    qemu_mutex_init(&coherence);
+}
+
+KncCore *knc_core_new(void)
+{
+    KncCore *core = g_new0(KncCore, 1);
+
+    qemu_spin_init(&core->lock);
+    qemu_mutex_lock(&coherence);
+    core->next = cores;
+    qatomic_set(&cores, core);
+    qemu_mutex_unlock(&coherence);
+    return core;
+}
+
+void knc_core_free(KncCore *core)
+{
+    KncCore **link = &cores;
+
+    if (!core) {
+        return;
+    }
+    qemu_mutex_lock(&coherence);
+    while (*link != core) {
+        link = &(*link)->next;
+    }
+    qatomic_set(link, core->next);
+    qemu_mutex_unlock(&coherence);
+    g_free(core);
+}
+
+/* There is more than one core. */
+bool knc_mem_has_others(void)
+{
+    KncCore *first = qatomic_read(&cores);
+
+    return first && qatomic_read(&first->next);
+}
+
+void knc_mem_lock(KncCore *core)
+{
+    bool coherent = knc_mem_has_others();
+
+    if (coherent) {
+        qemu_mutex_lock(&coherence);
+    }
+    qemu_spin_lock(&core->lock);
+    core->coherent = coherent;
+}
+
+void knc_mem_unlock(KncCore *core)
+{
+    bool coherent = core->coherent;
+
+    qemu_spin_unlock(&core->lock);
+    if (coherent) {
+        qemu_mutex_unlock(&coherence);
+    }
+}
+
+void knc_core_reset(KncCore *core)
+{
+    size_t start = offsetof(KncCore, start_reset_fields);
+
+    qemu_spin_lock(&core->lock);
+    memset((char *)core + start, 0, sizeof(*core) - start);
+    qemu_spin_unlock(&core->lock);
+}
+
+static inline uint64_t *find_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
+                                  uint64_t line)
+{
+    return find(cache[(line >> KNC_LINE_BITS) & (sets - 1)], KNC_CACHE_WAYS,
+                line | LINE_VALID, LINE_STATE & ~LINE_VALID);
+}
+
+/* Returns the line that had to go, or 0. */
+static uint64_t insert_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
+                            uint64_t line)
+{
+    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (sets - 1)];
+    uint64_t victim = set[KNC_CACHE_WAYS - 1];
+
+    to_front(set, KNC_CACHE_WAYS - 1, line | LINE_VALID);
+    return victim;
+}
+
+/* The line where it is; looking changes nothing. */
+static uint64_t *peek_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
+                           uint64_t line)
+{
+    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (sets - 1)];
+
+    for (int way = 0; way < KNC_CACHE_WAYS; way++) {
+        if ((set[way] & LINE_VALID) && !((set[way] ^ line) & ~LINE_STATE)) {
+            return &set[way];
+        }
+    }
+    return NULL;
+}
+
+/* Returns the line as it was, or 0 if it was not there. */
+static uint64_t drop_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
+                          uint64_t line)
+{
+    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (sets - 1)];
+    uint64_t *at = peek_line(cache, sets, line);
+    uint64_t old;
+
+    if (!at) {
+        return 0;
+    }
+    old = *at;
+    memmove(at, at + 1, (set + KNC_CACHE_WAYS - 1 - at) * sizeof(*at));
+    set[KNC_CACHE_WAYS - 1] = 0;
+    return old;
+}
+
+static int line_thread(uint64_t line)
+{
+    return (line & LINE_THREADS) / LINE_THREAD;
+}
+
+/*
+ * Another core wants a line, and with @take has it alone from now on.  What
+ * was modified goes to it and to memory.  Returns true if it was here.
+ */
+static bool snooped(KncCore *core, uint64_t line, bool take)
+{
+    uint64_t *outer = peek_line(core->l2, KNC_L2_SETS, line);
+    uint64_t *inner = peek_line(core->l1d, KNC_L1_SETS, line);
+    uint64_t *counts;
+    bool dirty;
+
+    if (!outer) {
+        return false;
+    }
+    dirty = (inner ? *inner | *outer : *outer) & LINE_DIRTY;
+    counts = core->snooped[line_thread(inner ? *inner : *outer)];
+    qatomic_set(&counts[dirty ? KNC_SNOOP_HITM : KNC_SNOOP_HIT],
+                counts[dirty ? KNC_SNOOP_HITM : KNC_SNOOP_HIT] + 1);
+    if (inner && (*inner & LINE_DIRTY)) {
+        qatomic_set(&counts[KNC_SNOOP_WRITTEN_BACK],
+                    counts[KNC_SNOOP_WRITTEN_BACK] + 1);
+    }
+    if (take) {
+        drop_line(core->l1d, KNC_L1_SETS, line);
+        drop_line(core->l1i, KNC_L1_SETS, line);
+        drop_line(core->l2, KNC_L2_SETS, line);
+    } else {
+        *outer = (*outer & ~LINE_DIRTY) | LINE_SHARED;
+        if (inner) {
+            *inner = (*inner & ~LINE_DIRTY) | LINE_SHARED;
+        }
+    }
+    return true;
+}
+
+/*
+ * Ask the other cores for a line: all of them if it is to be this one's alone,
+ * else until one has it.  Returns true if one had.
+ */
+static bool snoop_others(KncCore *core, uint64_t line, bool take)
+{
+    bool found = false;
+
+    if (!core->coherent) {
+        return false;
+    }
+    for (KncCore *other = cores; other && (take || !found);
+         other = other->next) {
+        if (other != core) {
+            qemu_spin_lock(&other->lock);
+            found |= snooped(other, line, take);
+            qemu_spin_unlock(&other->lock);
+        }
+    }
+    return found;
+}
+
+/* A line leaves the L2, and with it the L1 caches, which it includes. */
+static void l2_evicted(KncCore *core, uint64_t victim, KncPmuEvents *ev)
+{
+    uint64_t line = victim & ~LINE_STATE;
+    uint64_t inner = drop_line(core->l1d, KNC_L1_SETS, line);
+
+    drop_line(core->l1i, KNC_L1_SETS, line);
+    if (inner & LINE_DIRTY) {
+        ev->n[KNC_DATA_CACHE_LINES_WRITTEN_BACK]++;
+    }
+    if ((inner | victim) & LINE_DIRTY) {
+        ev->n[KNC_L2_VICTIM_REQ_WITH_DATA]++;
+    }
+}
+
+/* Where an L1 miss finds its line; those before L2_MISSES are states of it. */
+typedef enum L2Result {
+    L2_HIT_E,
+    L2_HIT_M,
+    L2_HIT_S,
+    L2_MISSES,
+    L2_FROM_CACHE = L2_MISSES,
+    L2_FROM_MEMORY,
+} L2Result;
+
+/*
+ * An L1 miss; for a @write no other core has the line afterwards.  *@line gets
+ * the state with which it goes to the L1.
+ */
+static L2Result l2_access(KncCore *core, int thread, uint64_t *line, bool write,
+                          KncPmuEvents *ev)
+{
+    uint64_t *hit = find_line(core->l2, KNC_L2_SETS, *line);
+    uint64_t state = thread * LINE_THREAD;
+    uint64_t victim;
+    bool found;
+
+    if (hit) {
+        L2Result was = *hit & LINE_SHARED ? L2_HIT_S :
+                       *hit & LINE_DIRTY ? L2_HIT_M : L2_HIT_E;
+
+        if (write && was == L2_HIT_S) {
+            snoop_others(core, *line, true);
+            *hit &= ~LINE_SHARED;
+        }
+        *hit = (*hit & ~LINE_THREADS) | state;
+        *line |= state | (*hit & LINE_SHARED);
+        return was;
+    }
+    found = snoop_others(core, *line, write);
+    state |= found && !write ? LINE_SHARED : 0;
+    *line |= state;
+    victim = insert_line(core->l2, KNC_L2_SETS, *line);
+    if (victim) {
+        l2_evicted(core, victim, ev);
+    }
+    return found ? L2_FROM_CACHE : L2_FROM_MEMORY;
+}
+
+/* A line comes into the L1 data cache, for which another one has to go. */
+static void l1d_insert(KncCore *core, uint64_t line, KncPmuEvents *ev)
+{
+    uint64_t victim = insert_line(core->l1d, KNC_L1_SETS, line);
+
+    if (victim & LINE_DIRTY) {
+        uint64_t *outer = find_line(core->l2, KNC_L2_SETS,
+                                    victim & ~LINE_STATE);
+
+        ev->n[KNC_DATA_CACHE_LINES_WRITTEN_BACK]++;
+        *outer |= LINE_DIRTY;
+    }
+}
+
+/* A line that is in the L1 data cache is to be this core's alone. */
+static void l1d_take(KncCore *core, uint64_t *hit)
+{
+    uint64_t line = *hit & ~LINE_STATE;
+    uint64_t *outer = peek_line(core->l2, KNC_L2_SETS, line);
+
+    snoop_others(core, line, true);
+    *hit &= ~LINE_SHARED;
+    *outer &= ~LINE_SHARED;
+}
+
+/* A read, of data or code, for which the L2 was asked */
+static void count_read(L2Result where, bool code, KncPmuEvents *ev)
+{
+    static const KncPmuEvent state[] = {
+        [L2_HIT_E] = KNC_L2_READ_HIT_E,
+        [L2_HIT_M] = KNC_L2_READ_HIT_M,
+        [L2_HIT_S] = KNC_L2_READ_HIT_S,
+    };
+
+    if (where < L2_MISSES) {
+        ev->n[state[where]]++;
+        return;
+    }
+    ev->n[KNC_L2_READ_MISS]++;
+    if (where == L2_FROM_CACHE) {
+        ev->n[code ? KNC_L2_CODE_READ_MISS_CACHE_FILL :
+                     KNC_L2_DATA_READ_MISS_CACHE_FILL]++;
+    } else {
+        ev->n[code ? KNC_L2_CODE_READ_MISS_MEM_FILL :
+                     KNC_L2_DATA_READ_MISS_MEM_FILL]++;
+    }
+}
+
+static void count_write(L2Result where, KncPmuEvents *ev)
+{
+    if (where < L2_MISSES) {
+        ev->n[KNC_L2_WRITE_HIT]++;
+    } else if (where == L2_FROM_CACHE) {
+        ev->n[KNC_L2_DATA_WRITE_MISS_CACHE_FILL]++;
+    } else {
+        ev->n[KNC_L2_DATA_WRITE_MISS_MEM_FILL]++;
+    }
+}
+
+/* Returns true on a hit. */
+bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
+                    KncPmuEvents *ev)
+{
+    uint64_t *hit = find_line(core->l1d, KNC_L1_SETS, line);
+    L2Result where;
+
+    if (hit) {
+        if (write) {
+            if (*hit & LINE_SHARED) {
+                l1d_take(core, hit);
+            }
+            *hit = (*hit & ~LINE_THREADS) | LINE_DIRTY | thread * LINE_THREAD;
+        }
+        return true;
+    }
+    where = l2_access(core, thread, &line, write, ev);
+    if (write) {
+        count_write(where, ev);
+    } else {
+        count_read(where, false, ev);
+    }
+    l1d_insert(core, line | (write ? LINE_DIRTY : 0), ev);
+    return false;
+}
+
+/* The same for a line of code */
+bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
+{
+    if (find_line(core->l1i, KNC_L1_SETS, line)) {
+        return true;
+    }
+    count_read(l2_access(core, thread, &line, false, ev), true, ev);
+    insert_line(core->l1i, KNC_L1_SETS, line);
+    return false;
+}
+
+/* A prefetch that has missed the L2 is what brought the line into it. */
+static void count_prefetch(L2Result where, bool write, KncPmuEvents *ev)
+{
+    if (where < L2_MISSES) {
+        return;
+    }
+    if (write) {
+        count_write(where, ev);
+    } else {
+        count_read(where, false, ev);
+    }
+}
+
+/* vprefetch0 and its likes */
+void knc_prefetch_l1(KncCore *core, int thread, uint64_t line, bool write,
+                     KncPmuEvents *ev)
+{
+    uint64_t *hit = find_line(core->l1d, KNC_L1_SETS, line);
+    L2Result where;
+
+    if (hit) {
+        if (write && (*hit & LINE_SHARED)) {
+            l1d_take(core, hit);
+        }
+        return;
+    }
+    ev->n[KNC_L1_DATA_PF1_MISS]++;
+    where = l2_access(core, thread, &line, write, ev);
+    ev->n[KNC_L2_DATA_PF1_MISS] += where >= L2_MISSES;
+    count_prefetch(where, write, ev);
+    l1d_insert(core, line, ev);
+}
+
+/* vprefetch1 and vprefetch2, of which the misses are counted elsewhere */
+void knc_prefetch_l2(KncCore *core, int thread, uint64_t line, int hint,
+                     KncPmuEvents *ev)
+{
+    bool write = hint & KNC_HINT_WRITE;
+    uint64_t *inner = peek_line(core->l1d, KNC_L1_SETS, line);
+    L2Result where;
+
+    if (write && inner && (*inner & LINE_SHARED)) {
+        l1d_take(core, inner);
+    }
+    ev->n[KNC_L2_DATA_PF2]++;
+    where = l2_access(core, thread, &line, write, ev);
+    if (where >= L2_MISSES) {
+        ev->n[hint & KNC_HINT_DROP ? KNC_L2_DATA_PF2_DROP :
+                                     KNC_L2_DATA_PF2_MISS]++;
+    }
+    count_prefetch(where, write, ev);
+}
+
+/* clevict0, clevict1 */
+void knc_evict(KncCore *core, uint64_t line, int level, KncPmuEvents *ev)
+{
+    uint64_t old;
+
+    if (level == KNC_HINT_L2) {
+        old = drop_line(core->l2, KNC_L2_SETS, line);
+        if (old) {
+            l2_evicted(core, old, ev);
+        }
+        return;
+    }
+    old = drop_line(core->l1d, KNC_L1_SETS, line);
+    if (old & LINE_DIRTY) {
+        ev->n[KNC_DATA_CACHE_LINES_WRITTEN_BACK]++;
+        *peek_line(core->l2, KNC_L2_SETS, line) |= LINE_DIRTY;
+    }
+}
