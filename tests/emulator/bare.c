@@ -147,6 +147,28 @@ int __attribute__((noinline)) faults(void (*fn)(u64, u64), u64 a, u64 b)
 	return last_vector;
 }
 
+static int fault3;
+
+/* A fault in ring 3: skip the rest of the function */
+static void leave_ring3(struct regs *r)
+{
+	fault3 = r->vector;
+	r->rip = *(u64 *)r->rsp;
+	r->rsp += 8;
+}
+
+/* The same in ring 3; what the function has on its stack is given up. */
+int faults3(code *fn)
+{
+	fault3 = -1;
+	handlers[6] = leave_ring3;
+	handlers[13] = leave_ring3;
+	user_run(fn);
+	handlers[6] = 0;
+	handlers[13] = 0;
+	return fault3;
+}
+
 static void do_rdmsr(u64 msr, u64 unused)
 {
 	(void)unused;
@@ -227,6 +249,29 @@ void set_pce(int on)
 	asm volatile("movq %0, %%cr4" : : "r"(cr4));
 }
 
+/* CPUID leaf 1: the processor has what came after the Pentium, and so PAUSE. */
+int modern(void)
+{
+	static int answer = -1;
+	u32 a = 1, b, c = 0, d;
+
+	if (answer < 0) {
+		asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		answer = d >> 15 & 1;
+	}
+	return answer;
+}
+
+/* While another CPU is waited for */
+void relax(void)
+{
+	if (modern())
+		asm volatile("pause" : : : "memory");
+	else
+		asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" /* delay %%eax */
+			     : : "a"(1) : "memory");
+}
+
 static void set_gate(int vector, u64 handler, int dpl)
 {
 	idt[vector].off0 = handler;
@@ -237,7 +282,7 @@ static void set_gate(int vector, u64 handler, int dpl)
 	idt[vector].off2 = handler >> 32;
 }
 
-static void setup_cpu(int n)
+static void setup_cpu(u32 n)
 {
 	struct { u16 limit; u64 base; } __attribute__((packed)) idtr = {
 		sizeof(idt) - 1, (u64)idt
@@ -265,7 +310,7 @@ void ap_main(int n)
 			cpu[n].fn();
 			cpu[n].fn = 0;
 		}
-		asm volatile("pause" : : : "memory");
+		relax();
 	}
 }
 
@@ -277,7 +322,7 @@ void on_cpu_start(int n, void (*fn)(void))
 void on_cpu_wait(int n)
 {
 	while (cpu[n].fn)
-		asm volatile("pause" : : : "memory");
+		relax();
 }
 
 void on_cpu(int n, void (*fn)(void))
@@ -291,7 +336,7 @@ void delay(u64 ticks)
 	u64 end = rdtsc() + ticks;
 
 	while (rdtsc() < end)
-		asm volatile("pause");
+		relax();
 }
 
 static void icr(int n, u32 command)
@@ -308,7 +353,7 @@ void init_cpu(int n)
 	icr(n, 0x4500);
 	icr(n, 0x4600 | TRAMPOLINE >> 12);
 	while (!cpu[n].up)
-		asm volatile("pause" : : : "memory");
+		relax();
 }
 
 /* CPUID leaf 1: logical processors of the package, of which all are there */
@@ -318,7 +363,9 @@ int ncpus(void)
 
 	asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
 	a = d & BIT(28) ? b >> 16 & 0xff : 1;
-	return a < MAX_CPUS ? a : MAX_CPUS;
+	if (a > MAX_CPUS)
+		return MAX_CPUS;
+	return a;
 }
 
 void start_cpus(void)
@@ -363,6 +410,8 @@ static const struct {
 	{ "trace", test_trace },
 	{ "memory", test_memory },
 	{ "any", test_any },
+	{ "cores", test_cores },
+	{ "strict", test_strict },
 	{ "halt", test_halt },
 	{ "stray", test_stray },
 	{ "eject", test_eject },

@@ -70,22 +70,39 @@ typedef unsigned long u64;
 #define EV_CODE_READ		0x000c
 #define EV_CODE_PAGE_WALK	0x000d
 #define EV_CODE_MISS		0x000e
+#define EV_L1_PF1		0x0011
 #define EV_BRANCHES		0x0012
+#define EV_PIPELINE_FLUSHES	0x0015
 #define EV_INSTRUCTIONS		0x0016
+#define EV_L1_PF1_MISS		0x001c
+#define EV_L1_PF1_DROP		0x001e
 #define EV_DATA_READ_OR_WRITE	0x0028
 #define EV_DATA_MISS		0x0029
 #define EV_CYCLES		0x002a
 #define EV_MISPREDICTED		0x002b
 #define EV_FE_STALLED		0x002d
 #define EV_EXEC_STAGE		0x002e
+#define EV_L1_PF2		0x0037
+#define EV_L2_PF1_MISS		0x0038
 #define EV_LONG_DATA_PAGE_WALK	0x003a
 #define EV_LONG_CODE_PAGE_WALK	0x003b
+#define EV_L2_READ_HIT_E	0x10c8
+#define EV_L2_READ_HIT_M	0x10c9
+#define EV_L2_READ_HIT_S	0x10ca
 #define EV_L2_READ_MISS		0x10cb
 #define EV_L2_WRITE_HIT		0x10cc
 #define EV_L2_VICTIM		0x10d7
+#define EV_SNP_HIT		0x10e6
+#define EV_SNP_HITM		0x10e7
+#define EV_L2_CODE_CACHE	0x10f0
+#define EV_L2_DATA_READ_CACHE	0x10f1
+#define EV_L2_DATA_WRITE_CACHE	0x10f2
 #define EV_L2_CODE_MEM		0x10f5
 #define EV_L2_DATA_READ_MEM	0x10f6
 #define EV_L2_DATA_WRITE_MEM	0x10f7
+#define EV_L2_PF2		0x10fc
+#define EV_L2_PF2_DROP		0x10fd
+#define EV_L2_PF2_MISS		0x10fe
 
 #define APIC		0xfee00000ul
 #define APIC_EOI	0xb0
@@ -209,6 +226,9 @@ void pmu_quiet(void);
 void program(u64 sel0, u64 sel1);
 const char *name2(const char *a, const char *b);
 void set_pce(int on);
+int faults3(code *fn);
+int modern(void);
+void relax(void);
 void start_cpus(void);
 void init_cpu(int cpu);
 void on_cpu(int cpu, void (*fn)(void));
@@ -237,6 +257,8 @@ void test_plain_cpu(void);
 void test_trace(void);
 void test_memory(void);
 void test_any(void);
+void test_cores(void);
+void test_strict(void);
 void test_halt(void);
 void test_stray(void);
 void test_eject(void);

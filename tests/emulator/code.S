@@ -9,10 +9,15 @@
 	.balign	8
 	.globl	code_table
 code_table:
+	/* What takes instructions that came after the Pentium */
+	.section .modern, "a"
+	.balign	8
+	.globl	modern_code
+modern_code:
 	.text
 
-	.macro	CODE name, insns, branches
-	.section .table
+	.macro	CODE name, insns, branches, table=.table
+	.section \table, "a"
 	.quad	f_\name, \insns, \branches, name_\name
 	.section .rodata
 name_\name:
@@ -80,7 +85,7 @@ CODE	jcxz, 5, 3
 	ret
 2:	ud2
 
-CODE	no_branches, 8, 1
+CODE	no_branches, 8, 1, .modern
 	xorl	%eax, %eax
 	cmovzl	%eax, %ecx
 	setz	%al
@@ -140,7 +145,7 @@ CODE	rep_loop, 502, 101
 	jnz	1b
 	ret
 
-CODE	locked, 7, 1
+CODE	locked, 7, 1, .modern
 	movl	$1, %eax
 	lock xaddl %eax, pages
 	lock incl pages
@@ -157,7 +162,7 @@ CODE	locked_split, 302, 101
 	jnz	1b
 	ret
 
-CODE	lock16, 502, 101
+CODE	lock16, 502, 101, .modern
 	movl	$100, %esi
 1:	xorl	%eax, %eax
 	xorl	%edx, %edx
@@ -166,7 +171,7 @@ CODE	lock16, 502, 101
 	jnz	1b
 	ret
 
-CODE	sse, 7, 1
+CODE	sse, 7, 1, .modern
 	movdqa	sse_data, %xmm0
 	paddd	%xmm0, %xmm0
 	movups	%xmm0, pages + 1
@@ -215,6 +220,8 @@ CODE	spflt_insns, 5, 1
 
 	/* The end of the table; the rest is for tests that know them by name */
 	.section .table
+	.quad	0
+	.section .modern
 	.quad	0
 	.text
 

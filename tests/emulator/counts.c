@@ -8,7 +8,7 @@ struct entry {
 	const char *name;
 };
 
-extern const struct entry code_table[];
+extern const struct entry code_table[], modern_code[];
 extern code f_fault_load, f_fault_store, f_fault_push, f_fault_call,
 	f_fault_rep, f_fault_fetch, f_fault_ud, f_fault_div, f_fault_gp,
 	f_privileged, f_int80, f_syscall, f_single_step, f_single_step_rep,
@@ -28,9 +28,9 @@ static void expect(const char *name, u64 insns, u64 branches)
 }
 
 /* Name of a test from two parts; overwritten by the next */
-static void table(void)
+static void table(const struct entry *first)
 {
-	for (const struct entry *e = code_table; e->fn; e++) {
+	for (const struct entry *e = first; e->fn; e++) {
 		program(EV_INSTRUCTIONS | SEL_OS, EV_BRANCHES | SEL_OS);
 		measure0(e->fn);
 		expect(name2("count: ring 0: ", e->name), e->insns + 5,
@@ -46,6 +46,10 @@ static void table(void)
 		expect(name2("count: both rings: ", e->name), e->insns + 7,
 		       e->branches + 3);
 	}
+}
+
+static void both_counters(void)
+{
 	program(EV_INSTRUCTIONS | SEL_OS, EV_BRANCHES | SEL_OS);
 	user_run(f_nops);
 	expect("count: ring 0's share of a run in ring 3", 5, 1);
@@ -266,7 +270,10 @@ static void masks(void)
 void test_counts(void)
 {
 	set_pce(1);
-	table();
+	table(code_table);
+	if (modern())
+		table(modern_code);
+	both_counters();
 	truth();
 	cycles();
 	readers();
@@ -339,12 +346,16 @@ void test_compare(void)
 
 	set_pce(1);
 	pmu_quiet();
-	for (const struct entry *e = code_table; e->fn; e++) {
-		if (e->fn == f_sse || e->fn == f_self_modifying ||
-		    e->fn == f_spflt_insns)
-			continue;
-		measure0(e->fn);
-		user_run(e->fn);
+	for (int i = 0; i < 2; i++) {
+		const struct entry *e = i ? modern_code : code_table;
+
+		for (; e->fn; e++) {
+			if (e->fn == f_sse || e->fn == f_self_modifying ||
+			    e->fn == f_spflt_insns)
+				continue;
+			measure0(e->fn);
+			user_run(e->fn);
+		}
 	}
 	handlers[VEC_INT80] = just_count;
 	handlers[3] = just_count;

@@ -191,7 +191,7 @@ static void stops_other(void)
 	on_cpu_start(1, other_nops);
 	until = rdtsc() + 1000000000ul;
 	while (!item(1, ITEM_STOPPED) && rdtsc() < until)
-		asm volatile("pause");
+		relax();
 	check("stop: the other thread has stopped", item(1, ITEM_STOPPED), 1);
 	check("stop: while it counts", item(1, ITEM_CTRL), 3);
 	check("stop: and is not done", *(volatile int *)&there, 0);

@@ -28,27 +28,6 @@ static void in_ring0(u64 a, u64 b)
 	do_rdpmc();
 }
 
-static int fault3;
-
-/* A fault in ring 3: skip the rest of the function */
-static void leave(struct regs *r)
-{
-	fault3 = r->vector;
-	r->rip = *(u64 *)r->rsp;
-	r->rsp += 8;
-}
-
-static int faults3(code *fn)
-{
-	fault3 = -1;
-	handlers[UD] = leave;
-	handlers[GP] = leave;
-	user_run(fn);
-	handlers[UD] = 0;
-	handlers[GP] = 0;
-	return fault3;
-}
-
 static void rdpmc(void)
 {
 	pmu_quiet();
@@ -102,6 +81,30 @@ INSN(bad_pp66, 0xc5, 0xf9, 0xae, 0xf0);
 INSN(bad_slash7, 0xc5, 0xfb, 0xae, 0xf8);
 /* AVX is not there, with whatever VEX decoding there is: vzeroupper */
 INSN(avx, 0xc5, 0xf8, 0x77);
+/* Those that count bits, and hints, of which the operand is an address */
+INSN(popcnt, 0xc5, 0xfa, 0xb8, 0xc3);
+INSN(popcnt_w, 0xc4, 0xe1, 0xfa, 0xb8, 0xc3);
+INSN(lzcnt, 0xc5, 0xfa, 0xbd, 0xc3);
+INSN(lzcnt_w, 0xc4, 0xe1, 0xfa, 0xbd, 0xc3);
+INSN(tzcnt, 0xc5, 0xfa, 0xbc, 0xc3);
+INSN(tzcnt_w, 0xc4, 0xe1, 0xfa, 0xbc, 0xc3);
+INSN(tzcnti, 0xc5, 0xfb, 0xbc, 0xc3);
+INSN(tzcnti_w, 0xc4, 0xe1, 0xfb, 0xbc, 0xc3);
+INSN(bad_popcnt_memory, 0xc5, 0xfa, 0xb8, 0x03);
+INSN(bad_popcnt_pp0, 0xc5, 0xf8, 0xb8, 0xc3);
+INSN(bad_lzcnt_pp2, 0xc5, 0xfb, 0xbd, 0xc3);
+INSN(bad_tzcnt_l, 0xc5, 0xfe, 0xbc, 0xc3);
+INSN(bad_tzcnt_vvvv, 0xc5, 0xf2, 0xbc, 0xc3);
+INSN(vprefetchnta, 0xc5, 0xf8, 0x18, 0x00);
+INSN(vprefetch2_sib, 0xc4, 0xa1, 0x78, 0x18, 0x5c, 0xa0, 0x40);
+INSN(vprefetche2, 0xc5, 0xf8, 0x18, 0x38);
+INSN(clevict0, 0xc5, 0xfb, 0xae, 0x38);
+INSN(clevict1_disp, 0xc5, 0xfa, 0xae, 0xb8, 0, 1, 0, 0);
+INSN(bad_prefetch_register, 0xc5, 0xf8, 0x18, 0xc8);
+INSN(bad_prefetch_pp66, 0xc5, 0xf9, 0x18, 0x08);
+INSN(bad_prefetch_l, 0xc5, 0xfc, 0x18, 0x08);
+INSN(bad_clevict_register, 0xc5, 0xfb, 0xae, 0xf8);
+INSN(bad_clevict_slash6, 0xc5, 0xfa, 0xae, 0x30);
 
 static const struct {
 	const char *name;
@@ -120,6 +123,22 @@ static const struct {
 	{ "spflt: not with 66", insn_bad_pp66, UD },
 	{ "spflt: not AE /7", insn_bad_slash7, UD },
 	{ "cpu: no AVX", insn_avx, UD },
+	{ "popcnt: encoding c5 fa b8", insn_popcnt, -1 },
+	{ "popcnt: not of memory", insn_bad_popcnt_memory, UD },
+	{ "popcnt: not without F3", insn_bad_popcnt_pp0, UD },
+	{ "lzcnt: not with F2", insn_bad_lzcnt_pp2, UD },
+	{ "tzcnt: not with VEX.L", insn_bad_tzcnt_l, UD },
+	{ "tzcnt: not with VEX.vvvv", insn_bad_tzcnt_vvvv, UD },
+	{ "vprefetchnta: encoding c5 f8 18 /0", insn_vprefetchnta, -1 },
+	{ "vprefetch2: with an index", insn_vprefetch2_sib, -1 },
+	{ "vprefetche2: encoding c5 f8 18 /7", insn_vprefetche2, -1 },
+	{ "vprefetch: not of a register", insn_bad_prefetch_register, UD },
+	{ "vprefetch: not with 66", insn_bad_prefetch_pp66, UD },
+	{ "vprefetch: not with VEX.L", insn_bad_prefetch_l, UD },
+	{ "clevict0: encoding c5 fb ae /7", insn_clevict0, -1 },
+	{ "clevict1: with a displacement", insn_clevict1_disp, -1 },
+	{ "clevict: not of a register", insn_bad_clevict_register, UD },
+	{ "clevict: not AE /6 with memory", insn_bad_clevict_slash6, UD },
 };
 
 /* 20 nops with the preference on, 30 with it off, 10 with it on again */
@@ -180,10 +199,69 @@ static void spflt(void)
 	pmu_quiet();
 }
 
+#define FLAGS		0x8d5ul	/* CF, PF, AF, ZF, SF, OF */
+#define CF		0x001ul
+#define ZF		0x040ul
+
+/* %rax, with what was in it before, from %rbx; all flags were set. */
+static u64 bits_of(code *fn, u64 before, u64 value, u64 *flags)
+{
+	u64 rax = before, f = FLAGS;
+
+	asm volatile("pushq %1; popfq; call *%3; pushfq; popq %1"
+		     : "+a"(rax), "+r"(f) : "b"(value), "r"(fn)
+		     : "cc", "memory");
+	*flags = f & FLAGS;
+	return rax;
+}
+
+static void counting_bits(void)
+{
+	static const struct {
+		const char *name;
+		code *fn;
+		u64 before, value, want, flags;
+	} cases[] = {
+		{ "popcnt", insn_popcnt, -1, 0xf0f0f0f0f0f0f0f0, 16, 0 },
+		{ "popcnt, W", insn_popcnt_w, 0, 0xf0f0f0f0f0f0f0f0, 32, 0 },
+		{ "popcnt of 0", insn_popcnt, -1, 1ul << 32, 0, ZF },
+		{ "lzcnt", insn_lzcnt, -1, 0x00010000, 15, 0 },
+		{ "lzcnt, W", insn_lzcnt_w, -1, 0x00010000, 47, 0 },
+		{ "lzcnt of the top bit", insn_lzcnt, -1, 0x80000000, 0, ZF },
+		{ "lzcnt of 0", insn_lzcnt, -1, 1ul << 40, 32, CF },
+		{ "lzcnt of 0, W", insn_lzcnt_w, -1, 0, 64, CF },
+		{ "tzcnt", insn_tzcnt, -1, 0x00010000, 16, 0 },
+		{ "tzcnt, W", insn_tzcnt_w, -1, 1ul << 40, 40, 0 },
+		{ "tzcnt of 1", insn_tzcnt, -1, 1, 0, ZF },
+		{ "tzcnt of 0", insn_tzcnt, -1, 1ul << 40, 32, CF },
+		{ "tzcnt of 0, W", insn_tzcnt_w, -1, 0, 64, CF },
+		/* From the bit in the target on, that one included */
+		{ "tzcnti", insn_tzcnti, 4, 0x00010003, 12, 0 },
+		{ "tzcnti, W", insn_tzcnti_w, 4, 1ul << 40, 36, 0 },
+		{ "tzcnti at once", insn_tzcnti, 16, 0x00010003, 0, ZF },
+		{ "tzcnti below 0", insn_tzcnti, 0xfffffff0, 0x10, 4, 0 },
+		{ "tzcnti below 0, W", insn_tzcnti_w, -9, 0x10, 4, 0 },
+		{ "tzcnti, none left", insn_tzcnti, 20, 0x00010003, 12, CF },
+		{ "tzcnti past the end", insn_tzcnti, 32, -1, 32, CF },
+		{ "tzcnti past the end, W", insn_tzcnti_w, 64, -1, 64, CF },
+	};
+
+	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		u64 flags, got = bits_of(cases[i].fn, cases[i].before,
+					 cases[i].value, &flags);
+
+		result(got == cases[i].want && flags == cases[i].flags,
+		       name2("bits: ", cases[i].name),
+		       "%ld, flags 0x%lx, not %ld, 0x%lx", got, flags,
+		       cases[i].want, cases[i].flags);
+	}
+}
+
 void test_instructions(void)
 {
 	rdpmc();
 	spflt();
+	counting_bits();
 }
 
 /* On a CPU that is no Knights Corner all of this is as it was before. */
@@ -192,6 +270,10 @@ void test_plain_cpu(void)
 	check("other cpu: spflt", faults3(insn_spflt_eax), UD);
 	check("other cpu: delay", faults3(insn_delay_eax), UD);
 	check("other cpu: spflt with W", faults3(insn_spflt_rax_w), UD);
+	check("other cpu: popcnt with VEX", faults3(insn_popcnt), UD);
+	check("other cpu: tzcnti", faults3(insn_tzcnti), UD);
+	check("other cpu: vprefetchnta", faults3(insn_vprefetchnta), UD);
+	check("other cpu: clevict0", faults3(insn_clevict0), UD);
 	rdpmc_rcx = 0;
 	check("other cpu: rdpmc", faults(in_ring0, 0, 0), UD);
 	check("other cpu: test device", item(0, ITEM_MAGIC), -1ul);

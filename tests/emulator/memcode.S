@@ -9,10 +9,15 @@
 	.balign	8
 	.globl	mem_table
 mem_table:
+	/* What takes instructions that came after the Pentium */
+	.section .modernmem, "a"
+	.balign	8
+	.globl	modern_mem
+modern_mem:
 	.text
 
-	.macro	MEM name, reads, writes
-	.section .memtable
+	.macro	MEM name, reads, writes, table=.memtable
+	.section \table, "a"
 	.quad	m_\name, \reads, \writes, mname_\name
 	.section .rodata
 mname_\name:
@@ -61,7 +66,7 @@ MEM	stack, 6, 5
 	ret
 
 /* 16 bytes are one access, aligned or not; and 8 and 4 are */
-MEM	vectors, 5, 3
+MEM	vectors, 5, 3, .modernmem
 	movdqa	buffer, %xmm0
 	movups	buffer + 1, %xmm1
 	paddd	buffer, %xmm0
@@ -120,7 +125,7 @@ MEM	leave, 2, 1
 	leave
 	ret
 
-MEM	not_data, 1, 0
+MEM	not_data, 1, 0, .modernmem
 	leaq	buffer, %rax
 	nopl	buffer(%rax)
 	cmovzl	%eax, %ebx
@@ -128,6 +133,8 @@ MEM	not_data, 1, 0
 	ret
 
 	.section .memtable
+	.quad	0
+	.section .modernmem
 	.quad	0
 	.text
 

@@ -8,18 +8,19 @@ struct entry {
 	const char *name;
 };
 
-extern const struct entry mem_table[];
+extern const struct entry mem_table[], modern_mem[];
 extern code walk_read, walk_write, ten_loads, mixed, lines16, one_line,
 	code16k, code48k, hops, alternating, two_targets, delayed,
 	delayed_long, delayed_longest, chained;
-extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_nops, f_call;
+extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_nops, f_call,
+	f_int80, f_syscall, f_fault_ud;
 extern u64 walk_from, walk_to, walk_step, chained_to;
 extern u8 buffer[];
 
 /* user_run adds a write, of the call. */
-static void accesses(void)
+static void accesses(const struct entry *table)
 {
-	for (const struct entry *e = mem_table; e->fn; e++) {
+	for (const struct entry *e = table; e->fn; e++) {
 		u64 r, w;
 
 		for (int i = 0; i < 64; i++)
@@ -44,6 +45,11 @@ static void accesses(void)
 }
 
 static int trapped;
+
+static void ignore(struct regs *r)
+{
+	(void)r;
+}
 
 static void map_and_retry(struct regs *r)
 {
@@ -232,6 +238,170 @@ static void counter0(void)
 	}
 }
 
+/* States of lines in the L2, as reads that miss the L1 find them */
+static void states(void)
+{
+	u64 b = (u64)buffer;
+
+	walk("cache: 256 KiB by 64, L2 reads of unmodified lines", walk_read,
+	     EV_L2_READ_HIT_E, b, 256 * KB, 64, 256 * KB / 64);
+	walk("cache: 256 KiB by 64, L2 reads of modified lines", walk_read,
+	     EV_L2_READ_HIT_M, b, 256 * KB, 64, 0);
+	walk("cache: 256 KiB by 64, written to", walk_write, EV_L2_WRITE_HIT,
+	     b, 256 * KB, 64, 256 * KB / 64);
+	walk("cache: 256 KiB by 64, L2 reads of what was written", walk_read,
+	     EV_L2_READ_HIT_M, b, 256 * KB, 64, 256 * KB / 64);
+	walk("cache: 256 KiB by 64, with one core nothing is shared", walk_read,
+	     EV_L2_READ_HIT_S, b, 256 * KB, 64, 0);
+	walk("cache: 1 MiB by 64, and nothing comes from another cache",
+	     walk_read, EV_L2_DATA_READ_CACHE, b, MB, 64, 0);
+}
+
+/*
+ * vprefetch* and clevict* of LINES lines. HINTS(name, ...): the bytes of the
+ * instruction after the first, with (%rax) as its operand
+ */
+#define LINES	64
+#define HINTS(name, p, opcode, modrm)					\
+	static void name(void)						\
+	{								\
+		for (u64 a = hint_from; a < hint_from + 64 * LINES; a += 64)	\
+			asm volatile(".byte 0xc5, " #p ", " #opcode ", " #modrm	\
+				     : : "a"(a) : "memory");		\
+	}
+
+static u64 hint_from;
+
+HINTS(vprefetchnta, 0xf8, 0x18, 0x00)
+HINTS(vprefetch0, 0xf8, 0x18, 0x08)
+HINTS(vprefetch1, 0xf8, 0x18, 0x10)
+HINTS(vprefetch2, 0xf8, 0x18, 0x18)
+HINTS(vprefetchenta, 0xf8, 0x18, 0x20)
+HINTS(vprefetche0, 0xf8, 0x18, 0x28)
+HINTS(vprefetche1, 0xf8, 0x18, 0x30)
+HINTS(vprefetche2, 0xf8, 0x18, 0x38)
+HINTS(clevict0, 0xfb, 0xae, 0x38)
+HINTS(clevict1, 0xfa, 0xae, 0x38)
+
+static void nothing(void)
+{
+}
+
+/* What @fn counts after @before */
+static u64 hinted(u32 event, code *before, code *fn)
+{
+	program(EV_L2_READ_MISS | SEL_OS, 0);
+	measure0(before);
+	program(event | SEL_OS, 0);
+	measure0(fn);
+	return rdmsr(MSR_CNT0);
+}
+
+static void prefetches(void)
+{
+	static const struct {
+		const char *name;
+		u32 event;
+		code *before, *fn;
+		u64 want;
+	} cases[] = {
+		{ "vprefetch0", EV_L1_PF1, nothing, vprefetch0, LINES },
+		{ "vprefetchnta", EV_L1_PF1, nothing, vprefetchnta, LINES },
+		{ "vprefetchenta", EV_L1_PF1, nothing, vprefetchenta, LINES },
+		{ "vprefetche0", EV_L1_PF1, nothing, vprefetche0, LINES },
+		{ "vprefetch1 is another", EV_L1_PF1, nothing, vprefetch1, 0 },
+		{ "vprefetch0, L1 misses", EV_L1_PF1_MISS, clevict1,
+		  vprefetch0, LINES },
+		{ "vprefetch0 again", EV_L1_PF1_MISS, vprefetch0, vprefetch0,
+		  0 },
+		{ "vprefetch0, L2 misses", EV_L2_PF1_MISS, clevict1,
+		  vprefetch0, LINES },
+		{ "vprefetch0 from the L2", EV_L2_PF1_MISS, clevict0,
+		  vprefetch0, 0 },
+		{ "vprefetch0 from the L2, L1 misses", EV_L1_PF1_MISS,
+		  clevict0, vprefetch0, LINES },
+		{ "vprefetch0 reads memory", EV_L2_DATA_READ_MEM, clevict1,
+		  vprefetch0, LINES },
+		{ "vprefetche0 is for writing", EV_L2_DATA_WRITE_MEM,
+		  clevict1, vprefetche0, LINES },
+		{ "nothing is dropped", EV_L1_PF1_DROP, clevict1, vprefetch0,
+		  0 },
+		{ "vprefetch1", EV_L1_PF2, nothing, vprefetch1, LINES },
+		{ "vprefetche1", EV_L1_PF2, nothing, vprefetche1, LINES },
+		{ "vprefetch2", EV_L1_PF2, nothing, vprefetch2, LINES },
+		{ "vprefetch0 is another", EV_L1_PF2, nothing, vprefetch0, 0 },
+		{ "vprefetch1 at the L2", EV_L2_PF2, nothing, vprefetch1,
+		  LINES },
+		{ "vprefetch1, L2 misses", EV_L2_PF2_MISS, clevict1,
+		  vprefetch1, LINES },
+		{ "vprefetch1 again", EV_L2_PF2_MISS, vprefetch1, vprefetch1,
+		  0 },
+		{ "vprefetch2, L2 misses", EV_L2_PF2_DROP, clevict1,
+		  vprefetch2, LINES },
+		{ "vprefetche2, L2 misses", EV_L2_PF2_DROP, clevict1,
+		  vprefetche2, LINES },
+		{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1,
+		  vprefetch2, 0 },
+		/* The lines are those that these walk over. */
+		{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0,
+		  walk_read, 0 },
+		{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1,
+		  walk_read, LINES },
+		{ "write after vprefetche0", EV_DATA_WRITE_MISS, vprefetche0,
+		  walk_write, 0 },
+		{ "clevict0 writes back", EV_WRITTEN_BACK, walk_write,
+		  clevict0, LINES },
+		{ "clevict0 leaves it in the L2", EV_L2_READ_HIT_M, clevict0,
+		  walk_read, LINES },
+		{ "clevict1 writes to memory", EV_L2_VICTIM, walk_write,
+		  clevict1, LINES },
+		{ "clevict1 empties the L1, too", EV_L2_READ_MISS, clevict1,
+		  walk_read, LINES },
+	};
+
+	walk_from = hint_from = (u64)buffer + MB;
+	walk_to = walk_from + 64 * LINES;
+	walk_step = 64;
+	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		u64 got;
+
+		/* Those that read are to find it in the L2 only. */
+		if (cases[i].event == EV_L2_READ_HIT_E)
+			hinted(EV_L2_READ_MISS, walk_read, clevict1);
+		got = hinted(cases[i].event, cases[i].before, cases[i].fn);
+		/* What measure0() and the walks read for themselves */
+		result(got >= cases[i].want && got <= cases[i].want + 4,
+		       name2("hint: ", cases[i].name), "%ld, not %ld", got,
+		       cases[i].want);
+	}
+}
+
+/* Where there is no memory, or none that is cached */
+static void prefetches_of_nothing(void)
+{
+	hint_from = APIC;
+	check("hint: vprefetch0 of a device is dropped",
+	      hinted(EV_L1_PF1_DROP, nothing, vprefetch0), LINES);
+	check("hint: vprefetch1 of a device, in the core",
+	      hinted(EV_L1_PF2, nothing, vprefetch1), LINES);
+	check("hint: vprefetch1 of a device, at the L2",
+	      hinted(EV_L2_PF2, nothing, vprefetch1), 0);
+	map_page(0, 0, 0);
+	hint_from = PAGED_AREA;
+	check("hint: vprefetch0 of no page", hinted(EV_L1_PF1, nothing,
+						    vprefetch0), 0);
+	check("hint: clevict1 of no page", hinted(EV_WRITTEN_BACK, nothing,
+						  clevict1), 0);
+	map_page(0, 1, 1);
+	check("hint: of that page when it is there",
+	      hinted(EV_L1_PF1, nothing, vprefetch0), LINES);
+	/* The loop looks at where it began, each time and once more. */
+	hint_from = (u64)buffer;
+	check("hint: is no read of data",
+	      hinted(EV_DATA_READ, vprefetch0, vprefetch0) -
+	      hinted(EV_DATA_READ, nothing, nothing), LINES + 1);
+}
+
 static void tlbs(void)
 {
 	u64 cr3;
@@ -319,6 +489,45 @@ static void predictions(void)
 	      1);
 }
 
+static void skip_ud(struct regs *r)
+{
+	r->rip += 2;
+}
+
+/*
+ * Each run in ring 3 ends with an interrupt. What ring 0 does in between has an
+ * iretq, which is a flush there.
+ */
+static void flushes(void)
+{
+	check("flushes: only the interrupt", third(f_nops, EV_PIPELINE_FLUSHES),
+	      1);
+	check("flushes: the end of a loop", third(f_loop, EV_PIPELINE_FLUSHES),
+	      1 + 1);
+	check("flushes: two targets in turn",
+	      third(two_targets, EV_PIPELINE_FLUSHES), 1000 + 1 + 1);
+	/* 48 jumps, a ret, and the stub's call are more than a set holds. */
+	check("flushes: taken, and never foreseen",
+	      third(hops, EV_PIPELINE_FLUSHES), 48 + 1 + 1 + 1);
+	check("flushes: those are not mispredicted",
+	      third(hops, EV_MISPREDICTED), 0);
+	handlers[VEC_INT80] = handlers[3] = ignore;
+	check("flushes: software interrupts",
+	      third(f_int80, EV_PIPELINE_FLUSHES), 2 + 1);
+	program(EV_PIPELINE_FLUSHES | SEL_OS, 0);
+	user_run(f_nops);
+	check("flushes: iretq", rdmsr(MSR_CNT0) >= 1, 1);
+	handlers[VEC_INT80] = handlers[3] = 0;
+	handlers[6] = skip_ud;
+	check("flushes: an exception", third(f_fault_ud, EV_PIPELINE_FLUSHES),
+	      1 + 1);
+	handlers[6] = 0;
+	check("flushes: syscall", third(f_syscall, EV_PIPELINE_FLUSHES), 1 + 1);
+	program(EV_PIPELINE_FLUSHES | SEL_USR | SEL_CMASK(2), 0);
+	user_run(hops);
+	check("flushes: never two in a cycle", rdmsr(MSR_CNT0), 0);
+}
+
 static void stages(void)
 {
 	program(EV_EXEC_STAGE | SEL_OS, EV_FE_STALLED | SEL_OS);
@@ -347,15 +556,21 @@ static void stages(void)
 
 void test_memory(void)
 {
-	accesses();
+	accesses(mem_table);
+	if (modern())
+		accesses(modern_mem);
 	restarted();
 	precise();
 	masks();
 	caches();
+	states();
+	prefetches();
+	prefetches_of_nothing();
 	counter0();
 	tlbs();
 	fetches();
 	predictions();
+	flushes();
 	stages();
 }
 

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Lines that several cores have: two cores here, with a thread each */
+#include "bare.h"
+
+#define LINE		64
+#define LINES		256ul
+#define TURNS		1000ul
+
+/*
+ * What the machinery around a test does is in the counts as well: the flags by
+ * which one CPU tells another what to do are in shared lines.
+ */
+#define AROUND		12
+
+static u8 shared[LINES * LINE] __attribute__((aligned(4096)));
+
+static void read_all(void)
+{
+	for (u64 i = 0; i < sizeof(shared); i += LINE)
+		asm volatile("movb %0, %%al" : : "m"(shared[i]) : "al");
+}
+
+static void write_all(void)
+{
+	for (u64 i = 0; i < sizeof(shared); i += LINE)
+		asm volatile("movb $1, %0" : "=m"(shared[i]));
+}
+
+/* vprefetche1: the line alone, as for a write, and not modified */
+static void prefetch_all(void)
+{
+	for (u64 i = 0; i < sizeof(shared); i += LINE)
+		asm volatile(".byte 0xc5, 0xf8, 0x18, 0x30"
+			     : : "a"(&shared[i]) : "memory");
+}
+
+/* clevict0 and clevict1 */
+static void evict_inner(void)
+{
+	for (u64 i = 0; i < sizeof(shared); i += LINE)
+		asm volatile(".byte 0xc5, 0xfb, 0xae, 0x38"
+			     : : "a"(&shared[i]) : "memory");
+}
+
+static void evict_all(void)
+{
+	for (u64 i = 0; i < sizeof(shared); i += LINE)
+		asm volatile(".byte 0xc5, 0xfa, 0xae, 0x38"
+			     : : "a"(&shared[i]) : "memory");
+}
+
+/* What a CPU counts, and does meanwhile; its model of caches stays on. */
+static struct {
+	u32 event;
+	void (*fn)(void);
+	u64 count;
+} job[2];
+
+static void begin(void)
+{
+	program(job[this_cpu()].event | SEL_OS, 0);
+	wrmsr(MSR_GLOBAL, 1);
+}
+
+static void end(void)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	job[this_cpu()].count = rdmsr(MSR_CNT0);
+}
+
+static void do_job(void)
+{
+	begin();
+	job[this_cpu()].fn();
+	end();
+}
+
+static void run0(u32 event, void (*fn)(void))
+{
+	job[0].event = event;
+	job[0].fn = fn;
+	do_job();
+}
+
+static void run1(u32 event, void (*fn)(void))
+{
+	job[1].event = event;
+	job[1].fn = fn;
+	on_cpu(1, do_job);
+}
+
+static void about(const char *name, u64 got, u64 want)
+{
+	result(got >= want && got <= want + AROUND, name, "%ld, not %ld", got,
+	       want);
+}
+
+/* Neither has any of the lines. */
+static void nobody(void)
+{
+	run0(EV_L2_READ_MISS, evict_all);
+	run1(EV_L2_READ_MISS, evict_all);
+}
+
+/*
+ * CPU 0 does something to lines of CPU 1, which counts meanwhile; what CPU 1
+ * has counted.
+ */
+static u64 watched(u32 event1, u32 event0, void (*fn)(void))
+{
+	job[1].event = event1;
+	on_cpu(1, begin);
+	run0(event0, fn);
+	on_cpu(1, end);
+	return job[1].count;
+}
+
+static void reads(void)
+{
+	nobody();
+	run1(EV_L2_DATA_READ_MEM, read_all);
+	about("cores: nobody has it: from memory", job[1].count, LINES);
+	about("cores: a clean line is asked for: snoop hits",
+	      watched(EV_SNP_HIT, EV_L2_DATA_READ_CACHE, read_all), LINES);
+	about("cores: and comes from the other cache", job[0].count, LINES);
+	run0(EV_L2_DATA_READ_CACHE, evict_inner);
+	run0(EV_L2_READ_HIT_S, read_all);
+	about("cores: both have it: shared", job[0].count, LINES);
+	run1(EV_L2_READ_HIT_S, evict_inner);
+	run1(EV_L2_READ_HIT_S, read_all);
+	about("cores: for the other one, too", job[1].count, LINES);
+
+	nobody();
+	run1(EV_L2_DATA_READ_MEM, read_all);
+	run0(EV_L2_DATA_READ_MEM, read_all);
+	about("cores: not from memory as well", job[0].count, 0);
+	run0(EV_L2_READ_HIT_E, evict_inner);
+	run0(EV_L2_READ_HIT_E, read_all);
+	about("cores: nor exclusive", job[0].count, 0);
+}
+
+static void writes(void)
+{
+	nobody();
+	run1(EV_L2_DATA_WRITE_MEM, write_all);
+	about("cores: modified lines are asked for: snoop hits modified",
+	      watched(EV_SNP_HITM, EV_L2_DATA_READ_CACHE, read_all), LINES);
+	about("cores: and they come from there", job[0].count, LINES);
+	run1(EV_L2_READ_HIT_M, evict_inner);
+	run1(EV_L2_READ_HIT_M, read_all);
+	about("cores: then they are modified no more", job[1].count, 0);
+
+	nobody();
+	run1(EV_L2_DATA_WRITE_MEM, write_all);
+	about("cores: modified lines are written back",
+	      watched(EV_WRITTEN_BACK, EV_L2_DATA_WRITE_CACHE, write_all),
+	      LINES);
+	about("cores: write misses filled by another cache", job[0].count,
+	      LINES);
+	run1(EV_L2_DATA_READ_CACHE, read_all);
+	about("cores: they have left the one that wrote before", job[1].count,
+	      LINES);
+
+	/* Both have them, and one writes. */
+	about("cores: writes to shared lines take them from the other one",
+	      watched(EV_SNP_HIT, EV_DATA_WRITE_MISS, write_all), LINES);
+	about("cores: and are no misses", job[0].count, 0);
+	run1(EV_L2_READ_MISS, read_all);
+	about("cores: which misses them", job[1].count, LINES);
+
+	nobody();
+	run1(EV_L2_DATA_READ_MEM, read_all);
+	about("cores: a prefetch for writing takes lines",
+	      watched(EV_SNP_HIT, EV_L2_DATA_WRITE_CACHE, prefetch_all), LINES);
+	about("cores: from the other cache", job[0].count, LINES);
+	run0(EV_L2_READ_HIT_E, read_all);
+	about("cores: and has them alone", job[0].count, LINES);
+}
+
+/* The same code on both, once: what CPU 1 runs now, CPU 0 has had. */
+static void fetches(void)
+{
+	extern void code16k(void);
+
+	run0(EV_L2_CODE_MEM, code16k);
+	run1(EV_L2_CODE_CACHE, code16k);
+	about("cores: code from another cache", job[1].count, 16384 / LINE);
+}
+
+/*
+ * Both count in turn, each a word of its own. Whose turn it is, is in another
+ * line, of which each turn costs either one modified line when the other one
+ * sees, or takes, what was written there.
+ */
+static struct {
+	volatile u64 turn __attribute__((aligned(LINE)));
+	volatile u64 word[2 * LINE / 8] __attribute__((aligned(LINE)));
+} ball;
+static u64 apart;	/* from one word to the other */
+
+static void take_turns(void)
+{
+	u64 me = this_cpu();
+	volatile u64 *mine = &ball.word[me * apart];
+
+	begin();
+	for (u64 i = 0; i < TURNS; i++) {
+		while (ball.turn != me)
+			relax();
+		++*mine;
+		ball.turn = !me;
+	}
+	end();
+}
+
+static u64 hits_modified(u64 words)
+{
+	apart = words;
+	ball.turn = 0;
+	job[0].event = job[1].event = EV_SNP_HITM;
+	on_cpu_start(1, take_turns);
+	take_turns();
+	on_cpu_wait(1);
+	return job[0].count + job[1].count;
+}
+
+static void false_sharing(void)
+{
+	u64 with, without, off;
+
+	without = hits_modified(LINE / 8);
+	with = hits_modified(1);
+	off = with > 4 * TURNS ? with - 4 * TURNS : 4 * TURNS - with;
+	result(off <= TURNS / 50, "cores: false sharing: each turn two",
+	       "%ld in %ld turns", with, 2 * TURNS);
+	off = without > 2 * TURNS ? without - 2 * TURNS : 2 * TURNS - without;
+	result(off <= TURNS / 50, "cores: a line for each: only the turn itself",
+	       "%ld in %ld turns", without, 2 * TURNS);
+}
+
+/* A snoop is an event like others: it overflows, and has no CMASK above 1. */
+static int pmis;
+
+static void take_pmi(struct regs *r)
+{
+	(void)r;
+	wrmsr(MSR_GLOBAL, 0);
+	pmis++;
+}
+
+static void begin_sampling(void)
+{
+	program(EV_SNP_HIT | SEL_OS | SEL_INT, 0);
+	wrmsr(MSR_CNT0, WRAP - LINES / 2);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	wrmsr(MSR_GLOBAL, 1);
+}
+
+static void overflow(void)
+{
+	nobody();
+	run1(EV_L2_DATA_READ_MEM, read_all);
+	handlers[2] = take_pmi;
+	on_cpu(1, begin_sampling);
+	run0(EV_L2_DATA_READ_CACHE, read_all);
+	on_cpu(1, end);
+	handlers[2] = 0;
+	check("cores: snoops overflow a counter", pmis, 1);
+
+	nobody();
+	run1(EV_L2_DATA_READ_MEM, read_all);
+	about("cores: snoops, cmask 1",
+	      watched(EV_SNP_HIT | SEL_CMASK(1), EV_L2_READ_MISS, read_all),
+	      LINES);
+	about("cores: snoops, cmask 2",
+	      watched(EV_SNP_HIT | SEL_CMASK(2), EV_L2_READ_MISS, write_all),
+	      0);
+}
+
+void test_cores(void)
+{
+	start_cpus();
+	if (ncpus() != 2) {
+		result(0, "cores: two of them", "%d", ncpus());
+		return;
+	}
+	reads();
+	writes();
+	fetches();
+	false_sharing();
+	overflow();
+}

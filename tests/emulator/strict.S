@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Instructions for strict.c: a function of each, and an entry in a table. They
+ * are called with addresses in %rax, %rsi and %rdi, 0 in %rcx and a port in %dx.
+ */
+#include "bare.h"
+
+	.macro	INSN text
+	.text
+1:	\text
+	ret
+	.section .rodata
+2:	.asciz	"\text"
+	.section .strict, "a"
+	.quad	1b, 2b
+	.endm
+
+	.macro	TABLE name
+	.section .strict, "a"
+	.balign	8
+	.globl	strict_\name
+strict_\name:
+	.endm
+
+	.macro	END
+	.section .strict, "a"
+	.quad	0, 0
+	.endm
+
+/* On both */
+TABLE	has
+INSN	"nop"
+INSN	"nopl 64(%rax)"
+INSN	"adcq %rax, %rdx"
+INSN	"imulq %rdx, %rax"
+INSN	"bsfl %eax, %ecx"
+INSN	"bsrq %rax, %rcx"
+INSN	"bswapq %rax"
+INSN	"btsl $3, %eax"
+INSN	"shldq $5, %rax, %rdx"
+INSN	"shrdl %cl, %eax, %edx"
+INSN	"movzbl %al, %ecx"
+INSN	"movslq %eax, %rcx"
+INSN	"setnz %al"
+INSN	"jnz .+2"
+INSN	"xaddl %eax, %ecx"
+INSN	"lock xaddl %eax, pages"
+INSN	"lock cmpxchgq %rcx, pages"
+INSN	"lock cmpxchg8b pages"
+INSN	"lahf; sahf"
+INSN	"cpuid"
+INSN	"rdtsc"
+INSN	"push %fs; pop %fs"
+INSN	"fxsave pages; fxrstor pages"
+INSN	"fld1; fadd %st; fstpl pages"
+INSN	"fldpi; fsin; fstp %st"
+INSN	"fldz; fcom; fnstsw %ax; fstp %st"
+INSN	"fldz; fucompp; fninit"
+INSN	"fildq pages; fistpq pages"
+INSN	"xchg %rax, %r8; xchg %rax, %r8"
+INSN	"lar %ax, %ecx"
+INSN	"sldt %eax"
+INSN	"smsw %eax"
+INSN	".byte 0xc5, 0xfa, 0xb8, 0xc3 /* popcnt */"
+INSN	".byte 0xc5, 0xfa, 0xbc, 0xc3 /* tzcnt */"
+INSN	".byte 0xc5, 0xfb, 0xbc, 0xc3 /* tzcnti */"
+INSN	".byte 0xc5, 0xfa, 0xbd, 0xc3 /* lzcnt */"
+INSN	".byte 0xc5, 0xf8, 0x18, 0x08 /* vprefetch0 */"
+INSN	".byte 0xc5, 0xfb, 0xae, 0x38 /* clevict0 */"
+INSN	".byte 0xc5, 0xfb, 0xae, 0xf0 /* spflt */"
+INSN	".byte 0xc5, 0xfa, 0xae, 0xf0 /* delay */"
+END
+
+/* What an ordinary x86-64 program has, and the chip has not */
+TABLE	lacks
+INSN	"cmovz %eax, %ecx"
+INSN	"cmovnbeq pages, %rcx"
+INSN	"pause"
+INSN	"lfence"
+INSN	"sfence"
+INSN	"mfence"
+INSN	"clflush pages"
+INSN	"lock cmpxchg16b pages"
+INSN	"prefetchnta pages"
+INSN	"prefetcht0 pages"
+INSN	"emms"
+INSN	"movd %eax, %mm0"
+INSN	"paddb %mm1, %mm0"
+INSN	"movq %mm0, pages"
+INSN	"movd %eax, %xmm0"
+INSN	"movaps %xmm1, %xmm0"
+INSN	"movups pages, %xmm0"
+INSN	"addss %xmm1, %xmm0"
+INSN	"addsd %xmm1, %xmm0"
+INSN	"cvtsi2sd %eax, %xmm0"
+INSN	"cvttsd2si %xmm0, %eax"
+INSN	"ucomisd %xmm1, %xmm0"
+INSN	"pxor %xmm0, %xmm0"
+INSN	"pshufd $0, %xmm0, %xmm0"
+INSN	"movnti %eax, pages"
+INSN	"movntdq %xmm0, pages"
+INSN	"haddps %xmm1, %xmm0"
+INSN	"stmxcsr pages"
+INSN	"ldmxcsr pages + 4096"
+INSN	"fldz; fcmovb %st, %st"
+INSN	"fldz; fcmovnu %st, %st"
+INSN	"fldz; fcomi %st, %st"
+INSN	"fldz; fucomi %st, %st"
+INSN	"fldz; fcomip %st, %st"
+INSN	"fldz; fucomip %st, %st"
+INSN	"fldz; fisttpl pages"
+INSN	"fldz; fisttps pages"
+INSN	"fldz; fisttpq pages"
+INSN	".byte 0x0f, 0x1e, 0xc0 /* reserved nop */"
+INSN	".byte 0x0f, 0x1f, 0xc8 /* nop /1 */"
+END
+
+TABLE	sysenter
+INSN	"sysenter"
+INSN	"sysexitq"
+END
+
+/* What neither has */
+TABLE	later
+INSN	"rdtscp"
+INSN	"monitor"
+INSN	"mwait"
+INSN	"popcnt %eax, %eax"
+INSN	"pshufb %xmm0, %xmm0"
+INSN	"pabsb %mm0, %mm0"
+INSN	"ptest %xmm0, %xmm0"
+INSN	"roundsd $0, %xmm0, %xmm0"
+INSN	"crc32b %al, %ecx"
+INSN	"movbe pages, %eax"
+INSN	".byte 0xc5, 0xf8, 0x28, 0xc1 /* vmovaps */"
+INSN	".byte 0xc4, 0xe2, 0x78, 0xf2, 0xc1 /* andn */"
+INSN	".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1 /* vector move */"
+END
+
+/* The chip has no ports. Here ring 0 has, as the machine has nothing else. */
+TABLE	ports
+INSN	"inb $0x61, %al"
+INSN	"inl %dx, %eax"
+INSN	"outb %al, $0x80"
+INSN	"outw %ax, %dx"
+INSN	"insb"
+INSN	"rep insl"
+INSN	"outsb"
+END

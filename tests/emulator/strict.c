@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The chip's own instruction set: what a card has runs with -cpu knc-strict, and
+ * what it has not is undefined there, in ring 3 as in ring 0. With -cpu knc the
+ * part of it that Debian's programs are made of runs, too.
+ */
+#include "bare.h"
+
+#define UD	6
+
+struct insn {
+	code *fn;
+	const char *text;
+};
+
+extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
+	strict_later[],
+	strict_ports[];
+
+static code *to_call;
+
+/* A read-only port, and a count of 0 */
+static void call_it(u64 a, u64 b)
+{
+	(void)a;
+	(void)b;
+	asm volatile("call *%0" : : "r"(to_call), "a"(pages), "c"(0),
+		     "d"(0x80), "S"(pages), "D"(pages)
+		     : "memory", "cc", "rbx", "r8");
+}
+
+static int faults0(code *fn)
+{
+	to_call = fn;
+	return faults(call_it, 0, 0);
+}
+
+static void undefined(const struct insn *table, int wanted)
+{
+	static const char *const what[] = { "strict: runs: ", "strict: #UD: " };
+
+	for (const struct insn *i = table; i->fn; i++) {
+		int ring0 = faults0(i->fn), ring3 = faults3(i->fn);
+
+		result((ring0 == UD) == wanted && (ring3 == UD) == wanted,
+		       name2(what[wanted], i->text), "faults %d, %d", ring0,
+		       ring3);
+	}
+}
+
+static void ports(int strict)
+{
+	for (const struct insn *i = strict_ports; i->fn; i++) {
+		result((faults3(i->fn) == UD) == strict,
+		       name2("strict: ring 3: ", i->text), "%d", strict);
+		if (!strict || i->fn != strict_ports->fn)
+			continue;
+		check("strict: ring 0: in", faults0(i->fn), -1);
+	}
+}
+
+void test_strict(void)
+{
+	int strict = !modern();
+
+	undefined(strict_has, 0);
+	undefined(strict_lacks, strict);
+	/* TCG knows of no processor without these, which Intel's have. */
+	if (strict)
+		undefined(strict_sysenter, 1);
+	undefined(strict_later, 1);
+	ports(strict);
+}
