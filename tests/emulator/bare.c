@@ -368,12 +368,17 @@ int ncpus(void)
 	return a;
 }
 
-void start_cpus(void)
+void start_so_many_cpus(int count)
 {
 	for (int i = 0; i < trampoline_end - trampoline; i++)
 		((u8 *)TRAMPOLINE)[i] = trampoline[i];
-	for (int n = 1; n < ncpus(); n++)
+	for (int n = 1; n < count; n++)
 		init_cpu(n);
+}
+
+void start_cpus(void)
+{
+	start_so_many_cpus(ncpus());
 }
 
 static int streq(const char *a, const char *b)
@@ -411,6 +416,7 @@ static const struct {
 	{ "memory", test_memory },
 	{ "any", test_any },
 	{ "cores", test_cores },
+	{ "apart", test_apart },
 	{ "strict", test_strict },
 	{ "halt", test_halt },
 	{ "stray", test_stray },

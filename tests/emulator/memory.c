@@ -656,6 +656,39 @@ static void any_stops(void)
 	check("any thread: with an interrupt that waits", trapped, 1);
 }
 
+/*
+ * An event and its CMASK go to the other threads as one: neither of the two that
+ * take turns here has a match, but either one with the other's CMASK has.
+ */
+static volatile int enough;
+
+static void keep_reading(void)
+{
+	while (!enough)
+		user_run(mixed);
+}
+
+static void any_mixed(void)
+{
+	u64 three = EV_DATA_READ_OR_WRITE | SEL_CMASK(3),
+	    one = EV_L2_PF2 | SEL_CMASK(1), any = SEL_USR | SEL_ANY | SEL_EN;
+
+	pmu_quiet();
+	wrmsr(MSR_SEL0, three | any);
+	wrmsr(MSR_GLOBAL, 1);
+	enough = 0;
+	on_cpu_start(1, keep_reading);
+	for (int i = 0; i < 20000; i++) {
+		wrmsr(MSR_SEL0, one | any);
+		wrmsr(MSR_SEL0, three | any);
+	}
+	enough = 1;
+	on_cpu_wait(1);
+	wrmsr(MSR_GLOBAL, 0);
+	check("any thread: an event goes with its own cmask", rdmsr(MSR_CNT0),
+	      0);
+}
+
 static void take_any(struct regs *r)
 {
 	(void)r;
@@ -686,6 +719,7 @@ void test_any(void)
 	any_one("accesses, edge", EV_DATA_READ_OR_WRITE | SEL_E, 0);
 
 	any_changes();
+	any_mixed();
 	any_stops();
 
 	/* Its own events count as well. */

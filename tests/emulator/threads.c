@@ -271,6 +271,88 @@ static void user_sampling(void)
 	handlers[2] = 0;
 }
 
+/*
+ * What the test device shows of a thread is of one moment, also while that takes
+ * what it has counted into its counters, here every few instructions: it never
+ * goes back, and no counter has seen more than there was.
+ */
+#define LOOKS		20000
+
+static volatile int busy;
+
+static void count_busily(void)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_GLOBAL, 1);
+	while (busy)
+		wrmsr(MSR_CNT1, 0);
+	pmu_quiet();
+}
+
+static void steady(void)
+{
+	u64 last = 0, back = 0, more = 0;
+
+	busy = 1;
+	on_cpu_start(1, count_busily);
+	for (int i = 0; i < LOOKS; i++) {
+		u64 insns = item(1, ITEM_INSNS0), total = item(1, ITEM_TOTAL0);
+
+		back += insns < last;
+		more += total > item(1, ITEM_INSNS0) + item(1, ITEM_INSNS3);
+		last = insns;
+	}
+	busy = 0;
+	on_cpu_wait(1);
+	check("threads: looking at one that counts: it never goes back", back,
+	      0);
+	check("threads: and no counter is ahead", more, 0);
+	result(last > 0, "threads: and it does count", "%ld", last);
+}
+
+/*
+ * CPUs with the same number in their cores, which are in different dies, or
+ * modules: the first half of them is one core, and the other half another.
+ */
+static u64 anybody;
+
+static void count_anybody(void)
+{
+	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
+	wrmsr(MSR_GLOBAL, 1);
+}
+
+static void stop_anybody(void)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	anybody = rdmsr(MSR_CNT0);
+}
+
+static void user_nops(void)
+{
+	delay(20000000);
+	user_run(f_nops);
+}
+
+void test_apart(void)
+{
+	/* CPUID knows of those of one die only. */
+	start_so_many_cpus(4);
+	on_cpu(3, count_anybody);
+	on_cpu(1, user_nops);
+	on_cpu(3, stop_anybody);
+	check("apart: a thread of another core is not counted", anybody, 0);
+	on_cpu(3, count_anybody);
+	on_cpu(2, user_nops);
+	on_cpu(3, stop_anybody);
+	check("apart: one of the same is", anybody, 103);
+	on_cpu(1, set_tsc);
+	on_cpu(2, read_tsc);
+	result(tsc_seen < 1ul << 55, "apart: each core has its own TSC",
+	       "0x%lx", tsc_seen);
+}
+
 void test_threads(void)
 {
 	start_cpus();
@@ -283,6 +365,7 @@ void test_threads(void)
 	init_keeps();
 	sample_all();
 	user_sampling();
+	steady();
 }
 
 /*
