@@ -416,6 +416,7 @@ static const struct {
 	{ "memory", test_memory },
 	{ "any", test_any },
 	{ "cores", test_cores },
+	{ "hostile", test_hostile },
 	{ "apart", test_apart },
 	{ "strict", test_strict },
 	{ "halt", test_halt },

@@ -259,6 +259,7 @@ void test_trace(void);
 void test_memory(void);
 void test_any(void);
 void test_cores(void);
+void test_hostile(void);
 void test_apart(void);
 void test_strict(void);
 void test_halt(void);

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What no driver does: registers, the test device and the local APIC are given
+ * whatever comes, on all threads at once. The emulator must survive it, must not
+ * grow by it (tests/emulator/run looks at that), and must count as before when
+ * it is over.
+ */
+#include "bare.h"
+
+#define ROUNDS		60000
+
+extern code f_nops, f_rep_movsb, f_loop;
+
+static volatile int going;
+
+/* Each CPU has its own, so that CPU 0 at least does the same each time. */
+static u64 seeds[MAX_CPUS];
+
+static u64 any(void)
+{
+	u64 *seed = &seeds[this_cpu()];
+
+	*seed = *seed * 6364136223846793005ul + 1442695040888963407ul;
+	return *seed >> 16 ^ *seed << 48;
+}
+
+/* Few bits as often as many, and counters that are about to overflow */
+static u64 value(void)
+{
+	switch (any() & 3) {
+	case 0:
+		return any();
+	case 1:
+		return any() & any() & any() & (WRAP - 1);
+	case 2:
+		return WRAP - (any() & 0xff);
+	default:
+		return any() & 3;
+	}
+}
+
+/* Events that there are, as often as not, with all that belongs to them */
+static u64 select(void)
+{
+	static const u32 events[] = {
+		EV_INSTRUCTIONS, EV_CYCLES, EV_DATA_READ_OR_WRITE,
+		EV_DATA_MISS, EV_SNP_HITM, EV_PIPELINE_FLUSHES, EV_MISPREDICTED,
+		EV_FE_STALLED, EV_L2_VICTIM, EV_CODE_MISS,
+	};
+	u64 r = any(), event = any() & 0xffff;
+
+	if (r & 1)
+		event = events[(r >> 8) % (sizeof(events) / sizeof(*events))];
+	return (any() & 0xfff70000) | event | SEL_EN | SEL_OS;
+}
+
+static u64 valid_value(u32 msr)
+{
+	switch (msr) {
+	case MSR_CNT0:
+	case MSR_CNT1:
+		return value() & (WRAP - 1);
+	case MSR_SEL0:
+	case MSR_SEL1:
+		return select();
+	case MSR_SPFLT:
+		return any() & (SPFLT_PREF | 3);
+	default:
+		return any() & 3;
+	}
+}
+
+static void valid_register(void)
+{
+	static const u32 registers[] = {
+		MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_OVF,
+		MSR_GLOBAL,
+	};
+	u32 msr = registers[any() % (sizeof(registers) / sizeof(*registers))];
+
+	wrmsr(msr, valid_value(msr));
+}
+
+/* All numbers around the registers; only one CPU at a time may run into faults. */
+static void any_register(void)
+{
+	u32 msr = MSR_TSC + any() % (MSR_GLOBAL + 2 - MSR_TSC);
+
+	/* The APIC's base address is to stay where it is. */
+	if (msr == 0x1b)
+		return;
+	if (any() & 1)
+		wrmsr_faults(msr, value());
+	else
+		rdmsr_faults(msr);
+}
+
+/* Its ports, with threads that there are and that there are not */
+static void test_device(void)
+{
+	u32 port = TESTDEV + (any() & 0x1c), cpu = any() % (ncpus() + 2);
+
+	if (any() & 1)
+		inl(port);
+	else
+		outl(port, (any() & 0xffff) | (any() & 1 ? cpu << 16 : any()));
+}
+
+static void local_apic(void)
+{
+	u64 r = any();
+
+	switch (r & 7) {
+	case 0:
+		apic_write(APIC_SVR, 0xff | (r & 0x100));
+		break;
+	case 1:
+		apic_write(APIC_LVTPC, any() & ~0x700ul);
+		break;
+	case 2:
+		apic_write(APIC_EOI, any());
+		break;
+	case 3:
+		/* An NMI for somebody, who may not be there */
+		apic_write(APIC_ICR2, (any() % (ncpus() + 2)) << 24);
+		apic_write(APIC_ICR, 0x4400);
+		break;
+	default:
+		apic_write(APIC_LVTPC, r & 8 ? LVT_NMI : VEC_PMI);
+	}
+}
+
+static void code_of_its_own(void)
+{
+	static code *const some[] = { f_nops, f_rep_movsb, f_loop };
+	u64 r = any();
+
+	some[r % 3]();
+	asm volatile(".byte 0xc5, 0xfb, 0xae, 0xf0" /* spflt */
+		     : : "a"(r));
+	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" /* delay */
+		     : : "a"(r & 0xffff));
+	asm volatile(".byte 0xc5, 0xf8, 0x18, 0x08" /* vprefetch0 */
+		     : : "a"(any()) : "memory");
+	asm volatile(".byte 0xc5, 0xfa, 0xae, 0x38" /* clevict1 */
+		     : : "a"(pages[r % 16]) : "memory");
+	asm volatile("rdpmc" : : "c"(r & 1) : "rax", "rdx");
+	if (!(r & 0x3f00)) {
+		u64 cr3;
+
+		asm volatile("movq %%cr3, %0; movq %0, %%cr3"
+			     : "=r"(cr3) : : "memory");
+	}
+}
+
+static void take_nmi(struct regs *r)
+{
+	(void)r;
+	if (any() & 1)
+		wrmsr(MSR_OVF, any() & 3);
+	/* Else every instruction could end in another one. */
+	wrmsr(MSR_GLOBAL, any() & any() & 3);
+	if (any() & 1)
+		apic_write(APIC_LVTPC, LVT_NMI);
+}
+
+static void harass(void)
+{
+	while (going) {
+		valid_register();
+		test_device();
+		local_apic();
+		code_of_its_own();
+	}
+}
+
+/* Nothing that was ordered is left, either: an order replaces the last one. */
+static void calm(void)
+{
+	apic_write(APIC_SVR, 0x1ff);
+	for (int n = 0; n < ncpus(); n++) {
+		outl(TESTDEV + 0x10, 0);
+		outl(TESTDEV + 0x14, 0);
+		outl(TESTDEV + 0x18, n << 16);
+	}
+	delay(10000000);
+	pmu_quiet();
+}
+
+static u64 counted;
+
+static void count_nops(void)
+{
+	calm();
+	program(EV_INSTRUCTIONS | SEL_OS, 0);
+	measure0(f_nops);
+	counted = rdmsr(MSR_CNT0);
+}
+
+void test_hostile(void)
+{
+	start_cpus();
+	handlers[2] = take_nmi;
+	going = 1;
+	for (int n = 0; n < ncpus(); n++)
+		seeds[n] = n + 1;
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu_start(n, harass);
+	for (int i = 0; i < ROUNDS; i++) {
+		switch (any() & 7) {
+		case 0:
+			any_register();
+			break;
+		case 1:
+			test_device();
+			break;
+		case 2:
+			local_apic();
+			break;
+		case 3:
+			code_of_its_own();
+			break;
+		default:
+			valid_register();
+		}
+	}
+	going = 0;
+	/* Who is stopped goes on with this at the latest. */
+	calm();
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu_wait(n);
+	count_nops();
+	check("hostile: CPU 0 counts as before", counted, 106);
+	for (int n = 1; n < ncpus(); n++) {
+		on_cpu(n, count_nops);
+		check("hostile: another one, too", counted, 106);
+	}
+	check("hostile: the test device is there", item(0, ITEM_MAGIC),
+	      0x4b4e4350);
+	handlers[2] = 0;
+}
