@@ -86,7 +86,7 @@ check:
 
 # Those of "check", and those that one asks for
 parts := scripts unit static tools emulator guest packages book \
-	card races debug kcsan mainline kernels uos mutants fuzz soak
+	card races debug kcsan mainline kernels uos mutants fuzz soak qemus sanitized
 checks := $(addprefix check-,$(parts)) coverage
 
 $(checks):
@@ -119,6 +119,8 @@ help:
 	@echo '  check-static     sparse, checkpatch, gcc and clang with W=1'
 	@echo '  check-tools      knc-metrics, and the event tables for perf and other tools'
 	@echo '  check-emulator   the emulator alone, without the driver'
+	@echo '  check-qemus      the same with the QEMU of this Debian and of Debian 13'
+	@echo '  check-sanitized  the same with ASan, UBSan and debug-tcg in QEMU'
 	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one'
 	@echo '  check-card       the same on all 244 threads of a card: perf stat -a'
 	@echo '  check-races      an overflow, an NMI, or another thread between any two'
