@@ -2,8 +2,8 @@
 /*
  * Knights Corner PMU: all that it knows of QEMU's versions
  *
- * Known to work are 7.2 and 10.0.  A change is put down to the version that
- * made it where that is known, and else to 8.0.
+ * Known to work are 7.2 and 10.0; 11.1 compiles.  A change is put down to the
+ * version that made it where that is known, and else to 8.0, or 10.1.
  */
 #ifndef I386_KNC_COMPAT_H
 #define I386_KNC_COMPAT_H
@@ -49,8 +49,25 @@
 #define KNC_TEMP_FREE32(t)
 #endif
 
-/* Accesses of 16 bytes in one op */
-#define KNC_HAVE_I128_OPS       KNC_QEMU(8, 0)
+/* Ops that access memory, and those of 16 bytes, which 7.2 makes of two */
+#if KNC_QEMU(10, 1)
+#define KNC_CASE_LOAD           case INDEX_op_qemu_ld
+#define KNC_CASE_LOAD16         case INDEX_op_qemu_ld2
+#define KNC_CASE_STORE          case INDEX_op_qemu_st
+#define KNC_CASE_STORE16        case INDEX_op_qemu_st2
+#define KNC_OP_ADD              INDEX_op_add
+#else
+#define KNC_CASE_LOAD           case INDEX_op_qemu_ld_i32: \
+                                case INDEX_op_qemu_ld_i64
+#define KNC_CASE_STORE          case INDEX_op_qemu_st_i32: \
+                                case INDEX_op_qemu_st8_i32: \
+                                case INDEX_op_qemu_st_i64
+#define KNC_OP_ADD              INDEX_op_add_i64
+#if KNC_QEMU(8, 0)
+#define KNC_CASE_LOAD16         case INDEX_op_qemu_ld_i128
+#define KNC_CASE_STORE16        case INDEX_op_qemu_st_i128
+#endif
+#endif
 
 /* One decoder for all instructions; a rep string instruction is a loop. */
 #define KNC_NEW_DECODER         KNC_QEMU(8, 0)

@@ -16,8 +16,8 @@
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
-#include "exec/exec-all.h"
 #include "exec/helper-proto.h"
+#include "exec.h"
 #include "internal.h"
 
 /*

@@ -8,9 +8,9 @@
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
-#include "exec/exec-all.h"
 #include "exec/helper-proto.h"
 #include "exec/memopidx.h"
+#include "exec.h"
 #include "internal.h"
 
 /* Room for accesses, and how many may wait for the next block */

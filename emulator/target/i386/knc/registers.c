@@ -7,9 +7,9 @@
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
-#include "exec/exec-all.h"
 #include "exec/helper-proto.h"
 #include "tcg/helper-tcg.h"
+#include "exec.h"
 #include "internal.h"
 
 #define MSR_TSC                 0x10

@@ -5,12 +5,9 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "cpu.h"
-#include "exec/exec-all.h"
 #include "tcg/tcg.h"
+#include "exec.h"
 #include "internal.h"
-#if KNC_QEMU(10, 0)
-#include "tcg/insn-start-words.h"
-#endif
 
 int knc_tcg_deliver(CPUX86State *env)
 {
@@ -25,7 +22,7 @@ int knc_tcg_deliver(CPUX86State *env)
     /* With -icount it matters where an interrupt is raised; here it may be. */
     can_do_io = knc_can_do_io(cs);
     knc_can_do_io(cs) = true;
-    mode = apic_deliver_perf(env_archcpu(env)->apic_state);
+    mode = apic_deliver_perf(DEVICE(env_archcpu(env)->apic_state));
     knc_can_do_io(cs) = can_do_io;
     if (unlock) {
         bql_unlock();
@@ -130,7 +127,7 @@ bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
 
 uint64_t knc_tcg_unwind_io(CPUX86State *env)
 {
-    uint64_t data[TARGET_INSN_START_WORDS];
+    uint64_t data[KNC_INSN_START_WORDS];
     CPUState *cs = env_cpu(env);
 
     return cpu_unwind_state_data(cs, cs->mem_io_pc, data) ? data[2] : 0;

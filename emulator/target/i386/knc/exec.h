@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: what of the accelerator is in other headers than before
+ *
+ * Part of compat.h, which cpu.h includes before it has what these need.
+ */
+#ifndef I386_KNC_EXEC_H
+#define I386_KNC_EXEC_H
+
+#include "compat.h"
+
+#if KNC_QEMU(10, 1)
+#include "accel/tcg/cpu-loop.h"
+#include "accel/tcg/cpu-mmu-index.h"
+#include "accel/tcg/getpc.h"
+#include "accel/tcg/probe.h"
+#include "exec/cputlb.h"
+#include "exec/icount.h"
+#include "exec/target_page.h"
+#include "exec/tlb-flags.h"
+#include "exec/translation-block.h"
+#include "tcg/insn-start-words.h"
+#define KNC_INSN_START_WORDS    INSN_START_WORDS
+#else
+#include "exec/exec-all.h"
+#if KNC_QEMU(10, 0)
+#include "tcg/insn-start-words.h"
+#endif
+#define KNC_INSN_START_WORDS    TARGET_INSN_START_WORDS
+#endif
+
+#endif /* I386_KNC_EXEC_H */
