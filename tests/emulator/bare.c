@@ -423,6 +423,7 @@ static const struct {
 	{ "stray", test_stray },
 	{ "eject", test_eject },
 	{ "compare", test_compare },
+	{ "clock", test_clock },
 	{ "bench-off", bench_off },
 	{ "bench-count", bench_count },
 	{ "bench-cache", bench_cache },

@@ -266,6 +266,7 @@ void test_halt(void);
 void test_stray(void);
 void test_eject(void);
 void test_compare(void);
+void test_clock(void);
 void bench_off(void);
 void bench_count(void);
 void bench_cache(void);

@@ -334,6 +334,13 @@ bool knc_pmu_realize(X86CPU *cpu, Error **errp)
         error_setg(errp, "knc-pmu needs TCG");
         return false;
     }
+    if (cpu->knc.clock) {
+        if (!knc_icount_is_ours()) {
+            error_setg(errp, "card-clock=on needs -icount shift=0,sleep=off");
+            return false;
+        }
+        knc_clock_enable();
+    }
     vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
     return true;
 }
@@ -405,6 +412,7 @@ void knc_pmu_unrealize(X86CPU *cpu)
         return;
     }
     vmstate_unregister(NULL, &vmstate_knc_pmu, cpu);
+    knc_clock_forget(CPU(cpu));
     if (!s->core) {
         return;
     }
@@ -436,4 +444,5 @@ void knc_pmu_reset(CPUX86State *env)
     knc_observer_reset(s->observer);
     knc_core_reset(s->core);
     knc_pmu_configure(env);
+    knc_clock_wake(env_cpu(env));
 }

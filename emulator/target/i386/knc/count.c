@@ -30,7 +30,7 @@
 /* Large enough to cost nothing, small enough for the halves of the word. */
 #define FUEL_MAX                (1 << 30)
 
-/* With -icount, what PAUSE takes */
+/* What PAUSE takes with a clock that follows what is executed */
 #define PAUSE_SLOTS             256
 
 /* While another thread counts what this one does, it must not fall behind. */
@@ -284,6 +284,12 @@ static bool knc_pmu_near(const KncPmuCounter *c)
            c->event >= KNC_OBSERVED && c->value > CNTR_MASK - OBSERVED_NEAR;
 }
 
+/* In cycles */
+int knc_pmu_slot_cost(CPUX86State *env)
+{
+    return MAX(knc_pmu_running(env), CYCLES_PER_SLOT);
+}
+
 /*
  * Work out how many slots the current ring can use before a counter may
  * overflow.  The other ring starts with a call of helper_knc_pmu_refuel().
@@ -296,7 +302,7 @@ void knc_pmu_refuel(CPUX86State *env)
     bool careful = false;
 
     knc_pmu_change_begin(s);
-    s->slot_cycles = MAX(knc_pmu_running(env), CYCLES_PER_SLOT);
+    s->slot_cycles = knc_pmu_slot_cost(env);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
         int per_slot = knc_pmu_per_slot(s, c);
@@ -339,7 +345,7 @@ static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
     int ring = knc_pmu_current_ring(env);
     int fuel = MIN(slots, FUEL_MAX);
 
-    knc_tcg_pass(env, slots);
+    knc_clock_pass(env, slots);
     if (!s->tb_flags) {
         return;
     }
@@ -363,13 +369,17 @@ void helper_knc_delay(CPUX86State *env, target_ulong cycles)
 }
 
 /*
- * PAUSE, with a clock that follows what is executed: who waits for that clock
- * would make it go on by a few cycles with each look at all the other threads.
+ * PAUSE, with a clock that follows what is executed: it takes a while, so that
+ * who waits has not to be looked at so often, and his turn goes on.
  */
 void knc_pmu_pause(CPUX86State *env)
 {
-    if (icount_enabled() && env->knc_pmu.core) {
+    CPUState *cs = env_cpu(env);
+
+    if (knc_clock_on()) {
         knc_pmu_delay(env, PAUSE_SLOTS);
+        cs->exception_index = -1;
+        cpu_loop_exit(cs);
     }
 }
 

@@ -59,6 +59,7 @@ uint64_t knc_inject_left(const KncPmuState *s)
 static void knc_inject_release(CPUState *cs, run_on_cpu_data data)
 {
     if (knc_inject_stopped(cs)) {
+        knc_clock_wake(cs);
         cs->halted = 0;
     }
     X86_CPU(cs)->env.knc_pmu.inject.stopped = false;

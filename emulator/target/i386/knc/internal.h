@@ -5,6 +5,7 @@
 #ifndef I386_KNC_INTERNAL_H
 #define I386_KNC_INTERNAL_H
 
+#include "accel/tcg/knc-clock.h"
 #include "compat.h"
 #include "memory.h"
 #include "trace.h"
@@ -98,6 +99,7 @@ uint64_t knc_pmu_value_steady(CPUX86State *env, int n);
 void knc_pmu_count(CPUX86State *env, int n, uint64_t increment);
 bool knc_pmu_fold(CPUX86State *env);
 void knc_pmu_refuel(CPUX86State *env);
+int knc_pmu_slot_cost(CPUX86State *env);
 bool knc_pmu_observed_overflow(const KncPmuState *s);
 int knc_pmu_self(KncPmuState *s);
 
@@ -166,8 +168,10 @@ bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr);
 bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
                        KncAccess *access);
 
-/* With -icount, let the clock go on as with that many instructions. */
-void knc_tcg_pass(CPUX86State *env, uint64_t insns);
+/* clock.c: a clock that follows what the threads execute */
+void knc_clock_enable(void);
+void knc_clock_forget(CPUState *cs);
+void knc_clock_pass(CPUX86State *env, uint64_t slots);
 
 /* Leave the block before the instruction for which a helper was called. */
 G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra);

@@ -224,6 +224,15 @@ typedef struct KncInject {
     uint64_t fired;
 } KncInject;
 
+/* Its place in the time of all: clock.c */
+typedef struct KncClock {
+    CPUState *cs;
+    int64_t time;           /* how far it has come, in cycles */
+    int64_t reached;        /* that, or the end of its turn */
+    bool awake;             /* in the list of those that may execute */
+    QTAILQ_ENTRY(KncClock) next;
+} KncClock;
+
 /* Properties of the CPU */
 typedef struct KncPmuConfig {
     bool pmu;           /* it has the PMU, and the additional instructions */
@@ -231,6 +240,7 @@ typedef struct KncPmuConfig {
     bool always;        /* the true counts go on with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */
     bool stray;         /* who executes gets an interrupt that has no thread */
+    bool clock;         /* time follows what is executed */
 } KncPmuConfig;
 
 /* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
@@ -317,6 +327,7 @@ typedef struct KncPmuState {
     KncCore *core;
     KncObserver *observer;
     int thread;             /* of its core */
+    KncClock clock;
     QEMUTimer *inject_timer;
 } KncPmuState;
 

@@ -144,19 +144,6 @@ void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data)
     }
 }
 
-/* As far as the next event, at most */
-void knc_tcg_pass(CPUX86State *env, uint64_t insns)
-{
-    CPUState *cs = env_cpu(env);
-    uint64_t now;
-
-    if (icount_enabled()) {
-        now = MIN(insns, knc_icount_low(cs));
-        knc_icount_low(cs) -= now;
-        cs->icount_extra -= MIN(insns - now, cs->icount_extra);
-    }
-}
-
 /* Before interrupts are looked at: an NMI that has become due just now */
 int knc_pmu_boundary_nmi(CPUState *cs)
 {

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The clock that follows what is executed, on two cores of four threads each. The
+ * times that this prints are the same in each run.
+ */
+#include "bare.h"
+
+#define TIMES		5000000ul
+#define WORK		(2 * 2 * TIMES)	/* in cycles, alone */
+#define OTHER_CORE	4
+/* By so many cycles may one thread be ahead of another one. */
+#define LEAD		10000
+
+void long_loop(u64 times);
+
+static void near(const char *name, u64 got, u64 want, u64 more)
+{
+	result(got >= want && got <= want + more, name, "%ld, not %ld and %ld more",
+	       got, want, more);
+	print("counter %s %ld\n", name, got);
+}
+
+/* Always with the same instructions in between */
+static void __attribute__((noinline)) look(u64 *tsc, u64 *cycles)
+{
+	u32 lo, hi, tsc_lo, tsc_hi;
+
+	asm volatile("rdtsc\n\t"
+		     "movl %%eax, %0\n\t"
+		     "movl %%edx, %1\n\t"
+		     "rdpmc"
+		     : "=&r"(tsc_lo), "=&r"(tsc_hi), "=&a"(lo), "=&d"(hi)
+		     : "c"(0) : "memory");
+	*tsc = tsc_lo | (u64)tsc_hi << 32;
+	*cycles = lo | (u64)hi << 32;
+}
+
+static void wait_cycles(u32 cycles)
+{
+	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" : : "a"(cycles) : "memory");
+}
+
+static void work(void)
+{
+	long_loop(TIMES);
+}
+
+static void wait_shortly(void)
+{
+	wait_cycles(1000001);
+}
+
+static void wait_longest(void)
+{
+	wait_cycles(-1);
+}
+
+static void pause(void)
+{
+	for (int i = 0; i < 1000; i++)
+		asm volatile("pause");
+}
+
+static void copy(void)
+{
+	u8 *to = pages[0], *from = pages[1];
+	u64 count = 4096;
+
+	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+}
+
+/*
+ * What @fn takes by the TSC and by the counter of cycles. They are the same but for
+ * what another thread may have seen @ahead of this one.
+ */
+static void agree(const char *name, void (*fn)(void), u64 want, u64 more,
+		  u64 ahead)
+{
+	u64 tsc[2], cycles[2];
+
+	program(EV_CYCLES | SEL_OS, 0);
+	wrmsr(MSR_GLOBAL, 1);
+	look(&tsc[0], &cycles[0]);
+	fn();
+	look(&tsc[1], &cycles[1]);
+	wrmsr(MSR_GLOBAL, 0);
+	near(name2(name, ": cycles"), cycles[1] - cycles[0], want, more);
+	near(name2(name, ": and by the TSC"), tsc[1] - tsc[0],
+	     cycles[1] - cycles[0] - ahead, 2 * ahead);
+}
+
+static volatile int timer_came;
+
+static void timer(struct regs *r)
+{
+	(void)r;
+	timer_came = 1;
+	apic_write(APIC_EOI, 0);
+}
+
+static void arm(u32 ns)
+{
+	timer_came = 0;
+	apic_write(APIC_DIVIDE, 0xb);
+	apic_write(APIC_LVTT, VEC_TIMER);
+	apic_write(APIC_TIMER, ns);
+}
+
+/* Halted, one can only be woken by the timer: the clock jumps there. */
+static void idle(void)
+{
+	u64 tsc = rdtsc();
+
+	arm(1000000000);
+	while (!timer_came)
+		asm volatile("sti; hlt; cli");
+	near("clock: halted until a timer", rdtsc() - tsc, 1000000000, 3000);
+}
+
+/* It comes while somebody executes, too, and not before its time. */
+static void busy_until_timer(const char *name)
+{
+	u64 tsc = rdtsc();
+
+	arm(1000000);
+	asm volatile("sti");
+	while (!timer_came)
+		;
+	asm volatile("cli");
+	near(name, rdtsc() - tsc, 1000000, LEAD + 3000);
+}
+
+/* Threads 0 to @last of the first core, or one of each core, work. */
+static void together(const char *name, int first, int last, u64 want)
+{
+	u64 tsc = rdtsc();
+
+	for (int n = first; n <= last; n++)
+		on_cpu_start(n, work);
+	work();
+	for (int n = first; n <= last; n++)
+		on_cpu_wait(n);
+	near(name, rdtsc() - tsc, want, want / 100 + LEAD);
+}
+
+/* Each thread looks at what the one before saw, and then at its own TSC. */
+static volatile int lock;
+static volatile u64 last_seen;
+static volatile u64 backwards;
+
+static void look_around(void)
+{
+	for (int i = 0; i < 5000; i++) {
+		u64 tsc;
+
+		while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+			;
+		tsc = rdtsc();
+		if (tsc < last_seen)
+			backwards++;
+		last_seen = tsc;
+		__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	}
+}
+
+static void monotonic(void)
+{
+	for (int n = 1; n < 4; n++)
+		on_cpu_start(n, look_around);
+	on_cpu_start(OTHER_CORE, look_around);
+	look_around();
+	for (int n = 1; n < 4; n++)
+		on_cpu_wait(n);
+	on_cpu_wait(OTHER_CORE);
+	check("clock: never goes back, whoever looks", backwards, 0);
+}
+
+/* Halted until it is woken by an interrupt from another thread */
+static volatile u64 woken[MAX_CPUS];
+
+static void take_nmi(struct regs *r)
+{
+	(void)r;
+	woken[this_cpu()] = rdtsc();
+}
+
+static void sleep(void)
+{
+	int me = this_cpu();
+
+	while (!woken[me])
+		asm volatile("hlt");
+}
+
+static void send_to_sleep(int n)
+{
+	woken[n] = 0;
+	on_cpu_start(n, sleep);
+	work();
+}
+
+static u64 wake(int n)
+{
+	u64 tsc = rdtsc();
+
+	apic_write(APIC_ICR2, n << 24);
+	apic_write(APIC_ICR, 0x4400);
+	on_cpu_wait(n);
+	return woken[n] - tsc;
+}
+
+void test_clock(void)
+{
+	handlers[VEC_TIMER] = timer;
+	handlers[2] = take_nmi;
+	agree("clock: alone", work, WORK, 100, 0);
+	agree("clock: delay", wait_shortly, 1000002, 100, 0);
+	agree("clock: the longest delay", wait_longest, 1ul << 32, 100, 0);
+	agree("clock: pause", pause, 1000 * 512, 10000, 0);
+	agree("clock: rep", copy, 2 * 4096, 200, 0);
+	idle();
+	busy_until_timer("clock: a timer, alone");
+
+	start_cpus();
+	for (int n = 1; n < ncpus(); n++)
+		send_to_sleep(n);
+	near("clock: woken by another thread", wake(OTHER_CORE), 0, LEAD);
+	together("clock: two cores", OTHER_CORE, OTHER_CORE, WORK);
+	busy_until_timer("clock: a timer, with another core busy");
+	agree("clock: beside another core", work, WORK, 100, LEAD);
+	wake(1);
+	together("clock: two threads of a core", 1, 1, WORK);
+	wake(2);
+	wake(3);
+	together("clock: four threads of a core", 1, 3, 2 * WORK);
+	agree("clock: in a core of four", work, 2 * WORK, 200, LEAD);
+	monotonic();
+	handlers[2] = 0;
+	pmu_quiet();
+}
