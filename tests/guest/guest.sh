@@ -32,7 +32,7 @@ load_helpers()
 all_online()
 {
 	for c in /sys/devices/system/cpu/cpu[1-9]*/online; do
-		[ "$(cat "$c")" = 1 ] || echo 1 >"$c"
+		[ ! -e "$c" ] || [ "$(cat "$c")" = 1 ] || echo 1 >"$c"
 	done
 }
 

@@ -131,7 +131,7 @@ TEST(sample_freq, "sample-freq", 120)
 	ring_map(&r, fd, 64, TYPE);
 	ev_on(fd);
 	begin = now_ns();
-	while (now_ns() - begin < 4000000000ULL)
+	while (now_ns() - begin < 2000000000ULL)
 		spin20(10000);
 	ev_off(fd);
 	times = ev_times(fd);
@@ -142,8 +142,8 @@ TEST(sample_freq, "sample-freq", 120)
 	rate = t.samples * 1000000000ULL / ran;
 	note("%llu samples in %llu ms: %llu a second", (unsigned long long)t.samples,
 	     (unsigned long long)ran / 1000000, (unsigned long long)rate);
-	/* the guest's clock runs while the host has its CPUs busy otherwise */
-	must(rate >= 500 / 3 && rate <= 500 * 3, "%llu samples a second, asked for 500",
+	/* the first few come with a period of 1 */
+	must(rate >= 500 && rate <= 500 * 21 / 20, "%llu samples a second, asked for 500",
 	     (unsigned long long)rate);
 	/* a period that is changed half-way is reported as what it became */
 	must(t.period_sum <= count + count / 20 && t.period_sum >= count - count / 20,
