@@ -75,11 +75,17 @@ static bool is_executing(CPUState *cs)
     return cs && cs->running;
 }
 
-/* The time of what happens now */
+/*
+ * The time of what happens now: that of the thread that executes, or has just
+ * done so and left something to be done, or else a timer's.
+ */
 static int64_t now(void)
 {
     if (is_executing(current_cpu)) {
         return own_time(current_cpu);
+    }
+    if (card.current) {
+        return clock_of(card.current)->time;
     }
     return knc_icount_get();
 }
@@ -160,6 +166,7 @@ static int64_t next_timer(void)
 /* All have come as far as the next timer.  Returns false if it cannot be. */
 static bool run_timers(int64_t when)
 {
+    card.current = NULL;
     if (when == INT64_MAX || card.jumps >= MOST_JUMPS) {
         return false;
     }
@@ -186,11 +193,25 @@ static CPUState *pick(void)
         } else {
             card.jumps += !c;
             if (!run_timers(timer)) {
-                card.current = NULL;
                 return NULL;
             }
         }
     }
+}
+
+/*
+ * There may be work for a thread whose turn it is not.  Whoever has some kicks
+ * all threads, and the one that executes has forgotten that when it comes here.
+ */
+static bool was_kicked(CPUState *cs)
+{
+    CPUState *other = cs == first_cpu ? CPU_NEXT(cs) : first_cpu;
+
+    if (!other || !qatomic_read(&other->exit_request)) {
+        return false;
+    }
+    qatomic_set(&other->exit_request, 0);
+    return true;
 }
 
 CPUState *knc_clock_next(CPUState *cs)
@@ -201,6 +222,10 @@ CPUState *knc_clock_next(CPUState *cs)
     if (cs && (cs->stop || cpu_is_stopped(cs))) {
         return CPU_NEXT(cs);
     }
+    if (cs && was_kicked(cs)) {
+        return NULL;
+    }
+    cs = cs ? cs : card.current;
     if (cs && asleep(cs)) {
         knc_clock_forget(cs);
     } else if (cs && cs == card.current &&

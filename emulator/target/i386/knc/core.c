@@ -250,6 +250,16 @@ void knc_pmu_serve(CPUX86State *env)
     s->tb_flags = flags;
 }
 
+/* It does not count that yet, or not often enough for another thread. */
+static bool knc_pmu_must_hear(CPUX86State *env, uint32_t wanted)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    return (wanted & ~qatomic_read(&s->serves)) ||
+           qatomic_read(&s->granted[KNC_PMU_RING0]) > FUEL_SHARED ||
+           qatomic_read(&s->granted[KNC_PMU_RING3]) > FUEL_SHARED;
+}
+
 /* Have the other threads count what this one wants. */
 void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 {
@@ -260,8 +270,7 @@ void knc_pmu_want(CPUX86State *env, uint32_t wanted)
         CPUX86State *other = qatomic_read(&s->core->thread[i]);
 
         /* What they do not have to count any more, they find out. */
-        if (other && other != env &&
-            (wanted & ~qatomic_read(&other->knc_pmu.serves))) {
+        if (other && other != env && knc_pmu_must_hear(other, wanted)) {
             async_run_on_cpu(env_cpu(other), knc_pmu_resync, RUN_ON_CPU_NULL);
         }
     }

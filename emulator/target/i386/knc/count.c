@@ -33,9 +33,6 @@
 /* What PAUSE takes with a clock that follows what is executed */
 #define PAUSE_SLOTS             256
 
-/* While another thread counts what this one does, it must not fall behind. */
-#define FUEL_SHARED             10000
-
 /* More than any instruction can cause of any observed event */
 #define OBSERVED_MAX            512
 

@@ -91,6 +91,10 @@ void knc_pmu_configure(CPUX86State *env);
 uint64_t knc_pmu_insn_number(CPUX86State *env, int self);
 
 /* count.c: from issue slots to counters */
+
+/* While another thread counts what this one does, it must not fall behind. */
+#define FUEL_SHARED             10000
+
 KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self);
 uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
                            const KncPmuEvents *ev);
@@ -151,6 +155,7 @@ void knc_pmu_abandon(CPUX86State *env);
 /* An edge for the local APIC: its delivery mode, or negative if it was lost */
 int knc_tcg_deliver(CPUX86State *env);
 void knc_tcg_nmi(CPUX86State *env);
+uint64_t knc_tcg_tsc(CPUX86State *env);
 
 /*
  * Leave the block at whose start the helper with the return address @ra was

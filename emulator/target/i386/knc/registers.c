@@ -225,7 +225,7 @@ static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
 static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val)
 {
     KncCore *core = env->knc_pmu.core;
-    int64_t adjust = val - cpu_get_tsc(env);
+    int64_t adjust = val - knc_tcg_tsc(env);
 
     /* The threads of a core have one time-stamp counter between them. */
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
@@ -246,7 +246,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
         return false;
     }
     if (msr == MSR_TSC) {
-        *val = cpu_get_tsc(env) + qatomic_read(&s->tsc_adjust);
+        *val = knc_tcg_tsc(env) + qatomic_read(&s->tsc_adjust);
         return true;
     }
     if (!knc_pmu_owns_msr(msr)) {

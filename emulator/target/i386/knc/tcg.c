@@ -9,6 +9,28 @@
 #include "exec.h"
 #include "internal.h"
 
+/*
+ * With -icount it matters where an interrupt is raised, or the clock looked at;
+ * here that may be.
+ */
+static bool knc_tcg_begin_io(CPUState *cs)
+{
+    bool can_do_io = knc_can_do_io(cs);
+
+    knc_can_do_io(cs) = true;
+    return can_do_io;
+}
+
+uint64_t knc_tcg_tsc(CPUX86State *env)
+{
+    CPUState *cs = env_cpu(env);
+    bool can_do_io = knc_tcg_begin_io(cs);
+    uint64_t tsc = cpu_get_tsc(env);
+
+    knc_can_do_io(cs) = can_do_io;
+    return tsc;
+}
+
 int knc_tcg_deliver(CPUX86State *env)
 {
     CPUState *cs = env_cpu(env);
@@ -19,9 +41,7 @@ int knc_tcg_deliver(CPUX86State *env)
     if (unlock) {
         bql_lock();
     }
-    /* With -icount it matters where an interrupt is raised; here it may be. */
-    can_do_io = knc_can_do_io(cs);
-    knc_can_do_io(cs) = true;
+    can_do_io = knc_tcg_begin_io(cs);
     mode = apic_deliver_perf(DEVICE(env_archcpu(env)->apic_state));
     knc_can_do_io(cs) = can_do_io;
     if (unlock) {
@@ -32,12 +52,16 @@ int knc_tcg_deliver(CPUX86State *env)
 
 void knc_tcg_nmi(CPUX86State *env)
 {
+    CPUState *cs = env_cpu(env);
     bool unlock = !bql_locked();
+    bool can_do_io;
 
     if (unlock) {
         bql_lock();
     }
-    cpu_interrupt(env_cpu(env), CPU_INTERRUPT_NMI);
+    can_do_io = knc_tcg_begin_io(cs);
+    cpu_interrupt(cs, CPU_INTERRUPT_NMI);
+    knc_can_do_io(cs) = can_do_io;
     if (unlock) {
         bql_unlock();
     }
