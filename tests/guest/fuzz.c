@@ -490,7 +490,7 @@ TEST(witness, "witness", 240)
 	int i;
 
 	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
-	f->deadline = now_ns() + setting("TEST_FUZZ_SECONDS", 20) * 1000000000;
+	f->deadline = now_ns() + setting("TEST_FUZZ_SECONDS", 6) * 1000000000;
 	fflush(stdout);
 	for (i = 0; i < WITNESSES; i++) {
 		pids[i] = fork();
@@ -510,7 +510,7 @@ TEST(witness, "witness", 240)
 TEST(fuzz, "fuzz", 240)
 {
 	long paranoid = sysctl_get("kernel/perf_event_paranoid");
-	u64 seconds = setting("TEST_FUZZ_SECONDS", scale() > 1 ? 60 : 15);
+	u64 seconds = setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 4);
 	struct fuzz *f = shared(sizeof(*f));
 	char path[64];
 	u64 i;

@@ -278,7 +278,7 @@ static void soak_children(struct soak *s, u64 seconds)
 
 TEST(soak, "soak", 240)
 {
-	u64 seconds = setting("TEST_SOAK_SECONDS", 10), truth, memory, pmis;
+	u64 seconds = setting("TEST_SOAK_SECONDS", 4), truth, memory, pmis;
 	struct soak *s = shared(sizeof(*s));
 
 	td_need();

@@ -3,7 +3,7 @@
 # Somebody else's programs that mean no good, as an unprivileged user, beside a loop
 # that is counted. Read with "." by the tests that say which program.
 # shellcheck shell=sh disable=SC2154
-seconds=${TEST_FUZZ_SECONDS:-20}
+seconds=${TEST_FUZZ_SECONDS:-6}
 there=/strangers
 [ -d $there ] || skip "the programs are not here"
 
