@@ -217,7 +217,8 @@ static u64 hits_modified(u64 words)
 {
 	apart = words;
 	ball.turn = 0;
-	job[0].event = job[1].event = EV_SNP_HITM;
+	job[0].event = EV_SNP_HITM;
+	job[1].event = EV_SNP_HITM;
 	on_cpu_start(1, take_turns);
 	take_turns();
 	on_cpu_wait(1);

@@ -359,7 +359,8 @@ static void prefetches(void)
 		  walk_read, LINES },
 	};
 
-	walk_from = hint_from = (u64)buffer + MB;
+	walk_from = (u64)buffer + MB;
+	hint_from = walk_from;
 	walk_to = walk_from + 64 * LINES;
 	walk_step = 64;
 	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -511,13 +512,15 @@ static void flushes(void)
 	      third(hops, EV_PIPELINE_FLUSHES), 48 + 1 + 1 + 1);
 	check("flushes: those are not mispredicted",
 	      third(hops, EV_MISPREDICTED), 0);
-	handlers[VEC_INT80] = handlers[3] = ignore;
+	handlers[VEC_INT80] = ignore;
+	handlers[3] = ignore;
 	check("flushes: software interrupts",
 	      third(f_int80, EV_PIPELINE_FLUSHES), 2 + 1);
 	program(EV_PIPELINE_FLUSHES | SEL_OS, 0);
 	user_run(f_nops);
 	check("flushes: iretq", rdmsr(MSR_CNT0) >= 1, 1);
-	handlers[VEC_INT80] = handlers[3] = 0;
+	handlers[VEC_INT80] = 0;
+	handlers[3] = 0;
 	handlers[6] = skip_ud;
 	check("flushes: an exception", third(f_fault_ud, EV_PIPELINE_FLUSHES),
 	      1 + 1);
