@@ -235,15 +235,18 @@ CPUState *knc_clock_next(CPUState *cs)
     return pick();
 }
 
+/* Whoever was kicked has had no turn, and so the clock has not jumped yet. */
 bool knc_clock_idle(void)
 {
-    if (!card.on || card.jumps < MOST_JUMPS) {
+    if (!card.on || next_timer() == INT64_MAX) {
         return false;
     }
-    card.jumps = 0;
-    bql_unlock();
-    g_usleep(REST_US);
-    bql_lock();
+    if (card.jumps >= MOST_JUMPS) {
+        card.jumps = 0;
+        bql_unlock();
+        g_usleep(REST_US);
+        bql_lock();
+    }
     return true;
 }
 
