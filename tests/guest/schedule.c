@@ -68,7 +68,8 @@ TEST(multiplex, "multiplex", 120)
 		parts += truth[i] ? (double)t[i].value / truth[i] : 0;
 		sum.running += t[i].running;
 		enabled = t[i].enabled;
-		must(enabled > 1500000000 && enabled < 1600000000,
+		/* perf's clock is not the one that the loop looks at: a thousandth */
+		must(enabled > 1498500000 && enabled < 1600000000,
 		     "%s was enabled for %llu ns", names[i], (unsigned long long)enabled);
 		must(t[i].running > enabled * 0.64 && t[i].running < enabled * 0.69,
 		     "%s ran %llu of %llu ns: not its share", names[i],
