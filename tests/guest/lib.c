@@ -125,6 +125,37 @@ unsigned int scale(void)
 	return n ? n : 1;
 }
 
+/* What the processes of a test that does not end are waiting for */
+static void tell_where(pid_t group)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+
+	while (proc && (d = readdir(proc))) {
+		char path[300], where[64] = "?", state = '?';
+		int pgrp = -1;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%s/stat", d->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%*d (%*[^)]) %c %*d %d", &state, &pgrp) != 2)
+			pgrp = -1;
+		fclose(f);
+		snprintf(path, sizeof(path), "/proc/%s/wchan", d->d_name);
+		f = pgrp == group ? fopen(path, "re") : NULL;
+		if (!f)
+			continue;
+		if (fscanf(f, "%63s", where) != 1)
+			strcpy(where, "?");
+		fclose(f);
+		printf("# %s: %c in %s\n", d->d_name, state, where);
+	}
+	if (proc)
+		closedir(proc);
+}
+
 /* Returns true unless the test failed. */
 static bool run_test(const struct test *t)
 {
@@ -151,6 +182,7 @@ static bool run_test(const struct test *t)
 	setpgid(pid, pid);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (now_ns() - begin > limit * 1000000000ULL) {
+			tell_where(pid);
 			kill(-pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			printf("FAIL %s not done after %llu s\n", t->name,
