@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # likwid: it knows the chip, and what has to be told to it so that it counts. It writes
-# the registers itself, so the driver is only there to be out of its way.
+# the registers itself, and refuses a counter whose PerfEvtSel has been left with an
+# event, as it is where perf has counted: what the driver leaves behind when it goes is 0.
 . ./lib.sh
+rmmod knc_pmu 2>/dev/null
 [ -e /dev/cpu/0/msr ] || insmod modules/msr.ko 2>/dev/null
 [ -e /dev/cpu/0/msr ] || fail "the kernel has no /dev/cpu/0/msr"
 events=INSTRUCTIONS_EXECUTED:PMC0,CPU_CLK_UNHALTED:PMC1
