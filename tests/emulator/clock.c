@@ -146,7 +146,7 @@ static void together(const char *name, int first, int last, u64 want)
 /* Each thread looks at what the one before saw, and then at its own TSC. */
 static volatile int lock;
 static volatile u64 last_seen;
-static volatile u64 backwards;
+static volatile u64 backwards, stood_still;
 
 static void look_around(void)
 {
@@ -158,7 +158,9 @@ static void look_around(void)
 		tsc = rdtsc();
 		if (tsc < last_seen)
 			backwards++;
-		last_seen = tsc;
+		last_seen = rdtsc();
+		if (last_seen <= tsc)
+			stood_still++;
 		__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 	}
 }
@@ -173,6 +175,7 @@ static void monotonic(void)
 		on_cpu_wait(n);
 	on_cpu_wait(OTHER_CORE);
 	check("clock: never goes back, whoever looks", backwards, 0);
+	check("clock: never stands still", stood_still, 0);
 }
 
 /* Halted until it is woken by an interrupt from another thread */

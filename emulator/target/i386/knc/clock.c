@@ -9,8 +9,8 @@
  * until it is a little ahead of the one that was next to it.  So no thread that
  * executes is far from any other, and a timer is due when all have come there.
  *
- * Who looks at the clock sees his own time, or what anybody has seen before, if
- * that is later: for nobody does it ever go back.  A halted thread has no time.
+ * Who looks at the clock sees his own time, or a little more than what anybody
+ * has seen before, if that is later: for nobody does it ever go back.  A halted thread has no time.
  * It goes on at that of whoever wakes it, and while all are halted the clock
  * jumps to the next timer.
  *
@@ -305,9 +305,16 @@ int64_t knc_clock_spend(CPUState *cs, int64_t executed)
     return 0;
 }
 
+/*
+ * For whoever is behind what others have seen the clock does not stand still: what
+ * he did between two looks took some time, also for a guest that rounds a
+ * nanosecond away.
+ */
 int64_t knc_clock_read(CPUState *cs, int64_t now)
 {
-    return card.on ? MAX(now, clock_of(cs)->time) : now;
+    int64_t time = clock_of(cs)->time;
+
+    return card.on && time != now ? MAX(time, now + 2) : now;
 }
 
 bool knc_clock_armed(void)
