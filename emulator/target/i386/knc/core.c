@@ -143,6 +143,24 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
     return sum;
 }
 
+/* Instructions with enough events for the CMASK of a counter of the core */
+void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev)
+{
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *env = qatomic_read(&s->core->thread[i]);
+
+        for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
+            uint32_t asks = qatomic_read(&env->knc_pmu.asks[n]);
+
+            if (asks & (i == s->thread ? KNC_ASKS : KNC_ASKS_ANY) &&
+                ev->n[asks & KNC_ASKS_EVENT] >=
+                (asks & KNC_ASKS_THRESHOLD) >> KNC_ASKS_THRESHOLD_SHIFT) {
+                s->matches[i][n][ring]++;
+            }
+        }
+    }
+}
+
 static void knc_pmu_resync(CPUState *cs, run_on_cpu_data data)
 {
     CPUX86State *env = &X86_CPU(cs)->env;

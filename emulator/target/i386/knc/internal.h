@@ -114,6 +114,7 @@ uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event);
 uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c);
+void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev);
 bool knc_pmu_poke_others(CPUX86State *env);
 uint32_t knc_pmu_others_want(CPUX86State *env);
 void knc_pmu_serve(CPUX86State *env);
@@ -146,9 +147,11 @@ void knc_observer_reset(KncObserver *o);
 void knc_observer_configure(KncPmuState *s, bool observing, bool shared);
 void knc_observer_careful(KncPmuState *s, bool careful);
 void knc_pmu_flush_accesses(KncPmuState *s);
+void knc_pmu_abandon(CPUX86State *env);
+
+/* branch.c: what branches and interrupts do to the pipeline */
 void knc_pmu_resolve_branch(CPUX86State *env);
 void knc_pmu_flush_pipeline(CPUX86State *env);
-void knc_pmu_abandon(CPUX86State *env);
 
 /* tcg.c: what is asked of the accelerator */
 

@@ -12,62 +12,7 @@
 #include "exec/memopidx.h"
 #include "exec.h"
 #include "internal.h"
-
-/* Room for accesses, and how many may wait for the next block */
-#define ACCESSES_MAX            512
-#define ACCESSES_WAIT           256
-#define LINE_SIZE               (1 << KNC_LINE_BITS)
-
-/*
- * Going again to the latest line of a set of a cache, in the latest page of a
- * set of a TLB, changes nothing, unless a line is written to for the first
- * time.  Such accesses are only counted, in one word: a field for each kind,
- * which is full long before it could run into the next.
- */
-#define AGAIN_BITS              21
-#define AGAIN_MASK              MAKE_64BIT_MASK(0, AGAIN_BITS)
-#define AGAIN_ONE(kind)         (1ull << ((kind) * AGAIN_BITS))
-#define AGAIN_FULL              ((AGAIN_ONE(KNC_KIND_READ) | \
-                                  AGAIN_ONE(KNC_KIND_WRITE) | \
-                                  AGAIN_ONE(KNC_KIND_CODE)) << 12)
-
-/* The sets of the TLBs, in the low bits of a line; the last is of none. */
-enum {
-    PAGE_DATA,
-    PAGE_CODE = PAGE_DATA + KNC_DTLB_SETS,
-    PAGE_LARGE = PAGE_CODE + KNC_ITLB_SETS,
-    PAGE_SETS = LINE_SIZE,
-};
-
-struct KncObserver {
-    KncAccess access[ACCESSES_MAX];
-    int accesses;
-    int completed;              /* those of instructions before this one */
-    int wait;                   /* how many may wait */
-    uint32_t access_token;
-
-    uint32_t branch_token;      /* 0: no branch to be looked at */
-    bool branch_far;            /* it is not predicted */
-    int branch_ring;
-    uint64_t branch_pc;
-    uint64_t branch_next;
-
-    uint64_t line;              /* the line of code that was fetched last */
-    uint64_t code_page;         /* the page that was looked up for one, */
-    uint64_t code_paddr;        /* and where it is */
-
-    /* Of the accesses that wait: virtual addresses, -1 for none */
-    struct {
-        uint64_t line[KNC_KINDS][KNC_L1_SETS];
-        uint64_t page[PAGE_SETS];
-    } latest;
-    bool may_find_again;        /* nobody needs all accesses one by one, */
-    bool find_again;            /* and no overflow is near either */
-    int ring;                   /* in which the block began */
-    uint64_t again;
-    uint64_t completed_again;
-    KncPredictor predictor;
-};
+#include "observer.h"
 
 KncObserver *knc_observer_new(void)
 {
@@ -77,24 +22,6 @@ KncObserver *knc_observer_new(void)
 void knc_observer_reset(KncObserver *o)
 {
     memset(o, 0, sizeof(*o));
-}
-
-/* Instructions with enough events for the CMASK of a counter of the core */
-static void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev)
-{
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *env = qatomic_read(&s->core->thread[i]);
-
-        for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
-            uint32_t asks = qatomic_read(&env->knc_pmu.asks[n]);
-
-            if (asks & (i == s->thread ? KNC_ASKS : KNC_ASKS_ANY) &&
-                ev->n[asks & KNC_ASKS_EVENT] >=
-                (asks & KNC_ASKS_THRESHOLD) >> KNC_ASKS_THRESHOLD_SHIFT) {
-                s->matches[i][n][ring]++;
-            }
-        }
-    }
 }
 
 /* The same as below, but one instruction after the other */
@@ -116,11 +43,6 @@ static void knc_pmu_flush_matching(KncPmuState *s)
         }
         knc_pmu_match(s, ring, &ev[ring]);
     }
-}
-
-static void knc_pmu_forget_latest(KncObserver *o)
-{
-    memset(&o->latest, -1, sizeof(o->latest));
 }
 
 /* What other cores did until now is nobody's business. */
@@ -188,70 +110,12 @@ void knc_observer_careful(KncPmuState *s, bool careful)
     }
 }
 
-
-static inline uint64_t *knc_pmu_latest_line(KncObserver *o, int kind,
-                                            uint64_t vaddr)
+/* Whatever the instructions before this one did has been completed. */
+static inline void knc_pmu_complete(KncObserver *o, uint32_t token)
 {
-    return &o->latest.line[kind][(vaddr >> KNC_LINE_BITS) % KNC_L1_SETS];
-}
-
-/*
- * An access waits that is not like one before it.  Whatever else is in the
- * same set of an L1 cache may have to leave it for this, or for its line to
- * come into the L2 cache.
- */
-static void knc_pmu_set_latest(KncObserver *o, const KncAccess *access)
-{
-    uint64_t last = access->vaddr + access->size - 1;
-    uint64_t dirty = *knc_pmu_latest_line(o, KNC_KIND_WRITE, access->vaddr);
-    int bits = TARGET_PAGE_BITS;
-    uint64_t line;
-    int set;
-
-    if (access->crosses) {
-        knc_pmu_forget_latest(o);
-    }
-    if (access->crosses || !o->find_again) {
-        return;
-    }
-    for (int kind = 0; kind < KNC_KINDS; kind++) {
-        *knc_pmu_latest_line(o, kind, access->vaddr) = -1;
-        *knc_pmu_latest_line(o, kind, last) = -1;
-    }
-    if (access->kind == KNC_KIND_CODE) {
-        set = PAGE_CODE + (access->vaddr >> bits) % KNC_ITLB_SETS;
-    } else if (access->page_bits >= KNC_LARGE_BITS) {
-        bits = KNC_LARGE_BITS;
-        set = PAGE_LARGE + (access->vaddr >> bits) % KNC_DTLB_LARGE_SETS;
-    } else {
-        set = PAGE_DATA + (access->vaddr >> bits) % KNC_DTLB_SETS;
-    }
-    o->latest.page[set] = access->vaddr >> bits;
-    if ((access->vaddr ^ last) >> KNC_LINE_BITS || access->uncached ||
-        access->kind == KNC_KIND_HINT) {
-        return;
-    }
-    line = (access->vaddr & -LINE_SIZE) | set;
-    if (access->kind == KNC_KIND_WRITE || dirty == line) {
-        *knc_pmu_latest_line(o, KNC_KIND_WRITE, line) = line;
-    }
-    if (access->kind == KNC_KIND_WRITE) {
-        *knc_pmu_latest_line(o, KNC_KIND_READ, line) = line;
-    } else {
-        *knc_pmu_latest_line(o, access->kind, line) = line;
-    }
-}
-
-/* Returns true if the access is like one before it. */
-static inline bool knc_pmu_find_again(KncObserver *o, int kind, uint64_t vaddr,
-                                      uint64_t last)
-{
-    uint64_t line = *knc_pmu_latest_line(o, kind, vaddr);
-    int set = line % LINE_SIZE;
-    int bits = set < PAGE_LARGE ? TARGET_PAGE_BITS : KNC_LARGE_BITS;
-
-    return ((line ^ vaddr) | (line ^ last)) < LINE_SIZE &&
-           o->latest.page[set] == vaddr >> bits && !(o->again & AGAIN_FULL);
+    o->completed = o->accesses;
+    o->completed_again = o->again;
+    o->access_token = token;
 }
 
 static void knc_pmu_flush_again(KncPmuState *s)
@@ -266,14 +130,6 @@ static void knc_pmu_flush_again(KncPmuState *s)
     ev->n[KNC_DATA_READ_OR_WRITE] += reads + writes;
     ev->n[KNC_CODE_READ] += o->again / AGAIN_ONE(KNC_KIND_CODE);
     o->again = o->completed_again = 0;
-}
-
-/* Whatever the instructions before this one did has been completed. */
-static inline void knc_pmu_complete(KncObserver *o, uint32_t token)
-{
-    o->completed = o->accesses;
-    o->completed_again = o->again;
-    o->access_token = token;
 }
 
 /* Hand the accesses of all instructions that have completed to the model. */
@@ -321,52 +177,6 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
     access->first = first;
     access->ring = knc_pmu_current_ring(env);
     return access;
-}
-
-/* What the pipeline makes of a branch, or of an interrupt, in @ring */
-static void knc_pmu_branched(KncPmuState *s, int ring, int result)
-{
-    KncPmuEvents ev = {};
-
-    ev.n[KNC_BRANCHES_MISPREDICTED] = (result & KNC_BRANCH_WRONG) != 0;
-    ev.n[KNC_PIPELINE_FLUSHES] = (result & KNC_BRANCH_FLUSHES) != 0;
-    s->observed[ring].n[KNC_BRANCHES_MISPREDICTED] +=
-        ev.n[KNC_BRANCHES_MISPREDICTED];
-    s->observed[ring].n[KNC_PIPELINE_FLUSHES] += ev.n[KNC_PIPELINE_FLUSHES];
-    knc_pmu_match(s, ring, &ev);
-}
-
-/*
- * From a branch, its target is where we are now.  One to another segment loads
- * that, and is not predicted.
- */
-void knc_pmu_resolve_branch(CPUX86State *env)
-{
-    KncPmuState *s = &env->knc_pmu;
-    KncObserver *o = s->observer;
-    int result = KNC_BRANCH_FLUSHES;
-
-    if (!o->branch_token) {
-        return;
-    }
-    o->branch_token = 0;
-    if (!o->branch_far) {
-        result = knc_mem_branch(&o->predictor, o->branch_pc, o->branch_next,
-                                knc_pmu_pc(env));
-    }
-    if (result) {
-        knc_pmu_branched(s, o->branch_ring, result);
-    }
-}
-
-/* An interrupt or exception, too, begins anew with what comes next. */
-void knc_pmu_flush_pipeline(CPUX86State *env)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    if (s->tb_flags & HF_KNC_PREDICT_MASK) {
-        knc_pmu_branched(s, knc_pmu_current_ring(env), KNC_BRANCH_FLUSHES);
-    }
 }
 
 /* The fetch of the code from @pc to @last, one line after the other */
@@ -458,19 +268,6 @@ void helper_knc_pmu_line(CPUX86State *env, uint32_t offset, uint32_t size)
     uint64_t pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
 
     knc_pmu_fetch(env, pc, pc + size - 1);
-}
-
-/* A branch begins, the last instruction of its block. */
-void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
-{
-    KncPmuState *s = &env->knc_pmu;
-    KncObserver *o = s->observer;
-
-    o->branch_ring = knc_pmu_current_ring(env);
-    o->branch_token = s->token;
-    o->branch_far = size & KNC_BRANCH_FAR;
-    o->branch_pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
-    o->branch_next = o->branch_pc + (size & ~KNC_BRANCH_FAR);
 }
 
 static void knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,

@@ -199,7 +199,7 @@ enum {
 
 /* Caches and TLBs, of the core: memory.c */
 typedef struct KncCore KncCore;
-/* Accesses of the executing instruction, and the predictor: observe.c */
+/* Accesses of the executing instruction, and the predictor: observer.h */
 typedef struct KncObserver KncObserver;
 
 /* What a test has ordered for a hardware thread: inject.c */

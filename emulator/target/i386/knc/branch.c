@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: what branches and interrupts do to the pipeline
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "exec/helper-proto.h"
+#include "internal.h"
+#include "observer.h"
+
+/* What the pipeline makes of a branch, or of an interrupt, in @ring */
+static void knc_pmu_branched(KncPmuState *s, int ring, int result)
+{
+    KncPmuEvents ev = {};
+
+    ev.n[KNC_BRANCHES_MISPREDICTED] = (result & KNC_BRANCH_WRONG) != 0;
+    ev.n[KNC_PIPELINE_FLUSHES] = (result & KNC_BRANCH_FLUSHES) != 0;
+    s->observed[ring].n[KNC_BRANCHES_MISPREDICTED] +=
+        ev.n[KNC_BRANCHES_MISPREDICTED];
+    s->observed[ring].n[KNC_PIPELINE_FLUSHES] += ev.n[KNC_PIPELINE_FLUSHES];
+    knc_pmu_match(s, ring, &ev);
+}
+
+/*
+ * From a branch, its target is where we are now.  One to another segment loads
+ * that, and is not predicted.
+ */
+void knc_pmu_resolve_branch(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+    int result = KNC_BRANCH_FLUSHES;
+
+    if (!o->branch_token) {
+        return;
+    }
+    o->branch_token = 0;
+    if (!o->branch_far) {
+        result = knc_mem_branch(&o->predictor, o->branch_pc, o->branch_next,
+                                knc_pmu_pc(env));
+    }
+    if (result) {
+        knc_pmu_branched(s, o->branch_ring, result);
+    }
+}
+
+/* An interrupt or exception, too, begins anew with what comes next. */
+void knc_pmu_flush_pipeline(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    if (s->tb_flags & HF_KNC_PREDICT_MASK) {
+        knc_pmu_branched(s, knc_pmu_current_ring(env), KNC_BRANCH_FLUSHES);
+    }
+}
+
+/* A branch begins, the last instruction of its block. */
+void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+
+    o->branch_ring = knc_pmu_current_ring(env);
+    o->branch_token = s->token;
+    o->branch_far = size & KNC_BRANCH_FAR;
+    o->branch_pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
+    o->branch_next = o->branch_pc + (size & ~KNC_BRANCH_FAR);
+}
