@@ -23,6 +23,7 @@ enum verdict { NONE, FAILED, SKIPPED };
 /* One per run, shared with all processes of the test. */
 static struct {
 	int verdict;
+	bool said;	/* why is whole */
 	char why[512];
 } *outcome;
 
@@ -46,10 +47,12 @@ static void __attribute__((noreturn)) leave(enum verdict v, const char *fmt, va_
 		if (*c == '\n')
 			*c = ' ';
 	if (outcome && __atomic_compare_exchange_n(&outcome->verdict, &none, v, false,
-						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		strcpy(outcome->why, why);
-	else
+		__atomic_store_n(&outcome->said, true, __ATOMIC_RELEASE);
+	} else {
 		note("also: %s", why);
+	}
 	_exit(1);
 }
 
@@ -167,6 +170,7 @@ static bool run_test(const struct test *t)
 	pid_t pid;
 
 	outcome->verdict = NONE;
+	outcome->said = false;
 	fflush(stdout);
 	pid = fork();
 	if (pid < 0) {
@@ -180,7 +184,9 @@ static bool run_test(const struct test *t)
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	while (waitpid(pid, &status, WNOHANG) == 0) {
+	/* When one of its processes has failed, others may wait for it for ever. */
+	while (!__atomic_load_n(&outcome->said, __ATOMIC_ACQUIRE) &&
+	       waitpid(pid, &status, WNOHANG) == 0) {
 		if (now_ns() - begin > limit * 1000000000ULL) {
 			tell_where(pid);
 			kill(-pid, SIGKILL);
@@ -193,6 +199,7 @@ static bool run_test(const struct test *t)
 	}
 	/* whatever a failed test left running */
 	kill(-pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 
 	if (outcome->verdict == SKIPPED) {
 		printf("skip %s %s\n", t->name, outcome->why);
