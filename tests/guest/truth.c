@@ -119,24 +119,73 @@ TEST(sample_freq_low, "sample-freq-low", 60)
  */
 #define CHILDREN	4
 
-static void region_in_turns(int turns, u64 n)
+#define LOOP	5000	/* rounds of two instructions */
+
+static void turns_in_region(int turns)
 {
-	spflt_on();
 	while (turns--) {
-		spin(n);
+		spin(LOOP);
 		sched_yield();
 	}
-	spflt_off();
+}
+
+/* Does what a @child does. Returns how often that executes LOOP. */
+typedef int (*clone_fn)(bool child, int round, int i);
+
+/* One event counts children that follow each other on a CPU, and nobody else. */
+static void count_clones(int rounds, clone_fn clone)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	pid_t pids[CHILDREN];
+	int fd, i, round;
+	u64 want, count;
+
+	attr.config1 = 1;
+	attr.inherit = 1;
+	for (round = 0; round < rounds; round++) {
+		fd = ev_open(&attr, 0, -1, -1);
+		ev_on(fd);
+		want = 0;
+		for (i = 0; i < CHILDREN; i++) {
+			pids[i] = fork();
+			must(pids[i] >= 0, "fork: %s", strerror(errno));
+			if (!pids[i]) {
+				clone(true, round, i);
+				_exit(0);
+			}
+			want += 2 * LOOP * clone(false, round, i);
+		}
+		for (i = 0; i < CHILDREN; i++)
+			reap(pids[i]);
+		count = ev_count(fd);
+		must(count >= want && count <= want + want / 50,
+		     "round %d: regions of %llu instructions, counted %llu", round, ULL(want),
+		     ULL(count));
+		close(fd);
+	}
+}
+
+static int two_regions(bool child, int round, int i)
+{
+	int turns = 100 * (i + 1), more = 100;
+
+	(void)round;
+	if (child) {
+		spflt_on();
+		turns_in_region(turns);
+		spflt_off();
+		/* The last ones find the others' events gone. */
+		spflt_on();
+		turns_in_region(more);
+		spflt_off();
+	}
+	return turns + more;
 }
 
 TEST(spflt_clones, "spflt-clones", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	volatile bool *stop = shared(sizeof(*stop));
-	int fd, i, round, turns = 100;
-	pid_t pids[CHILDREN], stranger;
-	const u64 n = 5000;
-	u64 want, count;
+	pid_t stranger;
 
 	must(knc_cpu(), "knc_cpu() does not know this CPU");
 	pin(cpus_online() - 1);
@@ -149,31 +198,7 @@ TEST(spflt_clones, "spflt-clones", 60)
 		}
 		_exit(0);
 	}
-	attr.config1 = 1;
-	attr.inherit = 1;
-	for (round = 0; round < 5; round++) {
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
-		want = 0;
-		for (i = 0; i < CHILDREN; i++) {
-			pids[i] = fork();
-			must(pids[i] >= 0, "fork: %s", strerror(errno));
-			if (!pids[i]) {
-				region_in_turns(turns * (i + 1), n);
-				/* the last ones find the others' events gone */
-				region_in_turns(turns, n);
-				_exit(0);
-			}
-			want += 2 * n * (turns * (i + 1) + turns);
-		}
-		for (i = 0; i < CHILDREN; i++)
-			reap(pids[i]);
-		count = ev_count(fd);
-		must(count >= want && count <= want + want / 50,
-		     "round %d: regions of %llu instructions, counted %llu", round, ULL(want),
-		     ULL(count));
-		close(fd);
-	}
+	count_clones(5, two_regions);
 	*stop = true;
 	reap(stranger);
 }
@@ -182,55 +207,27 @@ TEST(spflt_clones, "spflt-clones", 60)
  * A child in a region, which has its parent's event, opens one of its own: it has
  * said something by then, whoever took away the event that was made for it.
  */
-static void __attribute__((noreturn)) open_in_region(int turns, u64 n)
+static int open_in_region(bool child, int round, int i)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	int turns = 10 * i + round + 5, more = 50;
 
-	attr.config1 = 1;
-	spflt_on();
-	while (turns--) {
-		spin(n);
-		sched_yield();
+	if (child) {
+		attr.config1 = 1;
+		spflt_on();
+		turns_in_region(turns);
+		ev_open(&attr, 0, -1, -1);
+		spin(more * LOOP);
+		spflt_off();
 	}
-	ev_open(&attr, 0, -1, -1);
-	spin(50 * n);
-	spflt_off();
-	_exit(0);
+	return turns + more;
 }
 
 TEST(spflt_clone_opens, "spflt-clone-opens", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	pid_t pids[CHILDREN];
-	const u64 n = 5000;
-	int fd, i, round;
-	u64 want, count;
-
 	must(knc_cpu(), "knc_cpu() does not know this CPU");
 	pin(cpus_online() - 1);
-	attr.config1 = 1;
-	attr.inherit = 1;
-	for (round = 0; round < 10; round++) {
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
-		want = 0;
-		for (i = 0; i < CHILDREN; i++) {
-			int turns = 10 * i + round + 5;
-
-			pids[i] = fork();
-			must(pids[i] >= 0, "fork: %s", strerror(errno));
-			if (!pids[i])
-				open_in_region(turns, n);
-			want += 2 * n * (turns + 50);
-		}
-		for (i = 0; i < CHILDREN; i++)
-			reap(pids[i]);
-		count = ev_count(fd);
-		must(count >= want && count <= want + want / 50,
-		     "round %d: regions of %llu instructions, counted %llu", round, ULL(want),
-		     ULL(count));
-		close(fd);
-	}
+	count_clones(10, open_in_region);
 }
 
 /* An SPFLT event costs about what another one does, also where it is the only one. */
