@@ -278,13 +278,13 @@ static void soak_children(struct soak *s, u64 seconds)
 
 TEST(soak, "soak", 240)
 {
-	u64 seconds = setting("TEST_SOAK_SECONDS", 4), truth, memory, pmis;
+	u64 seconds = setting("TEST_SOAK_SECONDS", 2), truth, memory, pmis;
 	struct soak *s = shared(sizeof(*s));
 
 	td_need();
 	sample_limit(NO_SAMPLE_LIMIT);
 	/* What is allocated once is allocated by now. */
-	soak_children(s, 2);
+	soak_children(s, 1);
 	memory = kernel_memory();
 	pmis = pmi_line();
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1);
