@@ -10,9 +10,9 @@
  * executes is far from any other, and a timer is due when all have come there.
  *
  * Who looks at the clock sees his own time, or a little more than what anybody
- * has seen before, if that is later: for nobody does it ever go back.  A halted thread has no time.
- * It goes on at that of whoever wakes it, and while all are halted the clock
- * jumps to the next timer.
+ * has seen before, if that is later: for nobody does it ever go back.  A halted
+ * thread has no time.  It goes on at that of whoever wakes it, and while all
+ * are halted the clock jumps to the next timer.
  *
  * Nothing of this asks the host for its time.  A thread whose turn is
  * interrupted by something in the host goes on before any other.
@@ -306,8 +306,8 @@ int64_t knc_clock_spend(CPUState *cs, int64_t executed)
 }
 
 /*
- * For whoever is behind what others have seen the clock does not stand still: what
- * he did between two looks took some time, also for a guest that rounds a
+ * For whoever is behind what others have seen the clock does not stand still:
+ * what he did between two looks took some time, also for a guest that rounds a
  * nanosecond away.
  */
 int64_t knc_clock_read(CPUState *cs, int64_t now)
