@@ -152,7 +152,8 @@ static void soak_inherited(struct soak *s, u64 n)
 		if (waitpid(-1, NULL, 0) > 0)
 			children--;
 	ev_off(fd);
-	all = soak_close(s, fd, &count);
+	/* Newer perf cores forget how long a child that ended was not counted. */
+	all = soak_close(s, fd, &count) && kernel_before(6, 13);
 	must(count < 4 * n + 20000 && (!all || count >= 4 * n), "two children of %llu counted %llu",
 	     (unsigned long long)(2 * n), (unsigned long long)count);
 }
