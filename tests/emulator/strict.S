@@ -5,9 +5,10 @@
  */
 #include "bare.h"
 
-	.macro	INSN text
+	.macro	INSN text, before
 	.text
-1:	\text
+1:	\before
+	\text
 	ret
 	.section .rodata
 2:	.asciz	"\text"
@@ -137,13 +138,20 @@ INSN	".byte 0xc4, 0xe2, 0x78, 0xf2, 0xc1 /* andn */"
 INSN	".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1 /* vector move */"
 END
 
-/* The chip has no ports. Here ring 0 has, as the machine has nothing else. */
+/*
+ * The chip has no ports. Here ring 0 has, as the machine has nothing else. user_run()
+ * sets no registers.
+ */
+	.macro	PORT text
+INSN	"\text", "movl $pages, %edi; movl %edi, %esi; movl $0x80, %edx; xorl %ecx, %ecx"
+	.endm
+
 TABLE	ports
-INSN	"inb $0x61, %al"
-INSN	"inl %dx, %eax"
-INSN	"outb %al, $0x80"
-INSN	"outw %ax, %dx"
-INSN	"insb"
-INSN	"rep insl"
-INSN	"outsb"
+PORT	"inb $0x61, %al"
+PORT	"inl %dx, %eax"
+PORT	"outb %al, $0x80"
+PORT	"outw %ax, %dx"
+PORT	"insb"
+PORT	"rep insl"
+PORT	"outsb"
 END
