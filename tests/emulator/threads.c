@@ -314,6 +314,28 @@ static void steady(void)
 	       "%ld", item(1, ITEM_INSNS0));
 }
 
+/* And so is what a counter of this thread takes of the other's, as it is read. */
+static void steady_any(void)
+{
+	u64 last = 0, now, back = 0;
+
+	busy = 1;
+	on_cpu_start(1, count_busily);
+	program(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
+	wrmsr(MSR_GLOBAL, 1);
+	for (int i = 0; i < LOOKS; i++) {
+		now = rdmsr(MSR_CNT0);
+		back += now < last;
+		last = now;
+	}
+	wrmsr(MSR_GLOBAL, 0);
+	busy = 0;
+	on_cpu_wait(1);
+	check("threads: counting one that counts: it never goes back", back, 0);
+	check("threads: and never overflows", rdmsr(MSR_STATUS), 0);
+	pmu_quiet();
+}
+
 /*
  * CPUs with the same number in their cores, which are in different dies, or
  * modules: the first half of them is one core, and the other half another.
@@ -369,6 +391,7 @@ void test_threads(void)
 	sample_all();
 	user_sampling();
 	steady();
+	steady_any();
 }
 
 /*
