@@ -369,10 +369,22 @@ static void lock_up(u64 iterations)
 	close(dev);
 }
 
+/* How long a loop it takes */
+static u64 until_interrupt(void)
+{
+	u64 before = pmi_line(), begin = now_ns(), n;
+
+	for (n = 0; pmi_line() == before; n += 1000000) {
+		must(now_ns() - begin < 60000000000, "the watchdog has no interrupt");
+		spin(1000000);
+	}
+	return n;
+}
+
 /* The NMI watchdog has a counter of each CPU, and sees what it is there for. */
 TEST(watchdog, "watchdog", 240)
 {
-	u64 before = pmi_line(), begin, n;
+	u64 n;
 
 	pin(0);
 	must(!turns_taken(), "two events on two counters take turns");
@@ -382,11 +394,8 @@ TEST(watchdog, "watchdog", 240)
 	must(turns_taken(), "the watchdog has no counter");
 
 	/* It counts cycles, of which the emulator has as many as it likes. */
-	begin = now_ns();
-	for (n = 0; pmi_line() == before; n += 1000000) {
-		must(now_ns() - begin < 60000000000, "the watchdog has no interrupt");
-		spin(1000000);
-	}
+	until_interrupt();
+	n = until_interrupt();
 	must(!in_log("hard LOCKUP"), "the watchdog reports what is none");
 	/* with interrupts off, for three of its periods and more */
 	lock_up(4 * n);
