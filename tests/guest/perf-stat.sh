@@ -28,11 +28,14 @@ spin="./gt --spin20 100000"
 insns=20971520
 branches=1048576
 
-# three at once take turns, and perf scales
+# three at once take turns, and perf scales; the kernel's own are much more where it
+# checks itself
+most=34
+[ "${TEST_SCALE:-1}" -eq 1 ] || most=50
 stat -e cycles,instructions,branches ./gt --spin20 2000000
-between instructions "$(count instructions "$tmp/csv")" $((insns * 31)) $((insns * 34))
-between branches "$(count branches "$tmp/csv")" $((branches * 31)) $((branches * 34))
-between cycles "$(count cycles "$tmp/csv")" $((insns * 62)) $((insns * 68))
+between instructions "$(count instructions "$tmp/csv")" $((insns * 31)) $((insns * most))
+between branches "$(count branches "$tmp/csv")" $((branches * 31)) $((branches * most))
+between cycles "$(count cycles "$tmp/csv")" $((insns * 62)) $((insns * 2 * most))
 
 stat -e instructions:u,branches:u $spin
 between instructions:u "$(count instructions:u "$tmp/csv")" $insns $((insns + 200000))
@@ -50,7 +53,7 @@ between r0016:u "$(count r0016:u "$tmp/csv")" $insns $((insns + 200000))
 stat -e cycles,instructions,branches,cache-references,cache-misses,branch-misses \
 	-e stalled-cycles-frontend ./gt --spin20 2000000
 between "instructions, one of seven" "$(count instructions "$tmp/csv")" \
-	$((insns * 31)) $((insns * 34))
+	$((insns * 31)) $((insns * most))
 
 # What is counted unasked: four hardware events, which two counters can show. perf's
 # own test wants as many fields in each line, so none with a second metric.
