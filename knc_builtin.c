@@ -90,6 +90,18 @@ static void knc_del(struct perf_event *event)
 		kc->event[idx] = NULL;
 }
 
+/*
+ * perf core may read an event that never came to have a counter: newer ones than
+ * that of 6.1 can leave a CPU's PMU disabled for good, see knc-pmu.rst.
+ */
+static u64 knc_update(struct perf_event *event)
+{
+	if (unlikely(event->hw.idx < 0))
+		return 0;
+
+	return knc_event_update(event);
+}
+
 static int knc_set_period(struct perf_event *event)
 {
 	return knc_event_set_period(event);
@@ -135,7 +147,7 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 	.get_event_constraints	= knc_get_event_constraints,
 	.del			= knc_del,
 	.set_period		= knc_set_period,
-	.update			= knc_event_update,
+	.update			= knc_update,
 	.cpu_starting		= knc_cpu_starting,
 	.cpu_dying		= knc_cpu_dying,
 	.eventsel		= KNC_MSR_EVNTSEL0,
