@@ -37,6 +37,9 @@
  * struct knc_spflt_task - the user preference of a task that is followed
  * @node:	in knc_spflt_tasks, by @task
  * @task:	the task, referenced, so that no other is ever at its address
+ * @unborn:	not yet: a fork() that fails frees its task whoever has a reference.
+ *		Who clears it sees to the reference: the hook, when the task first
+ *		runs, takes one, and knc_spflt_forget() needs to give none back
  * @events:	how many SPFLT events there are that were opened for it
  * @inherited:	some of them by its parent's fork(): how many there are is not how
  *		many it has, as clones swap theirs
@@ -47,6 +50,7 @@
 struct knc_spflt_task {
 	struct hlist_node node;
 	struct task_struct *task;
+	int unborn;
 	unsigned int events;
 	bool inherited;
 	u64 preference;
@@ -126,8 +130,10 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 {
 	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	struct knc_spflt_task *st;
+	struct knc_spflt_task *coming = knc_spflt_find(next), *st;
 
+	if (coming && unlikely(READ_ONCE(coming->unborn)) && xchg(&coming->unborn, 0))
+		get_task_struct(next);
 	if (!kc->ready)
 		return;
 
@@ -135,7 +141,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 	if (st && sc->task == prev && !sc->load)
 		WRITE_ONCE(st->preference, knc_spflt_preference());
 
-	st = knc_spflt_find(next);
+	st = coming;
 	sc->outgoing = prev;
 	sc->task = st ? next : NULL;
 	sc->load = st;
@@ -255,7 +261,8 @@ static void knc_spflt_adopt(void *data)
 static void knc_spflt_forget(struct knc_spflt_task *st)
 {
 	hash_del_rcu(&st->node);
-	put_task_struct(st->task);
+	if (!xchg(&st->unborn, 0))
+		put_task_struct(st->task);
 	kfree_rcu(st, rcu);
 }
 
@@ -263,7 +270,7 @@ static void knc_spflt_forget(struct knc_spflt_task *st)
  * Each task that comes clears away the dead that it finds in its place. What is
  * left of one on its way out has no events any more.
  */
-static struct knc_spflt_task *knc_spflt_follow(struct task_struct *task)
+static struct knc_spflt_task *knc_spflt_follow(struct task_struct *task, bool unborn)
 {
 	struct knc_spflt_task *st;
 	struct hlist_node *next;
@@ -277,7 +284,10 @@ static struct knc_spflt_task *knc_spflt_follow(struct task_struct *task)
 	if (!st)
 		return NULL;
 
-	st->task = get_task_struct(task);
+	st->task = task;
+	st->unborn = unborn;
+	if (!unborn)
+		get_task_struct(task);
 	hash_add_rcu(knc_spflt_tasks, &st->node, (unsigned long)task);
 
 	return st;
@@ -381,7 +391,7 @@ static int knc_spflt_get_target(const struct perf_event *event)
 	if (ret)
 		return ret;
 
-	st = knc_spflt_find(task) ?: knc_spflt_follow(task);
+	st = knc_spflt_find(task) ?: knc_spflt_follow(task, event->parent);
 	if (!st)
 		return -ENOMEM;
 
@@ -399,8 +409,11 @@ static void knc_spflt_put_target(const struct perf_event *event)
 	struct knc_spflt_task *st = knc_spflt_find(compat_event_target(event));
 
 	/* A task that is gone may have been forgotten. */
-	if (st)
-		st->events--;
+	if (!st)
+		return;
+	/* The last one, of a fork() that fails: the task is about to be freed. */
+	if (!--st->events && READ_ONCE(st->unborn))
+		knc_spflt_forget(st);
 }
 
 /* perf core does the same to its own hooks, for the same reason. */

@@ -931,6 +931,7 @@ static void test_spflt_clone_opens(struct kunit *test)
 	event->hw.target = current;
 	event->parent = parent;
 	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+	task_switch(new_task(test), NULL, 0, current);
 	record.msr[0x2c] |= PREFERENCE;
 	knc_spflt_event_destroy(event);
 
@@ -961,6 +962,47 @@ static void test_spflt_address_again(struct kunit *test)
 	knc_spflt_event_destroy(event);
 }
 
+/*
+ * A task that has not run yet has no reference that would keep it: a fork() that
+ * fails frees it. It is forgotten with its events, or referenced when it runs.
+ */
+static void test_spflt_unborn(struct kunit *test)
+{
+	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, current);
+	struct perf_event *child[] = { new_event(test, INSTRUCTIONS, 0),
+				       new_event(test, INSTRUCTIONS, 0) };
+	struct task_struct *task = new_task(test);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(child); i++) {
+		child[i]->attr.config1 = 1;
+		child[i]->attach_state = PERF_ATTACH_TASK;
+		child[i]->parent = parent;
+		child[i]->hw.target = task;
+	}
+	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(child[0]), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
+	knc_spflt_event_destroy(child[0]);
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
+	mutex_lock(&knc_spflt_mutex);
+	KUNIT_EXPECT_NULL(test, knc_spflt_find(task));
+	mutex_unlock(&knc_spflt_mutex);
+
+	/* This one runs, on a CPU whose registers are not the driver's yet. */
+	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(child[1]), 0);
+	this_cpu_ptr(&knc_cpu)->ready = false;
+	knc_spflt_switch(NULL, false, current, task, 0);
+	knc_spflt_switch(NULL, false, task, current, 0);
+	this_cpu_ptr(&knc_cpu)->ready = true;
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
+	knc_spflt_event_destroy(child[1]);
+	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
+	mutex_lock(&knc_spflt_mutex);
+	KUNIT_EXPECT_NOT_NULL(test, knc_spflt_find(task));
+	mutex_unlock(&knc_spflt_mutex);
+	knc_spflt_event_destroy(parent);
+}
+
 /* The dead are cleared away by those who come after them. */
 static void test_spflt_dead(struct kunit *test)
 {
@@ -970,7 +1012,7 @@ static void test_spflt_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
 	task->exit_state = EXIT_DEAD;
 	mutex_lock(&knc_spflt_mutex);
-	knc_spflt_forget(knc_spflt_follow(task));
+	knc_spflt_forget(knc_spflt_follow(task, false));
 	mutex_unlock(&knc_spflt_mutex);
 	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
 	knc_spflt_event_destroy(event);
@@ -1145,6 +1187,7 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_clone_opens),
 	KUNIT_CASE(test_spflt_address_again),
 	KUNIT_CASE(test_spflt_dead),
+	KUNIT_CASE(test_spflt_unborn),
 	{}
 };
 
