@@ -37,9 +37,10 @@
  * struct knc_spflt_task - the user preference of a task that is followed
  * @node:	in knc_spflt_tasks, by @task
  * @task:	the task, referenced, so that no other is ever at its address
- * @unborn:	not yet: a fork() that fails frees its task whoever has a reference.
- *		Who clears it sees to the reference: the hook, when the task first
- *		runs, takes one, and knc_spflt_forget() needs to give none back
+ * @unborn:	@task has not run yet, and there is no reference: a fork() that fails
+ *		frees it all the same. Who clears this, by one xchg(), decides: the
+ *		hook, as @task first runs, takes a reference then; of one that
+ *		knc_spflt_forget() finds unborn there is none to give back
  * @events:	how many SPFLT events there are that were opened for it
  * @inherited:	some of them by its parent's fork(): how many there are is not how
  *		many it has, as clones swap theirs

@@ -917,6 +917,21 @@ static void test_spflt_clones(struct kunit *test)
 	knc_spflt_event_destroy(theirs);
 }
 
+/* The event that fork() makes of @parent for a child */
+static struct perf_event *new_inherited_event(struct kunit *test, struct perf_event *parent,
+					      struct task_struct *child)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	event->attr.config1 = 1;
+	event->attach_state = PERF_ATTACH_TASK;
+	event->hw.target = child;
+	event->parent = parent;
+	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+
+	return event;
+}
+
 /*
  * Of clones one may exit with the event that was made for another, who has said
  * something by then, and goes on when he opens an event himself.
@@ -925,12 +940,7 @@ static void test_spflt_clone_opens(struct kunit *test)
 {
 	struct perf_event *parent = new_event(test, INSTRUCTIONS, 0), *event;
 
-	event = new_event(test, INSTRUCTIONS, 0);
-	event->attr.config1 = 1;
-	event->attach_state = PERF_ATTACH_TASK;
-	event->hw.target = current;
-	event->parent = parent;
-	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+	event = new_inherited_event(test, parent, current);
 	task_switch(new_task(test), NULL, 0, current);
 	record.msr[0x2c] |= PREFERENCE;
 	knc_spflt_event_destroy(event);
@@ -962,44 +972,42 @@ static void test_spflt_address_again(struct kunit *test)
 	knc_spflt_event_destroy(event);
 }
 
+static bool is_followed(const struct task_struct *task)
+{
+	bool found;
+
+	mutex_lock(&knc_spflt_mutex);
+	found = knc_spflt_find(task);
+	mutex_unlock(&knc_spflt_mutex);
+
+	return found;
+}
+
 /*
  * A task that has not run yet has no reference that would keep it: a fork() that
  * fails frees it. It is forgotten with its events, or referenced when it runs.
  */
 static void test_spflt_unborn(struct kunit *test)
 {
-	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, current);
-	struct perf_event *child[] = { new_event(test, INSTRUCTIONS, 0),
-				       new_event(test, INSTRUCTIONS, 0) };
+	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, current), *event;
 	struct task_struct *task = new_task(test);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(child); i++) {
-		child[i]->attr.config1 = 1;
-		child[i]->attach_state = PERF_ATTACH_TASK;
-		child[i]->parent = parent;
-		child[i]->hw.target = task;
-	}
-	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(child[0]), 0);
+	event = new_inherited_event(test, parent, task);
 	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
-	knc_spflt_event_destroy(child[0]);
+	knc_spflt_event_destroy(event);
 	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
-	mutex_lock(&knc_spflt_mutex);
-	KUNIT_EXPECT_NULL(test, knc_spflt_find(task));
-	mutex_unlock(&knc_spflt_mutex);
+	KUNIT_EXPECT_FALSE(test, is_followed(task));
 
 	/* This one runs, on a CPU whose registers are not the driver's yet. */
-	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(child[1]), 0);
+	event = new_inherited_event(test, parent, task);
 	this_cpu_ptr(&knc_cpu)->ready = false;
 	knc_spflt_switch(NULL, false, current, task, 0);
 	knc_spflt_switch(NULL, false, task, current, 0);
 	this_cpu_ptr(&knc_cpu)->ready = true;
 	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
-	knc_spflt_event_destroy(child[1]);
+	knc_spflt_event_destroy(event);
 	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
-	mutex_lock(&knc_spflt_mutex);
-	KUNIT_EXPECT_NOT_NULL(test, knc_spflt_find(task));
-	mutex_unlock(&knc_spflt_mutex);
+	KUNIT_EXPECT_TRUE(test, is_followed(task));
 	knc_spflt_event_destroy(parent);
 }
 
