@@ -580,7 +580,8 @@ TEST(sample_syscall, "sample-syscall", 60)
 
 /*
  * A fork that fails after its events were inherited frees a task that never ran,
- * whoever holds on to it: here the number that it asks for is taken.
+ * whoever holds on to it: here the number that it asks for is taken. The debug
+ * kernel sees who looks there afterwards; others need not.
  */
 TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 {
