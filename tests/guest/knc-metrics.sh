@@ -10,13 +10,6 @@ value()
 	awk -F, -v name="$1" '$1 == name { print $2 }' "$2"
 }
 
-between()
-{
-	awk -v v="$2" -v least="$3" -v most="$4" \
-		'BEGIN { exit !(v ~ /^[-0-9.]+$/ && v >= least && v <= most) }' ||
-		fail "$1 is \"$2\", not in $3..$4"
-}
-
 $metrics -u -f csv -o "$tmp/csv" -M cpi,tlb ./walk 4096 2>"$tmp/said" ||
 	fail "$(tail -n 2 "$tmp/said")"
 between cpi_thread "$(value cpi_thread "$tmp/csv")" 1.999 2.001

@@ -32,14 +32,6 @@ counted()
 	sed -n "s/.*\"counter-value\" : \"\([0-9.]*\)\".*\"event\" : \"$1\".*/\1/p" "$tmp/json"
 }
 
-# between WHAT VALUE LEAST MOST
-between()
-{
-	awk -v v="$2" -v least="$3" -v most="$4" \
-		'BEGIN { exit !(v ~ /^[-0-9.]+$/ && v >= least && v <= most) }' ||
-		fail "$1 is \"$2\", not in $3..$4: $(tail -n 3 "$tmp/json")"
-}
-
 # A thread that has the core to itself needs two clocks for an instruction, and up to
 # four while the kernel has something to do on the others.
 spin='./gt --spin20 100000'

@@ -9,15 +9,6 @@ count()
 	awk -F, -v name="$1" '$3 == name { print $1 }' "$2"
 }
 
-# between WHAT VALUE LEAST MOST
-between()
-{
-	case $2 in
-	'' | *[!0-9]*) fail "$1 is \"$2\"" ;;
-	esac
-	[ "$2" -ge "$3" ] && [ "$2" -le "$4" ] || fail "$1 is $2, not in $3..$4"
-}
-
 stat()
 {
 	perf stat -x, -o "$tmp/csv" "$@" || fail "perf stat $*: $(tail -n 2 "$tmp/csv")"
