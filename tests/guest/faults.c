@@ -61,11 +61,18 @@ static int fail_left(void)
 	return atoi(text);
 }
 
+static void nothing(void)
+{
+}
+
 /*
  * Lets each allocation of an operation fail in turn, until it has no more of them.
- * The operation returns 0, or -1 with errno; what it has made it takes away again.
+ * The operation returns 0, or -1 with errno. What it could not take away again as it
+ * failed @mend does, when all allocations succeed: else the next time there would be
+ * less to do, and less to fail.
  */
-static void each_fails(const char *what, int (*operate)(void), void (*check)(const char *))
+static void each_fails(const char *what, int (*operate)(void), void (*mend)(void),
+		       void (*check)(const char *))
 {
 	int n, ret, err, left, failed = 0;
 
@@ -75,6 +82,7 @@ static void each_fails(const char *what, int (*operate)(void), void (*check)(con
 		err = errno;
 		left = fail_left();
 		fail_nth(0);
+		mend();
 		if (left)
 			break;
 		must(!ret || err == ENOMEM || err == ENOSPC || err == EAGAIN || err == EINVAL,
@@ -112,23 +120,30 @@ TEST(fault_load, "fault-load", 240)
 	faults_need();
 	if (driver_loaded())
 		must(!driver_unload(), "unloading: %s", strerror(errno));
-	each_fails("loading", load_and_unload, check_load);
+	each_fails("loading", load_and_unload, nothing, check_load);
 }
 
 static struct perf_event_attr opened_attr;
 static int opened_cpu = -1;
+static void *opened_page = MAP_FAILED;
+
+/* That may want memory, too. The event lives as long as its page is mapped. */
+static void unmap(void)
+{
+	if (opened_page == MAP_FAILED || munmap(opened_page, 3 * getpagesize()))
+		return;
+	opened_page = MAP_FAILED;
+}
 
 static int open_and_close(void)
 {
 	int fd = sys_open(&opened_attr, opened_cpu < 0 ? 0 : -1, opened_cpu, -1, 0);
-	void *page;
 
 	if (fd < 0)
 		return -1;
 	/* Whether or not there is memory for it */
-	page = mmap(NULL, 3 * getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page != MAP_FAILED)
-		munmap(page, 3 * getpagesize());
+	opened_page = mmap(NULL, 3 * getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	unmap();
 	close(fd);
 	return 0;
 }
@@ -149,12 +164,15 @@ static int open_and_fork(void)
 	return pid < 0 ? -1 : 0;
 }
 
+/* Found out before: that, too, wants memory. */
+static int hotplug_cpu;
+
 static int offline_and_online(void)
 {
-	int cpu = cpus_online() - 1, i, ret = 0;
 	char path[64];
+	int i, ret = 0;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", hotplug_cpu);
 	for (i = 0; i < 2; i++) {
 		int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -166,43 +184,30 @@ static int offline_and_online(void)
 	return ret;
 }
 
-static void check_hotplug(const char *what)
+static void bring_back(void)
 {
-	int cpu;
-
-	for (cpu = 1; cpu < (int)sysconf(_SC_NPROCESSORS_CONF); cpu++) {
-		char path[64], state = '1';
-		int fd;
-
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		must(fd >= 0 && read(fd, &state, 1) == 1, "%s: %s", path, strerror(errno));
-		close(fd);
-		if (state == '0')
-			set_online(cpu, true);
-	}
-	must_be_sound(what);
+	set_online(hotplug_cpu, true);
 }
 
 TEST(fault_open, "fault-open", 240)
 {
 	faults_need();
 	opened_attr = user_attr(INSTRUCTIONS);
-	each_fails("opening an event", open_and_close, must_be_sound);
+	each_fails("opening an event", open_and_close, unmap, must_be_sound);
 	opened_cpu = 0;
-	each_fails("opening a CPU-wide event", open_and_close, must_be_sound);
+	each_fails("opening a CPU-wide event", open_and_close, unmap, must_be_sound);
 	opened_cpu = -1;
 	opened_attr.sample_period = 100000;
 	opened_attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
-	each_fails("opening an event that samples", open_and_close, must_be_sound);
+	each_fails("opening an event that samples", open_and_close, unmap, must_be_sound);
 	opened_attr.inherit = 1;
-	each_fails("inheriting an event", open_and_fork, must_be_sound);
+	each_fails("inheriting an event", open_and_fork, nothing, must_be_sound);
 	if (pmu_file("format/spflt")) {
 		opened_attr = user_attr(INSTRUCTIONS);
 		opened_attr.config1 = 1;
-		each_fails("opening an SPFLT event", open_and_close, must_be_sound);
+		each_fails("opening an SPFLT event", open_and_close, unmap, must_be_sound);
 		opened_attr.inherit = 1;
-		each_fails("inheriting an SPFLT event", open_and_fork, must_be_sound);
+		each_fails("inheriting an SPFLT event", open_and_fork, nothing, must_be_sound);
 	}
 	if (driver_is_module()) {
 		must(!driver_unload(), "an event was left: %s", strerror(errno));
@@ -213,6 +218,7 @@ TEST(fault_open, "fault-open", 240)
 TEST(fault_hotplug, "fault-hotplug", 240)
 {
 	faults_need();
-	must(cpus_online() > 1, "there is but one CPU");
-	each_fails("taking a CPU away", offline_and_online, check_hotplug);
+	hotplug_cpu = cpus_online() - 1;
+	must(hotplug_cpu > 0, "there is but one CPU");
+	each_fails("taking a CPU away", offline_and_online, bring_back, must_be_sound);
 }
