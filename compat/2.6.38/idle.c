@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads that wake from the card's deep idle state.
+ * Threads that wake from the card's deep idle states.
  *
  * There a core loses its registers. The card's idle driver saves and restores
  * those of the PMU, but STATUS, and gives back the local APIC's after them: an
  * overflow between the two finds the LVT entry masked, and its interrupt is lost
  * (1.4.3.9). STATUS is not 0 then and the line does not fall, so there is never
- * another edge: the thread would sample no more. So whoever leaves idle looks.
+ * another edge: the thread would sample no more. So whoever leaves such a state
+ * looks.
+ *
+ * That driver has a function for each state, which returns when all is restored.
+ * Probes of their returns cost nothing where a thread only halts, as it does nearly
+ * always. Where there is an idle driver without these functions, each return from
+ * idle is watched; and where there is none, no state is deep.
  */
+#include <linux/cpuidle.h>
+#include <linux/kprobes.h>
 #include <linux/notifier.h>
 #include <linux/perf_event.h>
 
@@ -16,32 +24,75 @@
 #include "../../knc_pmu.h"
 #include "perf_core.h"
 
-static int compat_idle(struct notifier_block *self, unsigned long action, void *data)
+/* An event on a counter is what makes the registers ours, and an interrupt due. */
+static void compat_look_for_lost(void)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	unsigned long flags;
 
-	if (action != IDLE_END || !kc->ready || !kc->active)
-		return NOTIFY_OK;
-
 	local_irq_save(flags);
-	if (knc_read_status())
+	if (this_cpu_ptr(&knc_cpu)->active && knc_read_status())
 		knc_pmi_postponed();
 	local_irq_restore(flags);
+}
+
+static int compat_woke(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	compat_look_for_lost();
+	return 0;
+}
+
+static struct kretprobe compat_core_c6 = {
+	.kp.symbol_name = "mic_idle_enter_cc6",
+	.handler = compat_woke,
+};
+
+static struct kretprobe compat_package_c3 = {
+	.kp.symbol_name = "mic_idle_enter_pc3",
+	.handler = compat_woke,
+};
+
+static struct kretprobe *compat_deep_states[] = {
+	&compat_core_c6, &compat_package_c3,
+};
+
+static int compat_left_idle(struct notifier_block *self, unsigned long action,
+			    void *data)
+{
+	if (action == IDLE_END)
+		compat_look_for_lost();
 
 	return NOTIFY_OK;
 }
 
 static struct notifier_block compat_idle_notifier = {
-	.notifier_call = compat_idle,
+	.notifier_call = compat_left_idle,
 };
+
+static void (*compat_stop_watching)(void);
+
+static void compat_unprobe_states(void)
+{
+	unregister_kretprobes(compat_deep_states, ARRAY_SIZE(compat_deep_states));
+}
+
+static void compat_unwatch_all_idle(void)
+{
+	idle_notifier_unregister(&compat_idle_notifier);
+}
 
 void compat_watch_idle(void)
 {
-	idle_notifier_register(&compat_idle_notifier);
+	compat_stop_watching = NULL;
+	if (!register_kretprobes(compat_deep_states, ARRAY_SIZE(compat_deep_states))) {
+		compat_stop_watching = compat_unprobe_states;
+	} else if (cpuidle_get_driver()) {
+		idle_notifier_register(&compat_idle_notifier);
+		compat_stop_watching = compat_unwatch_all_idle;
+	}
 }
 
 void compat_unwatch_idle(void)
 {
-	idle_notifier_unregister(&compat_idle_notifier);
+	if (compat_stop_watching)
+		compat_stop_watching();
 }

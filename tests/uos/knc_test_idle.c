@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An idle driver like that of the cards, for one CPU of the emulated card, which has
+ * no deep idle states. It does to the PMU what is done there: saves the registers but
+ * STATUS, loses all of them, gives them back in the same order, and the LVT entry
+ * last. Until then so many instructions go by that an event with a short period
+ * overflows, and its interrupt is lost.
+ *
+ * The functions have the names that they have there; knc_test_idle_other.c has
+ * others.
+ */
+#include <linux/cpuidle.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+
+#include <asm/apic.h>
+#include <asm/msr.h>
+#include <asm/system.h>
+
+#define COUNTERS	2
+#define STATES		2
+#define PERFCTR		0x20
+#define EVNTSEL		0x28
+#define SPFLT_CONTROL	0x2c
+#define GLOBAL_STATUS	0x2d
+#define OVF_CONTROL	0x2e
+#define GLOBAL_CTRL	0x2f
+
+/* The CPU that sleeps deeply, for so many turns of a loop on its way back */
+static int cpu = 1;
+module_param(cpu, int, 0444);
+static int turns = 20000;
+module_param(turns, int, 0644);
+/* Which of the states, as far as it is asked */
+static int state;
+module_param(state, int, 0644);
+/* How often it has, and how often it had lost an interrupt then */
+static unsigned long slept;
+module_param(slept, ulong, 0444);
+static unsigned long lost;
+module_param(lost, ulong, 0444);
+
+struct saved {
+	u64 global_ctrl, counter[COUNTERS], evntsel[COUNTERS], spflt;
+	u32 lvtpc;
+};
+
+static void save(struct saved *saved)
+{
+	int i;
+
+	rdmsrl(GLOBAL_CTRL, saved->global_ctrl);
+	for (i = 0; i < COUNTERS; i++)
+		rdmsrl(PERFCTR + i, saved->counter[i]);
+	for (i = 0; i < COUNTERS; i++)
+		rdmsrl(EVNTSEL + i, saved->evntsel[i]);
+	rdmsrl(SPFLT_CONTROL, saved->spflt);
+	saved->lvtpc = apic_read(APIC_LVTPC);
+}
+
+/* As after a reset */
+static void lose(void)
+{
+	int i;
+
+	wrmsrl(GLOBAL_CTRL, 0);
+	apic_write(APIC_LVTPC, APIC_LVT_MASKED);
+	for (i = 0; i < COUNTERS; i++) {
+		wrmsrl(EVNTSEL + i, 0);
+		wrmsrl(PERFCTR + i, 0);
+	}
+	wrmsrl(SPFLT_CONTROL, 0);
+	wrmsrl(OVF_CONTROL, 3);
+}
+
+static void restore(const struct saved *saved)
+{
+	int i;
+
+	wrmsrl(GLOBAL_CTRL, saved->global_ctrl);
+	for (i = 0; i < COUNTERS; i++)
+		wrmsrl(PERFCTR + i, saved->counter[i]);
+	for (i = 0; i < COUNTERS; i++)
+		wrmsrl(EVNTSEL + i, saved->evntsel[i]);
+	wrmsrl(SPFLT_CONTROL, saved->spflt);
+}
+
+static void sleep_deeply(void)
+{
+	struct saved saved;
+	u64 status;
+	int i;
+
+	save(&saved);
+	lose();
+	restore(&saved);
+	for (i = 0; i < turns; i++)
+		barrier();
+	rdmsrl(GLOBAL_STATUS, status);
+	apic_write(APIC_LVTPC, saved.lvtpc);
+	slept++;
+	lost += !!status;
+}
+
+/* Interrupts are off. Those that wake it come when the registers are back. */
+static int enter(void)
+{
+	current_thread_info()->status &= ~TS_POLLING;
+	/* From here on whoever wants it awake sends an interrupt. */
+	smp_mb();
+	if (!need_resched()) {
+		sleep_deeply();
+		safe_halt();
+	}
+	current_thread_info()->status |= TS_POLLING;
+	local_irq_enable();
+	return 0;
+}
+
+static int mic_idle_enter_cc6(struct cpuidle_device *dev, struct cpuidle_state *state)
+{
+	return enter();
+}
+
+static int mic_idle_enter_pc3(struct cpuidle_device *dev, struct cpuidle_state *state)
+{
+	return enter();
+}
+
+/* Leaves the governor one state. */
+static int prepare(struct cpuidle_device *dev)
+{
+	int i;
+
+	for (i = 0; i < STATES; i++)
+		dev->states[CPUIDLE_DRIVER_STATE_START + i].flags =
+			CPUIDLE_FLAG_DEEP | (i == state ? 0 : CPUIDLE_FLAG_IGNORE);
+	return 0;
+}
+
+/* Without an owner, which each device holds: it could not be unloaded. */
+static struct cpuidle_driver driver = {
+	.name = "knc_test_idle",
+};
+
+static struct cpuidle_device device = {
+	.state_count = CPUIDLE_DRIVER_STATE_START + STATES,
+	.prepare = prepare,
+	.states[CPUIDLE_DRIVER_STATE_START] = {
+		.name = "CC6",
+		.enter = mic_idle_enter_cc6,
+	},
+	.states[CPUIDLE_DRIVER_STATE_START + 1] = {
+		.name = "PC3",
+		.enter = mic_idle_enter_pc3,
+	},
+};
+
+static int __init knc_test_idle_init(void)
+{
+	int ret = cpuidle_register_driver(&driver);
+
+	if (ret)
+		return ret;
+	device.cpu = cpu;
+	ret = cpuidle_register_device(&device);
+	if (ret)
+		cpuidle_unregister_driver(&driver);
+	return ret;
+}
+module_init(knc_test_idle_init);
+
+static void __exit knc_test_idle_exit(void)
+{
+	cpuidle_unregister_device(&device);
+	cpuidle_unregister_driver(&driver);
+}
+module_exit(knc_test_idle_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("An idle driver like that of the cards, for tests");
