@@ -333,12 +333,13 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 	int cpu, n = cpus_online();
 
 	module_need();
-	must(states, "the kernel's states of hotplug: %s", strerror(errno));
+	must(states || cards_kernel(), "the kernel's states of hotplug: %s", strerror(errno));
 	if (driver_loaded())
 		must(!driver_unload(), "unloading: %s", strerror(errno));
-	while (fgets(line, sizeof(line), states))
+	while (states && fgets(line, sizeof(line), states))
 		must(!strstr(line, "knc"), "after unloading there is still %s", line);
-	fclose(states);
+	if (states)
+		fclose(states);
 	for (cpu = 1; cpu < n; cpu++) {
 		set_online(cpu, false);
 		set_online(cpu, true);

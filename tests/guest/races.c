@@ -1073,7 +1073,9 @@ static void race_waits(const struct race *what)
 TEST(race_nmi_waits, "race-nmi-waits", 3600)
 {
 	race_waits(&reading);
-	race_waits(&setting_period);
+	/* Where a new period begins at once */
+	if (!cards_kernel())
+		race_waits(&setting_period);
 }
 
 /*
