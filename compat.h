@@ -53,6 +53,12 @@ static inline void compat_nmi_level_exit(void)
 	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
 }
 
+/* The first thing that is done after SYSCALL is to put the program's registers away. */
+static inline bool compat_syscall_unsaved(const struct pt_regs *regs)
+{
+	return false;
+}
+
 /* The configuration that has no meaning here: newer kernels have more of it. */
 static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 {

@@ -27,7 +27,7 @@ static bool knc_in_syscall_gap(const struct pt_regs *regs)
 {
 	const struct pt_regs *saved = task_pt_regs(current);
 
-	return regs->sp < TASK_SIZE_MAX ||
+	return regs->sp < TASK_SIZE_MAX || compat_syscall_unsaved(regs) ||
 	       (regs->sp > (unsigned long)&saved->ip &&
 		regs->sp <= (unsigned long)(saved + 1));
 }

@@ -62,6 +62,19 @@ static inline void compat_nmi_level_exit(void)
 {
 }
 
+/*
+ * After SYSCALL that kernel first makes room for all of the program's registers, and
+ * puts its address away as the last of them. Then it uses RCX for addresses of its own.
+ * The labels are found in perf_core.c.
+ */
+extern unsigned long compat_syscall_begin, compat_syscall_end;
+
+static inline bool compat_syscall_unsaved(const struct pt_regs *regs)
+{
+	return regs->ip >= compat_syscall_begin && regs->ip < compat_syscall_end &&
+	       regs->cx < TASK_SIZE_MAX;
+}
+
 /* Where the head is decides which function frees; in kernel.c */
 #define kfree_rcu(pointer, member)					\
 	compat_free_rcu(pointer, offsetof(typeof(*(pointer)), member))

@@ -31,6 +31,8 @@ typeof(__put_task_struct) *compat_free_task;
 static typeof(perf_pmu_register) *compat_register;
 static typeof(perf_pmu_unregister) *compat_unregister;
 
+unsigned long compat_syscall_begin, compat_syscall_end;
+
 static struct pmu compat_pmu;
 
 /* None of it is exported. */
@@ -57,6 +59,10 @@ int knc_perf_prepare(void)
 		}
 		*(unsigned long *)functions[i].pointer = address;
 	}
+
+	/* A kernel without these labels has another way in. */
+	compat_syscall_begin = kallsyms_lookup_name("system_call");
+	compat_syscall_end = kallsyms_lookup_name("system_call_fastpath");
 
 	return 0;
 }

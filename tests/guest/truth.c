@@ -552,30 +552,56 @@ static void straight_on(int fd)
 
 #define STRAIGHT_ON	13
 
-/* A sample that is due with a SYSCALL is of the instruction after it. */
-TEST(sample_syscall, "sample-syscall", 60)
+/* Where the sample is that is due after so many of them, if it comes so much later */
+static u64 straight_sample(u64 period, int late)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct record rec;
-	u64 before = 0;
 	struct ring r;
 	int fd;
 
-	sample_limit(NO_SAMPLE_LIMIT);
+	attr.sample_period = period;
 	attr.sample_type = PERF_SAMPLE_IP;
-	for (attr.sample_period = 1; attr.sample_period <= STRAIGHT_ON; attr.sample_period++) {
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 8, attr.sample_type);
-		straight_on(fd);
-		must(ring_next(&r, &rec) && rec.type == PERF_RECORD_SAMPLE,
-		     "no sample of %llu instructions", ULL(attr.sample_period));
-		must(rec.ip > before && rec.ip < before + (before ? 16 : ~0ULL),
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 8, attr.sample_type);
+	td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3, late);
+	straight_on(fd);
+	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
+	must(ring_next(&r, &rec) && rec.type == PERF_RECORD_SAMPLE,
+	     "no sample of %llu instructions", ULL(period));
+	ring_unmap(&r);
+	close(fd);
+	return rec.ip;
+}
+
+/* The kernel is at work for longer than this, at each of its calls. */
+#define LATE	60
+
+/*
+ * A sample that is due with a SYSCALL is of the instruction after it, also if the
+ * interrupt comes while the kernel has not put that away yet.
+ */
+TEST(sample_syscall, "sample-syscall", 60)
+{
+	u64 before = 0, ip, period;
+	int late, calls = 0;
+
+	pin(cpus_online() - 1);
+	sample_limit(NO_SAMPLE_LIMIT);
+	for (period = 1; period <= STRAIGHT_ON; period++, before = ip) {
+		ip = straight_sample(period, 0);
+		must(ip > before && ip < before + (before ? 16 : ~0ULL),
 		     "after %llu instructions a sample is of %#llx, after one less of %#llx",
-		     ULL(attr.sample_period), ULL(rec.ip), ULL(before));
-		before = rec.ip;
-		ring_unmap(&r);
-		close(fd);
+		     ULL(period), ULL(ip), ULL(before));
+		if (!td_present() || memcmp((void *)(ip - 2), "\x0f\x05", 2))
+			continue;
+		calls++;
+		for (late = 1; late < LATE; late++)
+			must(straight_sample(period, late) == ip,
+			     "%d instructions after a SYSCALL a sample is of %#llx, not %#llx",
+			     late, ULL(straight_sample(period, late)), ULL(ip));
 	}
+	must(!td_present() || calls == 3, "%d calls of the kernel, not 3", calls);
 }
 
 /*
