@@ -56,6 +56,9 @@ static void insert_sleeper(const char *file, const char *name)
 	module_need();
 	sleeper = name;
 	must(!driver_unload(), "the driver cannot be unloaded");
+	/* A test that has failed may have left one. */
+	syscall(SYS_delete_module, "knc_test_idle", O_NONBLOCK);
+	syscall(SYS_delete_module, "knc_test_idle_other", O_NONBLOCK);
 	if (module_insert(file)) {
 		must(errno == ENODEV || errno == EBUSY, "%s: %s", file, strerror(errno));
 		must(!driver_load(), "the driver cannot be loaded");

@@ -399,6 +399,23 @@ TEST(stock_busy, "busy", 60)
 	must_sample("after the other driver");
 }
 
+/* The driver reads no register but in its interrupts; the other one does at each tick. */
+static void must_be_alone(void)
+{
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	int fd, cpu = cpus_online() - 1;
+	u64 before;
+
+	td_need();
+	pin(cpu);
+	fd = ev_open(&attr, -1, cpu, -1);
+	ev_on(fd);
+	before = td_read(cpu, TD_RDMSRS);
+	spin(50000000);
+	must(td_read(cpu, TD_RDMSRS) == before, "somebody else is at the registers");
+	close(fd);
+}
+
 /*
  * On the cards' kernel the module takes the counters over from the kernel's own
  * driver, unless that has events, and gives them back.
@@ -424,6 +441,7 @@ TEST(take_over, "take-over", 120)
 	must(!driver_load(), "loading: %s", strerror(errno));
 	must_count("the module");
 	must_sample("the module");
+	must_be_alone();
 	must(!driver_unload(), "unloading: %s", strerror(errno));
 	pmu_forget();
 	must_count("the kernel's own driver, after");

@@ -248,6 +248,40 @@ TEST(cpu_wide, "cpu-wide", 120)
 		close(fd[cpu]);
 }
 
+/* The interrupts of a CPU's event start the counters again, each time. */
+TEST(sample_wide, "sample-wide", 120)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 n = 2000000 / scale();
+	int cpus = cpus_online(), fd[256], cpu;
+	struct ring r[256];
+
+	sample_limit(NO_SAMPLE_LIMIT);
+	attr.sample_period = 100003;
+	attr.sample_type = PERF_SAMPLE_IP;
+	for (cpu = 0; cpu < cpus; cpu++) {
+		fd[cpu] = ev_open(&attr, -1, cpu, -1);
+		ring_map(&r[cpu], fd[cpu], 8, attr.sample_type);
+		ev_on(fd[cpu]);
+	}
+	in_children(cpus, true, spin_by_cpu, &n);
+	for (cpu = 0; cpu < cpus; cpu++) {
+		struct tally t = {};
+		u64 count;
+
+		ev_off(fd[cpu]);
+		ring_tally(&r[cpu], &t, NULL, NULL);
+		count = ev_count(fd[cpu]);
+		must(count >= 2 * n * (cpu + 1), "CPU %d counted %llu", cpu,
+		     (unsigned long long)count);
+		must(t.samples == count / attr.sample_period && !t.lost,
+		     "CPU %d: %llu samples of %llu in %llu", cpu, (unsigned long long)t.samples,
+		     (unsigned long long)attr.sample_period, (unsigned long long)count);
+		ring_unmap(&r[cpu]);
+		close(fd[cpu]);
+	}
+}
+
 /* A cgroup's event counts its tasks on that CPU, and no others. */
 #define CGROUPS "/sys/fs/cgroup"
 
