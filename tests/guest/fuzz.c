@@ -64,6 +64,9 @@ static struct perf_event_attr random_attr(struct rng *r)
 		attr.config ^= 1ULL << below(r, one_in(r, 4) ? 64 : 32);
 	if (one_in(r, 30))
 		attr.config = rnd(r);
+	/* There any user can have the kernel count in front of its own table. */
+	if (cards_kernel() && attr.type == PERF_TYPE_SOFTWARE)
+		attr.config &= INT32_MAX;
 	if (one_in(r, 30))
 		attr.config1 = one_in(r, 2) ? 1 : rnd(r);
 	if (one_in(r, 60))
