@@ -76,6 +76,16 @@ static void knc_pmu_take_snoops(KncPmuState *s)
     }
 }
 
+/* What was known of the accesses before is not relied on any more. */
+static void knc_observer_rely(KncPmuState *s)
+{
+    KncObserver *o = s->observer;
+
+    o->wait = s->careful ? -1 : o->may_wait;
+    o->find_again = o->may_find_again && !s->careful;
+    knc_pmu_forget_latest(o);
+}
+
 /*
  * From now on: whether there is anything to be observed, and whether another
  * thread counts what this one does, and does not wait for it.
@@ -92,21 +102,17 @@ void knc_observer_configure(KncPmuState *s, bool observing, bool shared)
         o->branch_token = 0;
         o->line = o->code_page = -1;
     }
-    o->wait = shared ? 0 : ACCESSES_WAIT;
+    o->may_wait = shared ? 0 : ACCESSES_WAIT;
     o->may_find_again = !shared && !(s->serves & NEEDS_MATCHES);
-    o->find_again = o->may_find_again && !s->careful;
-    knc_pmu_forget_latest(o);
+    knc_observer_rely(s);
 }
 
 /* Each access is looked at by itself while an overflow is near. */
 void knc_observer_careful(KncPmuState *s, bool careful)
 {
-    KncObserver *o = s->observer;
-
     if (s->careful != careful) {
         s->careful = careful;
-        o->find_again = o->may_find_again && !careful;
-        knc_pmu_forget_latest(o);
+        knc_observer_rely(s);
     }
 }
 
@@ -121,7 +127,8 @@ static inline void knc_pmu_complete(KncObserver *o, uint32_t token)
 static void knc_pmu_flush_again(KncPmuState *s)
 {
     KncObserver *o = s->observer;
-    KncPmuEvents *ev = &s->observed[o->ring];
+    /* In the ring in which the thread has been since the last fold */
+    KncPmuEvents *ev = &s->observed[s->ring];
     uint64_t reads = o->again & AGAIN_MASK;
     uint64_t writes = o->again / AGAIN_ONE(KNC_KIND_WRITE) & AGAIN_MASK;
 
@@ -179,37 +186,70 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
     return access;
 }
 
-/* The fetch of the code from @pc to @last, one line after the other */
-static void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last)
+/* The fetch of a line that is not like one before it */
+static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line)
+{
+    KncObserver *o = env->knc_pmu.observer;
+    KncAccess *access;
+
+    if ((line ^ o->code_page) & TARGET_PAGE_MASK) {
+        if (!knc_tcg_find_code(env, line, &o->code_paddr)) {
+            return false;
+        }
+        o->code_page = line & TARGET_PAGE_MASK;
+    }
+    o->line = line;
+    access = knc_pmu_new_access(env, KNC_KIND_CODE);
+    access->vaddr = line;
+    access->size = 1;
+    access->paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
+    access->uncached = access->crosses = false;
+    knc_pmu_set_latest(o, access);
+    o->accesses++;
+    return true;
+}
+
+/* Returns true if @line is the latest one, or the fetch is like one before. */
+static inline bool knc_pmu_fetch_again(KncObserver *o, uint64_t line)
+{
+    if (line == o->line) {
+        return true;
+    }
+    if (!knc_pmu_find_again(o, KNC_KIND_CODE, line, 1)) {
+        return false;
+    }
+    o->line = line;
+    o->again += AGAIN_ONE(KNC_KIND_CODE);
+    return true;
+}
+
+/* The same as below, from a line on that is a new one */
+static void __attribute__((noinline))
+knc_pmu_fetch_new(CPUX86State *env, uint64_t line, uint64_t last)
 {
     KncObserver *o = env->knc_pmu.observer;
 
-    for (uint64_t line = pc & -LINE_SIZE; line <= last; line += LINE_SIZE) {
-        KncAccess *access;
+    for (; line <= last; line += LINE_SIZE) {
+        if (!knc_pmu_fetch_again(o, line) && !knc_pmu_fetch_line(env, line)) {
+            return;
+        }
+    }
+}
 
-        if (line == o->line) {
-            continue;
+/*
+ * The fetch of the code from @pc to @last, one line after the other, at the
+ * start of an instruction: those before it have been completed.
+ */
+static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last)
+{
+    KncObserver *o = env->knc_pmu.observer;
+
+    o->access_token = 0;
+    for (uint64_t line = pc & -LINE_SIZE; line <= last; line += LINE_SIZE) {
+        if (unlikely(!knc_pmu_fetch_again(o, line))) {
+            knc_pmu_fetch_new(env, line, last);
+            return;
         }
-        if (knc_pmu_find_again(o, KNC_KIND_CODE, line, line)) {
-            o->line = line;
-            o->again += AGAIN_ONE(KNC_KIND_CODE);
-            knc_pmu_complete(o, 0);
-            continue;
-        }
-        if ((line ^ o->code_page) & TARGET_PAGE_MASK) {
-            if (!knc_tcg_find_code(env, line, &o->code_paddr)) {
-                return;
-            }
-            o->code_page = line & TARGET_PAGE_MASK;
-        }
-        o->line = line;
-        access = knc_pmu_new_access(env, KNC_KIND_CODE);
-        access->vaddr = line;
-        access->size = 1;
-        access->paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
-        access->uncached = access->crosses = false;
-        knc_pmu_set_latest(o, access);
-        o->completed = ++o->accesses;
     }
 }
 
@@ -236,25 +276,34 @@ void helper_knc_pmu_check(CPUX86State *env)
     }
 }
 
+/* The same as below, where there is something to be done first */
+static void __attribute__((noinline))
+knc_pmu_block_due(CPUX86State *env, uint32_t size, uintptr_t ra)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+    uint64_t pc = knc_pmu_pc(env);
+
+    if (o->accesses > o->may_wait || o->again & AGAIN_FULL) {
+        knc_pmu_flush_accesses(s);
+    }
+    knc_pmu_resolve_branch(env);
+    if (s->careful) {
+        knc_pmu_look(env, ra);
+    }
+    knc_pmu_fetch(env, pc, pc + size - 1);
+}
+
 /* A block begins: whatever the one before it did has been completed. */
 void helper_knc_pmu_block(CPUX86State *env, uint32_t size)
 {
     KncObserver *o = env->knc_pmu.observer;
     uint64_t pc = knc_pmu_pc(env);
 
-    knc_pmu_complete(o, 0);
-    if (o->accesses > o->wait || o->again & AGAIN_FULL) {
-        knc_pmu_flush_accesses(&env->knc_pmu);
-    }
-    o->ring = knc_pmu_current_ring(env);
-    if (o->branch_token) {
-        knc_pmu_resolve_branch(env);
-    }
-    if (unlikely(env->knc_pmu.careful)) {
-        knc_pmu_look(env, GETPC());
-    }
-    if ((pc ^ o->line) >> KNC_LINE_BITS ||
-        (pc ^ (pc + size - 1)) >> KNC_LINE_BITS) {
+    if (unlikely(o->accesses > o->wait || o->again & AGAIN_FULL ||
+                 o->branch_token)) {
+        knc_pmu_block_due(env, size, GETPC());
+    } else {
         knc_pmu_fetch(env, pc, pc + size - 1);
     }
 }
@@ -295,13 +344,13 @@ static void knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
     knc_pmu_set_latest(o, access);
 }
 
-void helper_knc_pmu_access(CPUX86State *env, target_ulong addr, uint32_t info)
+static inline void knc_pmu_report(CPUX86State *env, uint64_t addr,
+                                  uint32_t info, int kind)
 {
     KncObserver *o = env->knc_pmu.observer;
     int size = info & KNC_ACCESS_SIZE;
-    int kind = info & KNC_ACCESS_WRITE ? KNC_KIND_WRITE : KNC_KIND_READ;
 
-    if (likely(knc_pmu_find_again(o, kind, addr, addr + size - 1))) {
+    if (likely(knc_pmu_find_again(o, kind, addr, size))) {
         if (o->access_token != env->knc_pmu.token) {
             knc_pmu_complete(o, env->knc_pmu.token);
         }
@@ -309,6 +358,16 @@ void helper_knc_pmu_access(CPUX86State *env, target_ulong addr, uint32_t info)
     } else {
         knc_pmu_access(env, addr, size, kind, info >> KNC_ACCESS_MMU_SHIFT);
     }
+}
+
+void helper_knc_pmu_load(CPUX86State *env, target_ulong addr, uint32_t info)
+{
+    knc_pmu_report(env, addr, info, KNC_KIND_READ);
+}
+
+void helper_knc_pmu_store(CPUX86State *env, target_ulong addr, uint32_t info)
+{
+    knc_pmu_report(env, addr, info, KNC_KIND_WRITE);
 }
 
 /* A prefetch, or its contrary, which goes nowhere if there is no such page */

@@ -64,7 +64,6 @@ static inline int64_t knc_pmu_unwind_word(uint64_t data)
 
 /* An access as generated code reports it */
 #define KNC_ACCESS_SIZE         0xff
-#define KNC_ACCESS_WRITE        0x100
 #define KNC_ACCESS_MMU_SHIFT    16
 
 /* Where prefetch instructions bring a line, and from where it is evicted */
