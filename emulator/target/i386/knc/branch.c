@@ -5,6 +5,7 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "exec/helper-proto.h"
+#include "exec.h"
 #include "internal.h"
 #include "observer.h"
 

@@ -21,6 +21,11 @@
 
 #if KNC_QEMU(10, 1)
 #define KNC_CLASS_DATA          const void *
+/* Hosts have 64 bits there, and no more of these. */
+#ifndef qatomic_read_i64
+#define qatomic_read_i64(p)     qatomic_read(p)
+#define qatomic_set_i64(p, i)   qatomic_set(p, i)
+#endif
 #else
 #define KNC_CLASS_DATA          void *
 #endif
