@@ -140,6 +140,12 @@ static void kernel_loop(struct knc_test_loop *run, u64 n)
 		     strerror(errno));
 }
 
+/* What a reading may cost: more where the compiler has put checks into the kernel */
+static u64 reading_most(void)
+{
+	return scale() > 1 ? 8000 : 2000;
+}
+
 static void check_kernel(u64 first, u64 second, bool first_branches, bool second_branches)
 {
 	struct perf_event_attr attr = attr_of(first);
@@ -158,7 +164,7 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 	kernel_loop(&run, 0);
 	base[0] = run.delta[0];
 	base[1] = run.delta[1];
-	must(base[0] && base[0] < 2000 && base[1] && base[1] < 2000,
+	must(base[0] && base[0] < reading_most() && base[1] && base[1] < reading_most(),
 	     "two readings cost %llu and %llu", (unsigned long long)base[0],
 	     (unsigned long long)base[1]);
 	for (n = 500; n <= 5000000 / scale(); n *= 10) {
@@ -202,7 +208,7 @@ TEST(count_rings, "count-rings", 60)
 	kernel_loop(&run, 1000000);
 	must(run.delta[0] == 0, "instructions:u counted %llu in a kernel loop",
 	     (unsigned long long)run.delta[0]);
-	must(run.delta[1] >= 2000000 && run.delta[1] < 2002000,
+	must(run.delta[1] >= 2000000 && run.delta[1] < 2000000 + reading_most(),
 	     "instructions counted %llu in a kernel loop of 2000000",
 	     (unsigned long long)run.delta[1]);
 	close(run.fd[1]);
