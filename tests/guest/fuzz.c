@@ -176,6 +176,8 @@ static void fuzz_open(struct rng *r, int *fds, int at, int group, int cpus)
 	int dir;
 
 	if (wide && one_in(r, 4)) {
+		/* Newer perf cores do not bear one that finds no counter (knc-pmu.rst). */
+		attr.pinned &= kernel_before(6, 5);
 		dir = open(cgroup_path(path, below(r, CGROUPS), ""), O_RDONLY);
 		fds[at] = sys_open(&attr, dir, cpu, group, flags | PERF_FLAG_PID_CGROUP);
 		if (dir >= 0)
