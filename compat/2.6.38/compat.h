@@ -65,7 +65,7 @@ static inline void compat_nmi_level_exit(void)
 /*
  * After SYSCALL that kernel first makes room for all of the program's registers, and
  * puts its address away as the last of them. Then it uses RCX for addresses of its own.
- * The labels are found in perf_core.c.
+ * The labels are found in perf_core.c, before there is an event whose NMI reads them.
  */
 extern unsigned long compat_syscall_begin, compat_syscall_end;
 

@@ -596,10 +596,13 @@ TEST(sample_syscall, "sample-syscall", 60)
 		if (!td_present() || memcmp((void *)(ip - 2), "\x0f\x05", 2))
 			continue;
 		calls++;
-		for (late = 1; late < LATE; late++)
-			must(straight_sample(period, late) == ip,
+		for (late = 1; late < LATE; late++) {
+			u64 late_ip = straight_sample(period, late);
+
+			must(late_ip == ip,
 			     "%d instructions after a SYSCALL a sample is of %#llx, not %#llx",
-			     late, ULL(straight_sample(period, late)), ULL(ip));
+			     late, ULL(late_ip), ULL(ip));
+		}
 	}
 	must(!td_present() || calls == 3, "%d calls of the kernel, not 3", calls);
 }

@@ -17,7 +17,6 @@
 #include <asm/msr.h>
 #include <asm/system.h>
 
-#define COUNTERS	2
 #define STATES		2
 #define PERFCTR		0x20
 #define EVNTSEL		0x28
@@ -40,8 +39,13 @@ module_param(slept, ulong, 0444);
 static unsigned long lost;
 module_param(lost, ulong, 0444);
 
+/* What is saved and given back, in this order */
+static const u32 registers[] = {
+	GLOBAL_CTRL, PERFCTR, PERFCTR + 1, EVNTSEL, EVNTSEL + 1, SPFLT_CONTROL,
+};
+
 struct saved {
-	u64 global_ctrl, counter[COUNTERS], evntsel[COUNTERS], spflt;
+	u64 value[ARRAY_SIZE(registers)];
 	u32 lvtpc;
 };
 
@@ -49,27 +53,19 @@ static void save(struct saved *saved)
 {
 	int i;
 
-	rdmsrl(GLOBAL_CTRL, saved->global_ctrl);
-	for (i = 0; i < COUNTERS; i++)
-		rdmsrl(PERFCTR + i, saved->counter[i]);
-	for (i = 0; i < COUNTERS; i++)
-		rdmsrl(EVNTSEL + i, saved->evntsel[i]);
-	rdmsrl(SPFLT_CONTROL, saved->spflt);
+	for (i = 0; i < ARRAY_SIZE(registers); i++)
+		rdmsrl(registers[i], saved->value[i]);
 	saved->lvtpc = apic_read(APIC_LVTPC);
 }
 
-/* As after a reset */
+/* As after a reset; GLOBAL_CTRL is the first, so that nothing runs then. */
 static void lose(void)
 {
 	int i;
 
-	wrmsrl(GLOBAL_CTRL, 0);
+	for (i = 0; i < ARRAY_SIZE(registers); i++)
+		wrmsrl(registers[i], 0);
 	apic_write(APIC_LVTPC, APIC_LVT_MASKED);
-	for (i = 0; i < COUNTERS; i++) {
-		wrmsrl(EVNTSEL + i, 0);
-		wrmsrl(PERFCTR + i, 0);
-	}
-	wrmsrl(SPFLT_CONTROL, 0);
 	wrmsrl(OVF_CONTROL, 3);
 }
 
@@ -77,12 +73,8 @@ static void restore(const struct saved *saved)
 {
 	int i;
 
-	wrmsrl(GLOBAL_CTRL, saved->global_ctrl);
-	for (i = 0; i < COUNTERS; i++)
-		wrmsrl(PERFCTR + i, saved->counter[i]);
-	for (i = 0; i < COUNTERS; i++)
-		wrmsrl(EVNTSEL + i, saved->evntsel[i]);
-	wrmsrl(SPFLT_CONTROL, saved->spflt);
+	for (i = 0; i < ARRAY_SIZE(registers); i++)
+		wrmsrl(registers[i], saved->value[i]);
 }
 
 static void sleep_deeply(void)
