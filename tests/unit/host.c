@@ -692,6 +692,13 @@ static void test_postponed_stranger(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	kc->busy = 0;
+
+	/* The last one is about to leave, and its counter is not to count on. */
+	kc->active = 0;
+	knc_enter(kc);
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	knc_leave(kc);
 }
 
 /* It had to wait where perf core has disabled the PMU, which stays so. */
