@@ -377,11 +377,12 @@ static u64 operate(const struct race *r, struct shot *s, u32 after)
 		actor_arm(r, s);
 	td_inject(s->cpu, r->action, rings(r), after);
 	r->operation(s);
+	/* It asks the test device, too, which has one answer at a time. */
+	if (r->act)
+		actor_disarm();
 	after -= td_read(s->cpu, TD_INJECT_LEFT);
 	td_inject(s->cpu, TD_NOTHING, 0, 0);
 	s->injected = td_read(s->cpu, TD_INJECTED) - before;
-	if (r->act)
-		actor_disarm();
 	return after;
 }
 
