@@ -39,6 +39,8 @@
 
 /* How late a sample may be: the way into the interrupt, to where counters stop */
 #define LATEST		(1000ULL * scale())
+/* Points enough where each takes long, on a kernel on which all takes long */
+#define SLOW_POINTS	100
 
 /* In a user loop at the beginning of an operation: the overflow with a late PMI */
 #define SKID_POINT	150
@@ -504,6 +506,8 @@ static void sweep(const struct race *r, u64 from, u64 to)
 		step = 1;
 	if (!to)
 		to = whole.length;
+	if (r->slow && scale() > 1 && step < to / SLOW_POINTS)
+		step = to / SLOW_POINTS;
 	if (only) {
 		from = only;
 		to = only;
