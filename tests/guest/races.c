@@ -514,8 +514,14 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	}
 	for (point = from; point <= to; point += step) {
 		points++;
-		if (!fire_at(r, &s, &whole, point))
-			missed++;
+		if (!fire_at(r, &s, &whole, point)) {
+			/* lockdep, for one, may have got more to look through for good */
+			u64 run_up = whole.run_up;
+			whole = measure(r);
+			note("measured again: %llu, was %llu", ULL(whole.run_up), ULL(run_up));
+			if (!fire_at(r, &s, &whole, point))
+				missed++;
+		}
 		hits += r->action ? s.injected : s.samples;
 		if (!*s.why)
 			continue;
