@@ -21,7 +21,7 @@ $there/lib64/ld-linux-x86-64.so.2 $there/usr/bin/$_program $*" >"$tmp/out" 2>&1 
 	_pid=$!
 	sleep 2
 	kill -0 $_pid 2>/dev/null || fail "$_program has ended: $(tail -n 2 "$tmp/out")"
-	./gt witness >"$tmp/witness" 2>&1
+	TEST_FUZZ_SECONDS=$seconds ./gt witness >"$tmp/witness" 2>&1
 	kill -0 $_pid 2>/dev/null || fail "$_program has ended: $(tail -n 2 "$tmp/out")"
 	# It may have left children; and none may be left with an event.
 	wait $_pid
