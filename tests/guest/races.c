@@ -517,6 +517,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 		if (!fire_at(r, &s, &whole, point)) {
 			/* lockdep, for one, may have got more to look through for good */
 			u64 run_up = whole.run_up;
+
 			whole = measure(r);
 			note("measured again: %llu, was %llu", ULL(whole.run_up), ULL(run_up));
 			if (!fire_at(r, &s, &whole, point))
