@@ -498,7 +498,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 {
 	u64 step = number_from("TEST_STRIDE", 1) * (r->slow ? 8 : 1);
 	u64 only = number_from("TEST_POINT", 0);
-	u64 points = 0, bad = 0, missed = 0, first_bad = 0, hits = 0, point;
+	u64 points = 0, bad = 0, missed = 0, first_bad = 0, hits = 0, point, run_up;
 	char why[sizeof(((struct shot *)0)->why)];
 	struct shot whole = measure(r), s;
 
@@ -516,8 +516,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 		points++;
 		if (!fire_at(r, &s, &whole, point)) {
 			/* lockdep, for one, may have got more to look through for good */
-			u64 run_up = whole.run_up;
-
+			run_up = whole.run_up;
 			whole = measure(r);
 			note("measured again: %llu, was %llu", ULL(whole.run_up), ULL(run_up));
 			if (!fire_at(r, &s, &whole, point))
