@@ -13,6 +13,7 @@
 
 #include <linux/bitfield.h>
 #include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/nospec.h>
 #include <linux/perf_event.h>
@@ -192,6 +193,18 @@ static int knc_raw_config(const struct perf_event *event, u64 *config)
 	return 0;
 }
 
+/*
+ * perf core takes an event of a CPU that is on its way up, and puts it nowhere: it would
+ * never count, and go on pointing to the leader of its group when that is freed.
+ */
+static int knc_check_cpu(const struct perf_event *event)
+{
+	if (event->attach_state & PERF_ATTACH_TASK || cpu_online(event->cpu))
+		return 0;
+
+	return knc_refuse(-ENODEV, "its CPU is not online");
+}
+
 static int knc_check_attr(const struct perf_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
@@ -241,6 +254,9 @@ static int knc_check_group(struct perf_event *event)
 
 	if (leader == event)
 		return 0;
+	/* It was of a CPU that has gone since. perf core would free it, and keep this one. */
+	if (!(leader->attach_state & PERF_ATTACH_GROUP))
+		return knc_refuse(-ENODEV, "its group is no more");
 	if (!is_software_event(leader) && leader->pmu != event->pmu)
 		return knc_refuse(-EINVAL, "its group is another PMU's");
 
@@ -270,7 +286,8 @@ static int knc_check_group(struct perf_event *event)
  * group that does not fit the counters; -ENOENT for a generic event that the
  * chip has no event for; -EOPNOTSUPP for what it cannot do (precise samples,
  * branch records, exclude_host, exclude_idle of a CPU); -EACCES for thread count
- * mode without the privilege, see knc_may_count_any().
+ * mode without the privilege, see knc_may_count_any(); -ENODEV for a CPU that is not
+ * online, or was not at some time since the group's leader was opened.
  */
 int knc_event_config(struct perf_event *event)
 {
@@ -279,6 +296,9 @@ int knc_event_config(struct perf_event *event)
 	u64 config;
 	int ret;
 
+	ret = knc_check_cpu(event);
+	if (ret)
+		return ret;
 	ret = knc_check_attr(event);
 	if (ret)
 		return ret;

@@ -224,6 +224,72 @@ TEST(hotplug, "hotplug", 600)
 }
 
 /*
+ * perf core takes events of a CPU before that is there, and never puts them on it. One
+ * that can be opened counts.
+ */
+TEST(hotplug_opens, "hotplug-opens", 60)
+{
+	struct perf_event_attr attr = attr_of(CYCLES);
+	int cpu = cpus_online() - 1, round, fd;
+	u64 tries = 0;
+	struct times t;
+	pid_t pid;
+
+	must(cpu > 0, "there is but one CPU");
+	pin(0);
+	attr.disabled = 0;
+	attr.read_format = READ_TIMES;
+	for (round = 0; round < 10; round++) {
+		set_online(cpu, false);
+		fflush(stdout);
+		pid = fork();
+		must(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			pin(cpu - 1);
+			set_online(cpu, true);
+			_exit(0);
+		}
+		for (;; tries++) {
+			fd = sys_open(&attr, -1, cpu, -1, 0);
+			if (fd >= 0)
+				break;
+			must(errno == ENODEV, "opening: %s", strerror(errno));
+		}
+		reap(pid);
+		usleep(1000);
+		t = ev_times(fd);
+		must(t.enabled && t.running == t.enabled,
+		     "round %d: an event of CPU %d is on a counter for %llu of %llu ns", round,
+		     cpu, (unsigned long long)t.running, (unsigned long long)t.enabled);
+		close(fd);
+	}
+	must(tries > 10, "the CPU was away for %llu attempts", (unsigned long long)tries);
+}
+
+/*
+ * A group whose leader has lost its CPU takes nobody in: perf core would not let go of him
+ * as the leader is closed, and whoever gets that memory for an event would have it reset.
+ */
+TEST(hotplug_group, "hotplug-group", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	int cpu = cpus_online() - 1, leader, member;
+
+	must(cpu > 0, "there is but one CPU");
+	leader = ev_open(&attr, -1, cpu, -1);
+	close(ev_open(&attr, -1, cpu, leader));
+	set_online(cpu, false);
+	set_online(cpu, true);
+	member = sys_open(&attr, -1, cpu, leader, 0);
+	must(member < 0 && errno == ENODEV, "joining a group whose CPU was away: %s",
+	     member < 0 ? strerror(errno) : "not refused");
+	close(leader);
+	leader = ev_open(&attr, -1, cpu, -1);
+	close(ev_open(&attr, -1, cpu, leader));
+	close(leader);
+}
+
+/*
  * INIT leaves the PMU as it is: a CPU that comes back finds what was there.
  * Here that is junk, and counters that run; the driver must clear it away.
  */

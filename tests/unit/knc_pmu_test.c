@@ -84,6 +84,7 @@ static struct perf_event *new_event(struct kunit *test, u64 config, u64 period)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, event);
 	event->pmu = &test_pmu;
 	event->group_leader = event;
+	event->attach_state = PERF_ATTACH_GROUP;
 	INIT_LIST_HEAD(&event->sibling_list);
 	event->attr.type = PERF_TYPE_RAW;
 	event->attr.config = config;
@@ -372,6 +373,13 @@ static void test_groups(struct kunit *test)
 		}
 		KUNIT_EXPECT_EQ_MSG(test, ret, cases[i].err, "group %u", i);
 	}
+
+	/* The leader's CPU has been away. */
+	leader = new_event(test, CYCLES, 0);
+	event = new_event(test, INSTRUCTIONS, 0);
+	event->group_leader = leader;
+	leader->attach_state = 0;
+	KUNIT_EXPECT_EQ(test, knc_event_config(event), -ENODEV);
 }
 
 /* Periods */
