@@ -123,6 +123,33 @@ static struct perf_event_attr random_attr(struct rng *r)
 #define FUZZ_FDS	24
 #define CGROUPS		3
 
+struct fuzz {
+	u64 deadline, seed;
+	u64 steps, opened;
+	/* of the administrator: CPUs taken away, drivers loaded */
+	u64 offline, loads;
+	/* odd while a CPU is away */
+	u64 moves;
+	/* of the known loop: how often its count was exact, and how often it had to
+	 * share the counters
+	 */
+	u64 exact, shared;
+	int cpus;
+	/* everybody is to let go of his events, so that the driver may go, too */
+	bool leave;
+};
+
+/* One who does what he likes, and his events */
+struct stranger {
+	struct fuzz *f;
+	struct rng r;
+	int fds[FUZZ_FDS];
+	void *maps[FUZZ_FDS];
+	size_t lengths[FUZZ_FDS];
+	/* f->moves before it was opened */
+	u64 since[FUZZ_FDS];
+};
+
 static const char *cgroup_path(char *path, u64 which, const char *file)
 {
 	sprintf(path, "/sys/fs/cgroup/fuzz%llu%s", (unsigned long long)which, file);
@@ -166,31 +193,56 @@ static void fuzz_fork(struct rng *r)
 		waitpid(pid, NULL, 0);
 }
 
-static void fuzz_open(struct rng *r, int *fds, int at, int group, int cpus)
+static u64 fuzz_moves(const struct stranger *s)
 {
+	return __atomic_load_n(&s->f->moves, __ATOMIC_SEQ_CST);
+}
+
+static int fuzz_open_cgroup(struct rng *r, struct perf_event_attr *attr, int cpu, int group,
+			    unsigned long flags)
+{
+	char path[64];
+	int dir = open(cgroup_path(path, below(r, CGROUPS), ""), O_RDONLY);
+	int fd;
+
+	/* Newer perf cores do not bear one that finds no counter (knc-pmu.rst). */
+	attr->pinned &= kernel_before(6, 5);
+	fd = sys_open(attr, dir, cpu, group, flags | PERF_FLAG_PID_CGROUP);
+	if (dir >= 0)
+		close(dir);
+	return fd;
+}
+
+/* @leader: of a group to join; -1 for none */
+static int fuzz_open(struct stranger *s, int leader)
+{
+	struct rng *r = &s->r;
 	struct perf_event_attr attr = random_attr(r);
 	bool wide = one_in(r, 3);
-	int cpu = wide || one_in(r, 4) ? (int)below(r, cpus) : -1;
+	int cpu = wide || one_in(r, 4) ? (int)below(r, s->f->cpus) : -1;
 	unsigned long flags = one_in(r, 20) ? rnd(r) & 0xf : 0;
-	char path[64];
-	int dir;
+	int fd, group = leader < 0 ? -1 : s->fds[leader];
 
-	if (wide && one_in(r, 4)) {
-		/* Newer perf cores do not bear one that finds no counter (knc-pmu.rst). */
-		attr.pinned &= kernel_before(6, 5);
-		dir = open(cgroup_path(path, below(r, CGROUPS), ""), O_RDONLY);
-		fds[at] = sys_open(&attr, dir, cpu, group, flags | PERF_FLAG_PID_CGROUP);
-		if (dir >= 0)
-			close(dir);
-		return;
+	if (wide && one_in(r, 4))
+		fd = fuzz_open_cgroup(r, &attr, cpu, group, flags);
+	else
+		fd = sys_open(&attr, wide ? -1 : 0, cpu, group, flags);
+	/*
+	 * The driver takes nobody into a group that has lost its CPU. Others do, and
+	 * then he must go before the leader (knc-pmu.rst).
+	 */
+	if (fd >= 0 && wide && leader >= 0 &&
+	    (s->since[leader] & 1 || s->since[leader] != fuzz_moves(s))) {
+		close(fd);
+		return -1;
 	}
-	fds[at] = sys_open(&attr, wide ? -1 : 0, cpu, group, flags);
+	return fd;
 }
 
 /* By this process; they come and go. */
 static u64 events_opened;
 
-static void fuzz_step(struct rng *r, int *fds, void **maps, size_t *lengths, int cpus)
+static void fuzz_step(struct stranger *s)
 {
 	static const unsigned long ioctls[] = {
 		PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE, PERF_EVENT_IOC_RESET,
@@ -198,9 +250,12 @@ static void fuzz_step(struct rng *r, int *fds, void **maps, size_t *lengths, int
 	};
 	/* Newer perf cores do not bear the last one, of a cgroup's event (knc-pmu.rst). */
 	size_t choices = ARRAY_SIZE(ioctls) - !kernel_before(6, 5);
-	int at = below(r, FUZZ_FDS), other = below(r, FUZZ_FDS);
+	struct rng *r = &s->r;
+	int at = below(r, FUZZ_FDS), other = below(r, FUZZ_FDS), *fds = s->fds;
+	void **maps = s->maps;
+	size_t *lengths = s->lengths;
+	u64 period, since;
 	char buf[256];
-	u64 period;
 
 	switch (below(r, 12)) {
 	case 0:
@@ -210,7 +265,9 @@ static void fuzz_step(struct rng *r, int *fds, void **maps, size_t *lengths, int
 			break;
 		if (fds[at] >= 0)
 			close(fds[at]);
-		fuzz_open(r, fds, at, one_in(r, 3) ? fds[other] : -1, cpus);
+		since = fuzz_moves(s);
+		fds[at] = fuzz_open(s, one_in(r, 3) ? other : -1);
+		s->since[at] = since;
 		events_opened += fds[at] >= 0;
 		break;
 	case 3:
@@ -265,27 +322,13 @@ static void fuzz_step(struct rng *r, int *fds, void **maps, size_t *lengths, int
 			cpu_set_t set;
 
 			CPU_ZERO(&set);
-			CPU_SET(below(r, cpus), &set);
+			CPU_SET(below(r, s->f->cpus), &set);
 			sched_setaffinity(0, sizeof(set), &set);
 		} else {
 			spin20(below(r, 2000));
 		}
 	}
 }
-
-struct fuzz {
-	u64 deadline, seed;
-	u64 steps, opened;
-	/* of the administrator: CPUs taken away, drivers loaded */
-	u64 offline, loads;
-	/* of the known loop: how often its count was exact, and how often it had to
-	 * share the counters
-	 */
-	u64 exact, shared;
-	int cpus;
-	/* everybody is to let go of his events, so that the driver may go, too */
-	bool leave;
-};
 
 static bool fuzz_over(const struct fuzz *f)
 {
@@ -302,39 +345,36 @@ static struct rng fuzz_seed(const struct fuzz *f, int i)
 	return (struct rng){ f->seed + 7919 * (i + 1) };
 }
 
-static void fuzz_close(int *fds, void **maps, const size_t *lengths)
+static void fuzz_close(struct stranger *s)
 {
 	int k;
 
 	for (k = 0; k < FUZZ_FDS; k++) {
-		if (maps[k])
-			munmap(maps[k], lengths[k]);
-		maps[k] = NULL;
-		if (fds[k] >= 0)
-			close(fds[k]);
-		fds[k] = -1;
+		if (s->maps[k])
+			munmap(s->maps[k], s->lengths[k]);
+		s->maps[k] = NULL;
+		if (s->fds[k] >= 0)
+			close(s->fds[k]);
+		s->fds[k] = -1;
 	}
 }
 
 static void fuzz_one(struct fuzz *f, int i)
 {
-	struct rng r = fuzz_seed(f, i);
-	void *maps[FUZZ_FDS] = {};
-	size_t lengths[FUZZ_FDS];
-	int fds[FUZZ_FDS];
+	struct stranger s = { .f = f, .r = fuzz_seed(f, i) };
 	u64 steps = 0;
 
-	memset(fds, -1, sizeof(fds));
+	memset(s.fds, -1, sizeof(s.fds));
 	signal(SIGIO, SIG_IGN);
 	signal(SIGTRAP, SIG_IGN);
 	pmu();
 	if (i & 1)
 		become_nobody();
 	while (!fuzz_over(f)) {
-		fuzz_step(&r, fds, maps, lengths, f->cpus);
+		fuzz_step(&s);
 		steps++;
 		if (fuzz_leave(f)) {
-			fuzz_close(fds, maps, lengths);
+			fuzz_close(&s);
 			usleep(1000);
 		}
 	}
@@ -392,9 +432,11 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 			if (cards_kernel())
 				break;
 			cpu = 1 + below(&r, f->cpus - 1);
+			__atomic_add_fetch(&f->moves, 1, __ATOMIC_SEQ_CST);
 			set_online(cpu, false);
 			usleep(below(&r, 5000));
 			set_online(cpu, true);
+			__atomic_add_fetch(&f->moves, 1, __ATOMIC_SEQ_CST);
 			f->offline++;
 			break;
 		case 1:
