@@ -70,7 +70,12 @@ refused "thread count mode needs privilege" "Access to performance monitoring .*
 	su user -c "perf stat -e cpu/instructions_executed,any/u true"
 echo 'format "event refused" -p' >$control
 
-# These perf finds out by itself.
+# These perf, or its kernel, finds out by itself.
+cpu=/sys/devices/system/cpu/cpu3/online
+echo 0 >$cpu
+says "No such device - did you specify an out-of-range profile CPU" \
+	perf stat -e cycles -C 1,3 true
+echo 1 >$cpu
 says "unknown term 'nosuch' for pmu 'cpu'" perf stat -e cpu/nosuch/ true
 says "value too big for format, maximum is 255" perf stat -e cpu/event=0x116/ true
 says "bits 32 of config .* not supported by kernel" perf stat -e cpu/config=0x100000016/ true
