@@ -194,8 +194,8 @@ static int knc_raw_config(const struct perf_event *event, u64 *config)
 }
 
 /*
- * perf core takes an event of a CPU that is on its way up, and puts it nowhere: it would
- * never count, and go on pointing to the leader of its group when that is freed.
+ * perf core accepts an event of a CPU that is on its way up, and puts it nowhere: it would
+ * never count, and still point to the leader of its group when that is freed.
  */
 static int knc_check_cpu(const struct perf_event *event)
 {
@@ -254,8 +254,8 @@ static int knc_check_group(struct perf_event *event)
 
 	if (leader == event)
 		return 0;
-	/* It was of a CPU that has gone since. perf core would free it, and keep this one. */
-	if (!(leader->attach_state & PERF_ATTACH_GROUP))
+	/* It has lost its CPU. perf core would free it, and not tell this one. */
+	if (!(READ_ONCE(leader->attach_state) & PERF_ATTACH_GROUP))
 		return knc_refuse(-ENODEV, "its group is no more");
 	if (!is_software_event(leader) && leader->pmu != event->pmu)
 		return knc_refuse(-EINVAL, "its group is another PMU's");
