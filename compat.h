@@ -17,6 +17,7 @@
 #include <linux/hardirq.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
+#include <linux/slab.h>
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #include <linux/cpu.h>
 #include <linux/platform_device.h>
@@ -72,6 +73,13 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #endif
 	return bits;
 }
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+/* Zeroed memory for what @object is; some older kernels have it, too. */
+#ifndef kzalloc_obj
+#define kzalloc_obj(object)	kzalloc(sizeof(object), GFP_KERNEL)
+#endif
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 /* Keeps the compiler from zeroing a variable; some older kernels have it, too. */

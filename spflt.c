@@ -281,7 +281,7 @@ static struct knc_spflt_task *knc_spflt_follow(struct task_struct *task, bool un
 		if (READ_ONCE(st->task->exit_state))
 			knc_spflt_forget(st);
 
-	st = kzalloc(sizeof(*st), GFP_KERNEL);
+	st = kzalloc_obj(*st);
 	if (!st)
 		return NULL;
 

@@ -47,6 +47,7 @@
 #define wrmsrq				wrmsrl
 #define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)
 
+#define kzalloc_obj(object)		kzalloc(sizeof(object), GFP_KERNEL)
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
 #define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
