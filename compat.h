@@ -13,11 +13,15 @@
 #include "compat/2.6.38/compat.h"
 #else
 
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/hardirq.h>
+#include <linux/hrtimer.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #include <linux/cpu.h>
 #include <linux/platform_device.h>
@@ -52,12 +56,6 @@ static inline void compat_nmi_level_enter(void)
 static inline void compat_nmi_level_exit(void)
 {
 	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
-}
-
-/* The first thing that is done after SYSCALL is to put the program's registers away. */
-static inline bool compat_syscall_unsaved(const struct pt_regs *regs)
-{
-	return false;
 }
 
 /* The configuration that has no meaning here: newer kernels have more of it. */
@@ -117,6 +115,16 @@ static inline void compat_set_cr4_pce(bool allowed)
 /* The scheduler's tracepoint comes before perf core switches the events. */
 #define COMPAT_SWITCH_TOLD_FIRST	true
 
+/* Whether a task has, or once had, a hardware event. Newer kernels have one context. */
+static inline bool compat_task_has_context(const struct task_struct *task)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+	return READ_ONCE(task->perf_event_ctxp[perf_hw_context]);
+#else
+	return READ_ONCE(task->perf_event_ctxp);
+#endif
+}
+
 /* The task that an event is for */
 static inline struct task_struct *compat_event_target(const struct perf_event *event)
 {
@@ -150,6 +158,27 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 	ret = perf_pmu_register(&pmu, name, type);
 
 	return ret ? ERR_PTR(ret) : &pmu;
+}
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define compat_cpu_context(pmu, cpu)	per_cpu_ptr((pmu)->cpu_pmu_context, cpu)
+#else
+#define compat_cpu_context(pmu, cpu)	(*per_cpu_ptr((pmu)->cpu_pmu_context, cpu))
+#endif
+
+/*
+ * perf core frees the timers by which events take turns, and does not cancel them; and
+ * a write to this file starts them. There are no events any more that would.
+ */
+static inline void compat_pmu_unregister(struct pmu *pmu)
+{
+	static const struct attribute interval = { .name = "perf_event_mux_interval_ms" };
+	int cpu;
+
+	sysfs_remove_file(&pmu->dev->kobj, &interval);
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&compat_cpu_context(pmu, cpu)->hrtimer);
+	perf_pmu_unregister(pmu);
 }
 
 #else /* < 6.2 */
@@ -250,6 +279,8 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 
 	return ret ? ERR_PTR(ret) : pmu;
 }
+
+#define compat_pmu_unregister(pmu)	perf_pmu_unregister(pmu)
 
 #endif
 

@@ -21,21 +21,12 @@ void knc_host_stop(struct perf_event *event)
 
 static void knc_disable_all(void)
 {
-	knc_pmu_pause(this_cpu_ptr(&knc_cpu));
+	knc_pmu_disable(this_cpu_ptr(&knc_cpu));
 }
 
 static void knc_enable_all(int added)
 {
-	knc_pmu_resume(this_cpu_ptr(&knc_cpu));
-}
-
-/* The x86 core's own, which it gives every event. */
-static void (*knc_core_destroy)(struct perf_event *event);
-
-static void knc_event_destroy(struct perf_event *event)
-{
-	knc_spflt_event_destroy(event);
-	knc_core_destroy(event);
+	knc_pmu_enable(this_cpu_ptr(&knc_cpu));
 }
 
 static int knc_hw_config(struct perf_event *event)
@@ -46,65 +37,34 @@ static int knc_hw_config(struct perf_event *event)
 	if (ret)
 		return ret;
 
-	ret = knc_spflt_event_init(event);
-	if (ret)
-		return ret;
-
 	/*
-	 * A page to be written anew at each sample would cost every sample, so
-	 * it has no RDPMC. This is the one flag by which the x86 core lets a
-	 * driver say so; it means nothing else to it.
+	 * A page to be written anew at each sample would cost every sample, so it has no
+	 * RDPMC. This is the one flag by which the x86 core lets a driver say so; it means
+	 * nothing else to it.
 	 */
 	if (is_sampling_event(event))
 		event->hw.flags |= PERF_X86_EVENT_LARGE_PEBS;
 
-	knc_core_destroy = event->destroy;
-	event->destroy = knc_event_destroy;
+	return knc_spflt_event_init(event);
+}
 
+/* Newer kernels ask for it also where the event is not to start. */
+static int knc_set_period(struct perf_event *event)
+{
 	return 0;
 }
 
-/*
- * The x86 core gives an event a counter. It loads it as it starts the event; but
- * one that is throttled it starts later, with what is on the counter.
- */
-static void knc_assign(struct perf_event *event, int idx)
+static void knc_disable(struct perf_event *event)
 {
-	if (event->hw.state & PERF_HES_ARCH)
-		knc_event_set_period(event);
+	/* Stopped, should perf core throttle it while its last overflow is handled */
+	__clear_bit(event->hw.idx, this_cpu_ptr(&cpu_hw_events)->active_mask);
+	knc_event_stop(event);
 }
 
-static void knc_enable(struct perf_event *event)
-{
-	this_cpu_ptr(&knc_cpu)->event[event->hw.idx] = event;
-	knc_event_enable(event);
-}
-
-static void knc_del(struct perf_event *event)
-{
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	int idx = event->hw.idx;
-
-	/* It may be one that never came to have a counter. */
-	if (idx >= 0 && kc->event[idx] == event)
-		kc->event[idx] = NULL;
-}
-
-/*
- * perf core may read an event that never came to have a counter: newer ones than
- * that of 6.1 can leave a CPU's PMU disabled for good, see knc-pmu.rst.
- */
 static u64 knc_update(struct perf_event *event)
 {
-	if (unlikely(event->hw.idx < 0))
-		return 0;
-
-	return knc_event_update(event);
-}
-
-static int knc_set_period(struct perf_event *event)
-{
-	return knc_event_set_period(event);
+	knc_event_read(event);
+	return 0;
 }
 
 static struct event_constraint *
@@ -139,13 +99,11 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 	.handle_irq		= knc_pmi,
 	.disable_all		= knc_disable_all,
 	.enable_all		= knc_enable_all,
-	.assign			= knc_assign,
-	.enable			= knc_enable,
-	.disable		= knc_event_disable,
+	.enable			= knc_event_start,
+	.disable		= knc_disable,
 	.hw_config		= knc_hw_config,
 	.schedule_events	= x86_schedule_events,
 	.get_event_constraints	= knc_get_event_constraints,
-	.del			= knc_del,
 	.set_period		= knc_set_period,
 	.update			= knc_update,
 	.cpu_starting		= knc_cpu_starting,
@@ -176,7 +134,7 @@ __init int knc_pmu_init(void)
 	if (knc_pmu_probe())
 		return -ENODEV;
 
-	/* INIT and kexec leave counters as they were; the core takes that amiss. */
+	/* INIT and kexec leave counters as they were; the x86 core refuses to start then. */
 	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 
 	x86_pmu = knc_x86_pmu;
@@ -184,3 +142,12 @@ __init int knc_pmu_init(void)
 
 	return 0;
 }
+
+static __init int knc_follow_tasks(void)
+{
+	if (x86_pmu.handle_irq == knc_pmi)
+		knc_spflt_init();
+
+	return 0;
+}
+device_initcall(knc_follow_tasks);

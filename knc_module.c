@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Host of the Knights Corner PMU backend: a loadable module with a struct pmu
- * of its own, as struct x86_pmu can be neither reached nor replaced by one.
- *
- * Where nothing else counts on this CPU, the PMU is registered as "cpu", of
- * PERF_TYPE_RAW, and takes perf's generic events, too. Where the kernel's own
- * driver has that place, it is registered as "knc", and shares the counters
- * with the other through the kernel's reservations.
+ * Host of the Knights Corner PMU backend: a loadable module with a struct pmu of its
+ * own, as struct x86_pmu can be neither reached nor replaced by one.
  */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/perf_event.h>
-#include <linux/ratelimit.h>
-#include <linux/tracepoint.h>
 
 #include <asm/cpu_device_id.h>
 #include <asm/nmi.h>
@@ -27,22 +19,18 @@
 
 /* Set once perf core is done with registering it */
 static struct pmu *knc_pmu;
-static bool knc_is_cpu_pmu;
 
-static void knc_stop(struct perf_event *event, int flags);
+static void knc_stop(struct perf_event *event, int flags)
+{
+	knc_event_stop(event);
+}
 
 void knc_host_stop(struct perf_event *event)
 {
-	knc_stop(event, 0);
+	knc_event_stop(event);
 }
 
-/*
- * Ownership of the registers. The "cpu" PMU has them for as long as it is
- * registered, the "knc" PMU for as long as it has events.
- */
-
-static DEFINE_MUTEX(knc_owners_mutex);
-static int knc_owners;
+/* The registers are the driver's from load to unload. */
 
 static void knc_release_counters(unsigned int counters)
 {
@@ -69,81 +57,38 @@ static int knc_reserve_counters(void)
 
 fail:
 	knc_release_counters(idx);
-	pr_warn_ratelimited("counters are held by the kernel's built-in PMU driver (events of its \"cpu\" PMU, or the NMI watchdog)\n");
 	return -EBUSY;
-}
-
-static void knc_reset_cpu(struct knc_cpu *kc)
-{
-	knc_pmu_reset(kc);
-	kc->shared = !knc_is_cpu_pmu;
-}
-
-static void knc_reset_this_cpu(void *unused)
-{
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	if (!kc->ready)
-		knc_reset_cpu(kc);
-}
-
-static int knc_get_registers(void)
-{
-	int ret = 0;
-
-	mutex_lock(&knc_owners_mutex);
-	if (!knc_owners)
-		ret = knc_reserve_counters();
-	/* A CPU that comes online from here on does so for itself. */
-	if (!ret && !knc_owners++)
-		on_each_cpu(knc_reset_this_cpu, NULL, 1);
-	mutex_unlock(&knc_owners_mutex);
-
-	return ret;
 }
 
 static void knc_quiesce_this_cpu(void *unused)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	if (kc->ready)
-		knc_pmu_quiesce(kc);
+	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 }
 
-static void knc_put_registers(void)
-{
-	mutex_lock(&knc_owners_mutex);
-	if (!--knc_owners) {
-		on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
-		knc_release_counters(KNC_NUM_COUNTERS);
-	}
-	mutex_unlock(&knc_owners_mutex);
-}
+/* Which event has which counter, on it or not */
 
-void knc_event_destroy(struct perf_event *event)
-{
-	knc_spflt_event_destroy(event);
-	knc_put_registers();
-}
+struct knc_owners {
+	struct perf_event *event[KNC_NUM_COUNTERS];
+};
 
-/* Which event is on which counter */
+static DEFINE_PER_CPU(struct knc_owners, knc_owners);
 
-static unsigned long knc_free_counters(struct knc_cpu *kc)
+static unsigned long knc_free_counters(const struct knc_owners *owners)
 {
 	unsigned long free = 0;
 	unsigned int idx;
 
 	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
-		if (!kc->event[idx])
+		if (!owners->event[idx])
 			free |= BIT(idx);
 
 	return free;
 }
 
 /* A counter that is programmed for the event already saves a write. */
-static int knc_pick_counter(struct knc_cpu *kc, struct perf_event *event,
-			    unsigned long counters)
+static int knc_pick_counter(const struct perf_event *event, unsigned long counters)
 {
+	const struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	unsigned long idx;
 
 	for_each_set_bit(idx, &counters, KNC_NUM_COUNTERS)
@@ -154,167 +99,108 @@ static int knc_pick_counter(struct knc_cpu *kc, struct perf_event *event,
 	return __fls(counters);
 }
 
-static void knc_place(struct knc_cpu *kc, struct perf_event *event, int idx)
+static void knc_give_counter(struct knc_owners *owners, struct perf_event *event, int idx)
 {
-	kc->event[idx] = event;
+	owners->event[idx] = event;
 	event->hw.idx = idx;
 }
 
-static void knc_unplace(struct knc_cpu *kc, struct perf_event *event)
+/* The counters are stopped, so nothing is lost on the way. */
+static void knc_move(struct knc_owners *owners, struct perf_event *event, int idx)
 {
-	kc->event[event->hw.idx] = NULL;
-	kc->stale |= BIT(event->hw.idx);
-}
+	/* Not one that is throttled, or is throttled just now */
+	bool counts = knc_event_stop(event);
 
-static void knc_start(struct perf_event *event, int flags);
-
-/*
- * The counters are stopped, so nothing is lost on the way. One that is throttled
- * is loaded, too: perf core lets it go on from what it has on the counter.
- */
-static void knc_move(struct knc_cpu *kc, struct perf_event *event, int idx)
-{
-	bool stopped = event->hw.state & PERF_HES_STOPPED;
-
-	knc_stop(event, PERF_EF_UPDATE);
-	knc_unplace(kc, event);
-	knc_place(kc, event, idx);
-	knc_event_set_period(event);
-	if (!stopped)
-		knc_start(event, 0);
+	owners->event[event->hw.idx] = NULL;
+	knc_give_counter(owners, event, idx);
+	if (counts)
+		knc_event_start(event);
 }
 
 /* With two counters, moving one event aside is all that there is to solve. */
-static int knc_find_counter(struct knc_cpu *kc, struct perf_event *event)
+static int knc_find_counter(struct knc_owners *owners, struct perf_event *event)
 {
 	unsigned long counters = knc_event_counters(event);
-	unsigned long free = knc_free_counters(kc);
+	unsigned long free = knc_free_counters(owners);
 	struct perf_event *other;
 	int idx;
 
 	if (counters & free)
-		return knc_pick_counter(kc, event, counters & free);
+		return knc_pick_counter(event, counters & free);
 	if (!free)
 		return -EAGAIN;
 
 	idx = __ffs(counters);
-	other = kc->event[idx];
+	other = owners->event[idx];
 	if (!(knc_event_counters(other) & free))
 		return -EAGAIN;
 
-	knc_move(kc, other, __ffs(free));
+	knc_move(owners, other, __ffs(free));
 	return idx;
 }
 
 /* The callbacks of struct pmu, with interrupts off but for event_init */
-
-static bool knc_is_ours(const struct perf_event *event)
-{
-	switch (event->attr.type) {
-	case PERF_TYPE_HARDWARE:
-	case PERF_TYPE_HW_CACHE:
-		return knc_is_cpu_pmu;
-	default:
-		return event->attr.type == event->pmu->type;
-	}
-}
 
 int knc_event_init(struct perf_event *event)
 {
 	int ret;
 
 	/* perf core finds the PMU, by its type, before it is complete. */
-	if (!smp_load_acquire(&knc_pmu) || !knc_is_ours(event))
+	if (!smp_load_acquire(&knc_pmu))
 		return -ENOENT;
+
+	switch (event->attr.type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+		break;
+	default:
+		return -ENOENT;
+	}
 
 	ret = knc_event_config(event);
 	if (ret)
 		return ret;
 
-	ret = knc_get_registers();
-	if (ret)
-		return ret;
-
-	ret = knc_spflt_event_init(event);
-	if (ret) {
-		knc_put_registers();
-		return ret;
-	}
-
 	event->hw.idx = -1;
-	event->destroy = knc_event_destroy;
 
-	return 0;
+	return knc_spflt_event_init(event);
 }
 
-/* The side that knows perf core sets it, see knc_module.h. */
-bool knc_rdpmc_open;
-
-static void knc_pmu_disable(struct pmu *pmu)
+static void knc_host_disable(struct pmu *pmu)
 {
-	knc_pmu_pause(this_cpu_ptr(&knc_cpu));
+	knc_pmu_disable(this_cpu_ptr(&knc_cpu));
 }
 
-static void knc_pmu_enable(struct pmu *pmu)
+static void knc_host_enable(struct pmu *pmu)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	if (READ_ONCE(knc_rdpmc_open) && kc->ready)
-		knc_pmu_clear_stale(kc);
-	knc_pmu_resume(kc);
+	knc_pmu_enable(this_cpu_ptr(&knc_cpu));
 }
 
 static void knc_start(struct perf_event *event, int flags)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	struct hw_perf_event *hwc = &event->hw;
-
-	if (!(hwc->state & PERF_HES_STOPPED))
+	if (knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
 		return;
 
-	if (flags & PERF_EF_RELOAD)
-		knc_event_set_period(event);
-
-	hwc->state = 0;
-	knc_event_enable(event);
-
-	/* As of one moment: a reload by the PMI writes the page, too. */
-	knc_enter(kc);
+	knc_event_start(event);
 	perf_event_update_userpage(event);
-	knc_leave(kc);
-}
-
-static void knc_stop(struct perf_event *event, int flags)
-{
-	struct hw_perf_event *hwc = &event->hw;
-
-	if (!(hwc->state & PERF_HES_STOPPED)) {
-		knc_event_disable(event);
-		hwc->state |= PERF_HES_STOPPED;
-	}
-
-	if (flags & PERF_EF_UPDATE && !(hwc->state & PERF_HES_UPTODATE)) {
-		knc_event_update(event);
-		hwc->state |= PERF_HES_UPTODATE;
-	}
 }
 
 static int knc_add(struct perf_event *event, int flags)
 {
+	struct knc_owners *owners = this_cpu_ptr(&knc_owners);
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	struct hw_perf_event *hwc = &event->hw;
 	int idx;
 
 	/* A CPU on its way up may run tasks before knc_cpu_online(). */
-	if (!kc->ready)
-		knc_reset_cpu(kc);
+	if (kc->state == KNC_OFF)
+		knc_pmu_reset(kc);
 
-	idx = knc_find_counter(kc, event);
+	idx = knc_find_counter(owners, event);
 	if (idx < 0)
 		return idx;
 
-	knc_place(kc, event, idx);
-	hwc->state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	knc_give_counter(owners, event, idx);
 	if (flags & PERF_EF_START)
 		knc_start(event, PERF_EF_RELOAD);
 
@@ -323,28 +209,26 @@ static int knc_add(struct perf_event *event, int flags)
 
 static void knc_del(struct perf_event *event, int flags)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	int idx = event->hw.idx;
 
-	knc_stop(event, PERF_EF_UPDATE);
-	knc_unplace(kc, event);
+	knc_event_stop(event);
+	this_cpu_ptr(&knc_owners)->event[idx] = NULL;
 	event->hw.idx = -1;
+	/* What it has left there is not for the next program to read. */
+	if (READ_ONCE(knc_rdpmc_open))
+		knc_write_counter(idx, 0);
 	perf_event_update_userpage(event);
-}
-
-static void knc_read(struct perf_event *event)
-{
-	knc_event_count(event);
 }
 
 const struct pmu knc_pmu_callbacks = {
 	.task_ctx_nr	= perf_hw_context,
-	.pmu_enable	= knc_pmu_enable,
-	.pmu_disable	= knc_pmu_disable,
+	.pmu_enable	= knc_host_enable,
+	.pmu_disable	= knc_host_disable,
 	.add		= knc_add,
 	.del		= knc_del,
 	.start		= knc_start,
 	.stop		= knc_stop,
-	.read		= knc_read,
+	.read		= knc_event_read,
 };
 
 static int knc_nmi(unsigned int type, struct pt_regs *regs)
@@ -355,9 +239,8 @@ static int knc_nmi(unsigned int type, struct pt_regs *regs)
 }
 
 /*
- * CPU hotplug. By the time a CPU dies, perf core has taken the last event off
- * it and GLOBAL_CTRL is 0; but what the registers hold when it comes back is
- * anybody's guess.
+ * CPU hotplug. By the time a CPU dies, perf core has taken the last event off it and
+ * GLOBAL_CTRL is 0; what the registers hold when it comes back is not known.
  */
 
 static enum cpuhp_state knc_prepare_state;
@@ -365,17 +248,18 @@ static enum cpuhp_state knc_online_state;
 
 static int knc_cpu_prepare(unsigned int cpu)
 {
-	per_cpu(knc_cpu, cpu).ready = false;
+	per_cpu(knc_cpu, cpu).state = KNC_OFF;
 	return 0;
 }
 
 static int knc_cpu_online(unsigned int cpu)
 {
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (READ_ONCE(knc_owners))
-		knc_reset_this_cpu(NULL);
+	if (kc->state == KNC_OFF)
+		knc_pmu_reset(kc);
 	local_irq_restore(flags);
 
 	return 0;
@@ -410,7 +294,7 @@ static void knc_remove_hotplug(void)
 
 static int knc_register_pmu(void)
 {
-	struct pmu *pmu = knc_perf_register(knc_is_cpu_pmu);
+	struct pmu *pmu = knc_perf_register();
 
 	if (IS_ERR(pmu))
 		return PTR_ERR(pmu);
@@ -419,9 +303,6 @@ static int knc_register_pmu(void)
 	smp_store_release(&knc_pmu, pmu);
 	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
 		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
-	/* Typed as ever, these give numbers, and no sign that they are not ours. */
-	if (!knc_is_cpu_pmu)
-		pr_warn("cycles, instructions and other generic events still are the kernel's own driver's, which counts them wrongly: use knc/cpu-cycles/, knc/instructions/, ... (perf list knc), or boot with initcall_blacklist=init_hw_perf_events\n");
 
 	return 0;
 }
@@ -453,34 +334,35 @@ static int __init knc_module_init(void)
 	if (ret)
 		return ret;
 
-	knc_is_cpu_pmu = knc_perf_is_cpu_pmu();
-	if (knc_is_cpu_pmu) {
-		ret = knc_get_registers();
-		if (ret)
-			return ret;
+	ret = knc_reserve_counters();
+	if (ret) {
+		pr_err("another driver has events on the counters\n");
+		return ret;
 	}
 
 	ret = register_nmi_handler(NMI_LOCAL, knc_nmi, 0, "knc_pmu");
 	if (ret)
-		goto put_registers;
+		goto release_counters;
 
 	ret = knc_setup_hotplug();
 	if (ret)
 		goto unregister_nmi;
 
+	knc_spflt_init();
 	ret = knc_register_pmu();
 	if (ret)
-		goto remove_hotplug;
+		goto stop_following;
 
 	return 0;
 
-remove_hotplug:
+stop_following:
+	knc_spflt_exit();
 	knc_remove_hotplug();
+	on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
 unregister_nmi:
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
-put_registers:
-	if (knc_is_cpu_pmu)
-		knc_put_registers();
+release_counters:
+	knc_release_counters(KNC_NUM_COUNTERS);
 	return ret;
 }
 module_init(knc_module_init);
@@ -489,12 +371,11 @@ static void __exit knc_module_exit(void)
 {
 	knc_perf_unregister(knc_pmu);
 	knc_spflt_exit();
-	tracepoint_synchronize_unregister();
 	knc_remove_hotplug();
 	/* Quiesce first: an interrupt on its way still needs its handler. */
-	if (knc_is_cpu_pmu)
-		knc_put_registers();
+	on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
+	knc_release_counters(KNC_NUM_COUNTERS);
 }
 module_exit(knc_module_exit);
 

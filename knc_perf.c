@@ -80,8 +80,30 @@ static bool knc_find_overflow(void)
 
 static bool knc_can_sample;
 
+/* Ask perf core: if it knows raw events, another driver has them. */
+static bool knc_others_have_cpu(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_RAW,
+		.size = sizeof(attr),
+		.disabled = 1,
+	};
+	struct perf_event *event;
+
+	event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
+	if (!IS_ERR(event))
+		perf_event_release_kernel(event);
+
+	return PTR_ERR_OR_ZERO(event) != -ENOENT;
+}
+
 int knc_perf_prepare(void)
 {
+	if (knc_others_have_cpu()) {
+		pr_err("the kernel's own driver has the counters: boot with initcall_blacklist=init_hw_perf_events\n");
+		return -EBUSY;
+	}
+
 	knc_can_sample = knc_find_overflow();
 	return 0;
 }
@@ -118,6 +140,7 @@ int knc_perf_pmi(struct pt_regs *regs)
  * RDPMC is not to be used.
  */
 
+bool knc_rdpmc_open;
 static struct tracepoint *knc_fork_tracepoint;
 
 /*
@@ -131,39 +154,22 @@ static void knc_fork(void *unused, struct task_struct *parent,
 		atomic_set(&child->mm->context.perf_rdpmc_allowed, 0);
 }
 
-/* Without a hook to fork() there is no RDPMC for programs. */
-static void knc_setup_rdpmc(bool is_cpu_pmu)
-{
-	if (!COMPAT_USER_RDPMC || !is_cpu_pmu)
-		return;
-
-	knc_fork_tracepoint = knc_find_tracepoint("sched_process_fork");
-	if (knc_fork_tracepoint &&
-	    tracepoint_probe_register(knc_fork_tracepoint, knc_fork, NULL))
-		knc_fork_tracepoint = NULL;
-}
-
-static void knc_remove_rdpmc(void)
-{
-	if (knc_fork_tracepoint)
-		tracepoint_probe_unregister(knc_fork_tracepoint, knc_fork, NULL);
-}
-
 static void knc_clear_this_cpu(void *unused)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	unsigned int idx;
 
-	if (kc->ready)
-		knc_pmu_clear_stale(kc);
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
+		if (kc->state != KNC_OFF && !kc->event[idx])
+			knc_write_counter(idx, 0);
 }
 
 static DEFINE_MUTEX(knc_rdpmc_mutex);
 
 /*
- * What others have left on the counters goes, on all CPUs, before the first program
- * can read it; from then on nothing is left there. Who has a page may have no event
- * himself, so nobody is told of his switches. It stays so without a page: to map one
- * again and again shall cost the other CPUs nothing.
+ * What events have left on the counters is cleared on all CPUs before the first program
+ * can read it. From then on nothing is left there, see knc_del(), even after the last
+ * page is gone: to map one again and again must not cost the other CPUs anything.
  */
 static void knc_open_rdpmc(void)
 {
@@ -208,25 +214,6 @@ static int knc_event_idx(struct perf_event *event)
 	return event->hw.idx + 1;
 }
 
-/* Ask perf core itself: if it knows raw events, somebody has them. */
-bool knc_perf_is_cpu_pmu(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_RAW,
-		.size = sizeof(attr),
-		.disabled = 1,
-	};
-	struct perf_event *event;
-
-	event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
-	if (!IS_ERR(event)) {
-		perf_event_release_kernel(event);
-		return false;
-	}
-
-	return PTR_ERR(event) == -ENOENT;
-}
-
 static int knc_perf_event_init(struct perf_event *event)
 {
 	int ret = knc_event_init(event);
@@ -244,7 +231,28 @@ static const struct attribute_group *knc_pmu_groups[] = {
 	NULL
 };
 
-struct pmu *knc_perf_register(bool is_cpu_pmu)
+/* Without a hook to fork() there is no RDPMC for programs. */
+static void knc_setup_rdpmc(struct pmu *pmu)
+{
+	if (!COMPAT_USER_RDPMC)
+		return;
+
+	knc_fork_tracepoint = knc_hook_tracepoint("sched_process_fork", knc_fork);
+	if (!knc_fork_tracepoint)
+		return;
+
+	pmu->event_mapped = knc_event_mapped;
+	pmu->event_unmapped = knc_event_unmapped;
+	pmu->event_idx = knc_event_idx;
+}
+
+static void knc_remove_rdpmc(void)
+{
+	knc_unhook_tracepoint(knc_fork_tracepoint, knc_fork);
+	tracepoint_synchronize_unregister();
+}
+
+struct pmu *knc_perf_register(void)
 {
 	struct pmu template = knc_pmu_callbacks;
 	struct pmu *pmu;
@@ -252,26 +260,19 @@ struct pmu *knc_perf_register(bool is_cpu_pmu)
 	template.module = THIS_MODULE;
 	template.attr_groups = knc_pmu_groups;
 	template.event_init = knc_perf_event_init;
-	template.event_mapped = knc_event_mapped;
-	template.event_unmapped = knc_event_unmapped;
-	template.event_idx = knc_event_idx;
 	if (!knc_can_sample)
 		template.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
 
-	knc_setup_rdpmc(is_cpu_pmu);
-	pmu = compat_pmu_register(&template, is_cpu_pmu ? "cpu" : "knc",
-				  is_cpu_pmu ? PERF_TYPE_RAW : -1);
-	if (IS_ERR(pmu)) {
+	knc_setup_rdpmc(&template);
+	pmu = compat_pmu_register(&template, "cpu", PERF_TYPE_RAW);
+	if (IS_ERR(pmu))
 		knc_remove_rdpmc();
-		tracepoint_synchronize_unregister();
-	}
 
 	return pmu;
 }
 
-/* The hooks' last users are waited for by the caller, with others. */
 void knc_perf_unregister(struct pmu *pmu)
 {
-	perf_pmu_unregister(pmu);
+	compat_pmu_unregister(pmu);
 	knc_remove_rdpmc();
 }

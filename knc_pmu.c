@@ -21,6 +21,7 @@
 
 #include <asm/cpufeature.h>
 
+#include "knc_counter.h"
 #include "knc_pmu.h"
 #include "knc_pmu_events.h"
 
@@ -334,16 +335,14 @@ int knc_event_config(struct perf_event *event)
 	return knc_check_group(event);
 }
 
-/* Counters of this CPU. Interrupts are off in all of the following. */
-
 /**
  * knc_pmu_probe() - see whether the PMU's registers are there
  *
- * Once, before anything relies on them: later accesses are plain ones, those to
- * the APIC by its memory, as the chip has no other way to it.
+ * Once, before anything relies on them: later accesses are plain ones, those to the
+ * APIC by its memory, as the chip has no other way to it.
  *
- * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use, or
- * in a mode that the chip does not have.
+ * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use, or in a
+ * mode that the chip does not have.
  */
 int knc_pmu_probe(void)
 {
@@ -359,6 +358,11 @@ int knc_pmu_probe(void)
 	return 0;
 }
 
+/*
+ * The counters of this CPU, on the task side of soft-masking: interrupts are off in
+ * all of the following.
+ */
+
 /**
  * knc_pmu_quiesce() - leave nothing running and no interrupt to come
  * @kc: the PMU of this hardware thread
@@ -369,13 +373,9 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 {
 	unsigned int idx;
 
-	/* An overflow up to this write still has its interrupt, and handler. */
-	WRITE_ONCE(kc->enabled, false);
-	barrier();
+	/* From here on a late PMI, which would unmask the entry, is not handled. */
+	knc_set_state(kc, KNC_OFF);
 	knc_write_global_ctrl(0);
-	/* One that is late would unmask the entry. */
-	WRITE_ONCE(kc->ready, false);
-	barrier();
 	knc_mask_lvtpc();
 
 	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++) {
@@ -388,138 +388,130 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 
 	/* Last, when nothing can set it again. */
 	knc_clear_status(KNC_COUNTER_MASK);
-
-	kc->active = 0;
-	kc->stale = 0;
-	kc->postponed = false;
-	kc->shared = false;
+	kc->pending = false;
 }
 
 /**
- * knc_pmu_reset() - put the registers into a known state and use them
+ * knc_pmu_reset() - put the registers into a known state, with the counters stopped
  * @kc: the PMU of this hardware thread
  *
- * INIT leaves the PMU as it was (1.4.4): a thread that comes online may find
- * counters running and overflows pending from before.
+ * INIT leaves the PMU as it was (1.4.4): a thread that comes online may find counters
+ * running and overflows pending from before.
  */
 void knc_pmu_reset(struct knc_cpu *kc)
 {
 	knc_pmu_quiesce(kc);
 	knc_unmask_lvtpc();
-	kc->ready = true;
-}
-
-static void knc_load_evntsel(struct knc_cpu *kc, unsigned int idx, u32 value)
-{
-	if (kc->evtsel[idx] == value)
-		return;
-
-	knc_write_evntsel(idx, value);
-	kc->evtsel[idx] = value;
+	knc_set_state(kc, KNC_STOP);
 }
 
 /**
- * knc_pmu_clear_stale() - leave nothing to read on counters without an event
+ * knc_pmu_enable() - start the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * For when RDPMC is open to programs: what a task has left on a counter is not
- * the next one's to know.
+ * A PMI before GLOBAL_CTRL is written is pending; it was on its way, or the line has
+ * been up. After the write it is handled at once, however short the period.
  */
-void knc_pmu_clear_stale(struct knc_cpu *kc)
+void knc_pmu_enable(struct knc_cpu *kc)
 {
-	unsigned int idx;
+	if (kc->state != KNC_STOP)
+		return;
 
-	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++) {
-		if (kc->event[idx] || !(kc->stale & BIT(idx)))
-			continue;
-		knc_write_counter(idx, 0);
-		kc->stale &= ~BIT(idx);
+	for (;;) {
+		if (unlikely(READ_ONCE(kc->pending)))
+			knc_pmi_replay(kc);
+		knc_spflt_update(kc);
+		knc_run_counters(kc);
+		knc_set_state(kc, KNC_RUN);
+		if (likely(!READ_ONCE(kc->pending)))
+			return;
+		knc_pmu_disable(kc);
 	}
 }
 
 /**
- * knc_event_enable() - let a counter run for an event
- * @event: an event on counter @event->hw.idx, which is stopped and loaded
+ * knc_event_start() - let an event count
+ * @event: an event that the host has given the counter @event->hw.idx
  *
- * If the CPU's counters are running, the counter joins them at once, else when
- * they are started.
+ * If the CPU's counters are running, the counter joins them at once, else when they
+ * are started.
  */
-void knc_event_enable(struct perf_event *event)
+void knc_event_start(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	struct hw_perf_event *hwc = &event->hw;
+	enum knc_state state = knc_pmu_disable(kc);
 
-	knc_enter(kc);
-	/* Unless a PMI has throttled it, with its group, since the host began. */
-	if (!(hwc->state & PERF_HES_STOPPED)) {
-		knc_load_evntsel(kc, hwc->idx, hwc->config);
-		knc_spflt_enable(kc, event);
-		__set_bit(hwc->idx, &kc->active);
-	}
-	knc_leave(kc);
-
-	if (kc->enabled) {
-		knc_pmu_pause(kc);
-		knc_pmu_resume(kc);
-	}
+	knc_event_load(kc, event, event->hw.idx);
+	if (state == KNC_RUN)
+		knc_pmu_enable(kc);
 }
 
 /**
- * knc_event_disable() - stop the counter of an event
- * @event: an event on counter @event->hw.idx
+ * knc_event_stop() - account for an event, and take it off its counter
+ * @event: any event
  *
- * PerfEvtSel stays as it is: GLOBAL_CTRL alone stops the counter, and the event
- * is likely to come back.
+ * A counter that has wrapped has a PMI that is pending, late, or was swallowed: the
+ * overflow is handled before the event leaves, and has its sample. Within a PMI that
+ * is perf core which throttles the event, and there is none.
+ *
+ * PerfEvtSel stays as it is: the event is likely to come back.
+ *
+ * Return: whether the event was on a counter, and nothing else has stopped it.
  */
-void knc_event_disable(struct perf_event *event)
+bool knc_event_stop(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	unsigned int idx = event->hw.idx;
-	bool running = kc->enabled;
+	enum knc_state state = knc_pmu_disable(kc);
+	int idx = knc_find_slot(kc, event);
+	bool stopped = false;
 
-	/*
-	 * The counter first: an overflow up to that write has its interrupt
-	 * while the event is still there to take it.
-	 */
-	if (running)
-		knc_pmu_pause(kc);
-	__clear_bit(idx, &kc->active);
-
-	knc_spflt_disable(event);
-	if (kc->shared) {
-		knc_enter(kc);
-		knc_load_evntsel(kc, idx, kc->evtsel[idx] & ~KNC_EVNTSEL_EN);
-		knc_leave(kc);
+	if (idx >= 0) {
+		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP)
+			knc_pmi_replay(kc);
+		stopped = kc->event[idx] == event;
+		knc_fill_slot(kc, idx, NULL);
 	}
-	if (running)
-		knc_pmu_resume(kc);
+	if (state == KNC_RUN)
+		knc_pmu_enable(kc);
+
+	return stopped;
 }
 
-/**
- * knc_event_update() - add to an event what its counter has counted
- * @event: an event on counter @event->hw.idx, running or stopped
- *
- * Return: the counter, 40 bits, sign-extended.
- */
-u64 knc_event_update(struct perf_event *event)
+static void knc_account_slot(const struct knc_cpu *kc, struct perf_event *event)
 {
-	return knc_event_count(event);
+	int idx = knc_find_slot(kc, event);
+
+	if (idx >= 0)
+		knc_event_account(event, idx);
 }
 
 /**
- * knc_event_set_period() - load a counter for what is left of the period
- * @event: an event on counter @event->hw.idx, which is stopped
+ * knc_event_read() - bring an event's count up to date
+ * @event: any event; what is on no counter keeps its last count
  *
- * Return: true if a period is over and a new one begins.
+ * A tracing program may read an event from an NMI, or from a probe in the driver. If
+ * it interrupts a reader, it gets the last count.
  */
-bool knc_event_set_period(struct perf_event *event)
+void knc_event_read(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	bool over;
 
-	knc_enter(kc);
-	over = knc_event_load(event);
-	knc_leave(kc);
-
-	return over;
+	switch (kc->state) {
+	case KNC_RUN:
+		knc_set_state(kc, KNC_READ);
+		knc_account_slot(kc, event);
+		knc_set_state(kc, KNC_RUN);
+		if (unlikely(READ_ONCE(kc->pending))) {
+			knc_pmu_disable(kc);
+			knc_pmu_enable(kc);
+		}
+		break;
+	case KNC_STOP:
+	case KNC_PMI:
+		knc_account_slot(kc, event);
+		break;
+	case KNC_READ:
+	case KNC_OFF:
+		break;
+	}
 }

@@ -58,10 +58,7 @@
 /* PERF_SPFLT_CONTROL, Table 1-7; bits 1:0 enable the filter per counter */
 #define KNC_SPFLT_USER_PREFERENCE	BIT_ULL(63)
 
-/*
- * The unit tests compile the driver's own sources against recording versions
- * of these three and of knc_write_lvtpc().
- */
+/* The unit tests have recording versions of these five. */
 #ifndef KNC_PMU_RECORD_ACCESSES
 
 static __always_inline void knc_wrmsr(u32 msr, u64 value)
@@ -95,6 +92,11 @@ static __always_inline void knc_write_lvtpc(u32 value)
 	native_apic_mem_write(APIC_LVTPC, value);
 }
 
+static __always_inline u32 knc_read_lvtpc(void)
+{
+	return native_apic_mem_read(APIC_LVTPC);
+}
+
 #endif /* !KNC_PMU_RECORD_ACCESSES */
 
 static __always_inline u32 knc_perfctr_msr(unsigned int idx)
@@ -122,7 +124,7 @@ static __always_inline void knc_write_global_ctrl(u32 counters)
 	knc_wrmsr(KNC_MSR_GLOBAL_CTRL, counters);
 }
 
-/* Only to see whether it was written already. */
+/* Only by a PMI that may have come right beside the write. */
 static __always_inline u64 knc_read_global_ctrl(void)
 {
 	return knc_rdmsr(KNC_MSR_GLOBAL_CTRL) & KNC_COUNTER_MASK;
@@ -161,6 +163,11 @@ static __always_inline void knc_unmask_lvtpc(void)
 static __always_inline void knc_mask_lvtpc(void)
 {
 	knc_write_lvtpc(APIC_DM_NMI | APIC_LVT_MASKED);
+}
+
+static __always_inline bool knc_lvtpc_is_masked(void)
+{
+	return knc_read_lvtpc() & APIC_LVT_MASKED;
 }
 
 #endif /* _KNC_PMU_MSR_H */

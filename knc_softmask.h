@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The PMU of one hardware thread, and soft-masking of its interrupt.
+ *
+ * The PMI is an NMI. It comes between any two instructions, late, or not at all, as
+ * another NMI may take its place. While the driver changes what is on the counters
+ * the PMI is soft-masked, as powerpc calls it: it stops the counters, notes that it
+ * is pending, and leaves STATUS and the LVT entry as they are. No edge can be lost
+ * then, because the line stays up (1.4.3.9). The driver replays it.
+ *
+ *            knc_pmu_enable()              knc_event_read()
+ *   OFF      STOP ------------------> RUN ------------------> READ
+ *    |        ^  <------------------   |  <------------------   |
+ *    '------->|    knc_pmu_disable()   |                        |
+ *     reset   |                        |                        |
+ *           replay                 PMI: handle         PMI: pending, replayed
+ *             v                        v               when the read is over
+ *            PMI                      PMI
+ *
+ * "Task side" is code that runs with interrupts off on this CPU, and is no NMI.
+ *
+ * what        who writes it     when
+ * ----------  ----------------  ---------------------------------------------------
+ * state       task side         before GLOBAL_CTRL is cleared, after it is set
+ *             PMI               PMI while it handles an overflow, then back
+ * pending     PMI               true, in READ, STOP and PMI
+ *             PMI, replay       false, in PMI, when STATUS is clear
+ * event,      task side         in STOP and OFF
+ * evtsel      PMI, replay       in PMI
+ * filters     task side         in STOP and OFF
+ * an event's  who may write     the same, and the reader in READ. The total, the count
+ * counts      its slot          before and the period's rest are each changed by one
+ *                               instruction: an NMI may read the event in STOP.
+ *
+ * An event is on a counter if it is in the counter's slot, and only then: the counter
+ * is loaded, and its PerfEvtSel is the event's. Nothing else is read, or reported.
+ * GLOBAL_CTRL is 0 in OFF, STOP and PMI, and has the filled slots in RUN and READ, but
+ * right beside the instruction that writes it.
+ */
+#ifndef _KNC_SOFTMASK_H
+#define _KNC_SOFTMASK_H
+
+#include <linux/cache.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+
+#include "knc_pmu_msr.h"
+
+enum knc_state {
+	KNC_OFF,	/* the registers are not the driver's, or not yet */
+	KNC_STOP,	/* the counters are stopped, to be changed */
+	KNC_RUN,	/* the counters run */
+	KNC_READ,	/* they run, and the task side reads one */
+	KNC_PMI,	/* they are stopped, as an overflow is handled */
+};
+
+/**
+ * struct knc_cpu - the PMU of one hardware thread
+ * @state:	see above
+ * @pending:	a PMI was soft-masked and has to be replayed
+ * @filters:	the filter bits that PERF_SPFLT_CONTROL has (1.4.3.4)
+ * @evtsel:	what each PerfEvtSel has
+ * @event:	the slots: the event on each counter, or NULL
+ */
+struct knc_cpu {
+	enum knc_state state;
+	bool pending;
+	u8 filters;
+	u32 evtsel[KNC_NUM_COUNTERS];
+	struct perf_event *event[KNC_NUM_COUNTERS];
+} ____cacheline_aligned;
+
+DECLARE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
+
+/* The order of writes that an NMI on this CPU sees */
+static inline void knc_set_state(struct knc_cpu *kc, enum knc_state state)
+{
+	barrier();
+	WRITE_ONCE(kc->state, state);
+	barrier();
+}
+
+static inline void knc_fill_slot(struct knc_cpu *kc, unsigned int idx,
+				 struct perf_event *event)
+{
+	barrier();
+	WRITE_ONCE(kc->event[idx], event);
+	barrier();
+}
+
+/* Return: the counter that @event is on, or -1. */
+static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_event *event)
+{
+	int idx;
+
+	for (idx = KNC_NUM_COUNTERS - 1; idx >= 0; idx--)
+		if (READ_ONCE(kc->event[idx]) == event)
+			break;
+
+	return idx;
+}
+
+/* Return: a mask of the counters that have an event. */
+static inline u32 knc_filled_slots(const struct knc_cpu *kc)
+{
+	u32 filled = 0;
+	int idx;
+
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
+		if (READ_ONCE(kc->event[idx]))
+			filled |= BIT(idx);
+
+	return filled;
+}
+
+/* The counters of filled slots run, if there are any. */
+static inline void knc_run_counters(const struct knc_cpu *kc)
+{
+	u32 filled = knc_filled_slots(kc);
+
+	if (filled)
+		knc_write_global_ctrl(filled);
+}
+
+/**
+ * knc_pmu_disable() - stop the counters of this CPU
+ * @kc: the PMU of this hardware thread
+ *
+ * Return: the state before, KNC_RUN if the caller has to start them again.
+ */
+static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
+{
+	enum knc_state state = kc->state;
+
+	if (state == KNC_RUN) {
+		/* Before the write: a PMI after it must not start them again. */
+		knc_set_state(kc, KNC_STOP);
+		if (knc_filled_slots(kc))
+			knc_write_global_ctrl(0);
+	}
+
+	return state;
+}
+
+#endif /* _KNC_SOFTMASK_H */

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The registers that a program had when it left user mode, for a PMI that finds the
+ * kernel: all of them, at any instruction of the kernel's entry and exit.
+ *
+ * They are in task_pt_regs() once the entry is over. Before, the processor or the
+ * kernel pushes a struct pt_regs from its end on, and at the exit it is popped again.
+ * In both cases, what lies above the stack pointer is in memory, and what lies below
+ * it still is, or is again, in the registers.
+ */
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/string.h>
+
+#include <asm/cpu_entry_area.h>
+#include <asm/processor.h>
+#include <asm/ptrace.h>
+#include <asm/segment.h>
+
+#include "knc_pmu.h"
+
+/* The general registers are the first in struct pt_regs, RDI the last of them. */
+static_assert(offsetof(struct pt_regs, di) + sizeof(long) ==
+	      offsetof(struct pt_regs, orig_ax));
+
+static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,
+			   const struct pt_regs *regs)
+{
+	unsigned long general = offsetof(struct pt_regs, orig_ax);
+	unsigned long start = (unsigned long)frame;
+
+	*user = *frame;
+	if (regs->sp > start)
+		memcpy(user, regs, min(regs->sp - start, general));
+}
+
+/* The end of the stack that an exception or interrupt enters on, or 0 */
+static unsigned long knc_entry_stack_end(unsigned long sp)
+{
+	struct cpu_entry_area *area = get_cpu_entry_area(smp_processor_id());
+	unsigned long stack = (unsigned long)&area->entry_stack_page;
+
+	if (sp > stack && sp <= stack + sizeof(area->entry_stack_page))
+		return stack + sizeof(area->entry_stack_page);
+	if (sp > CEA_ESTACK_BOT(&area->estacks, DB) && sp <= CEA_ESTACK_TOP(&area->estacks, DB))
+		return CEA_ESTACK_TOP(&area->estacks, DB);
+	if (sp > CEA_ESTACK_BOT(&area->estacks, MCE) && sp <= CEA_ESTACK_TOP(&area->estacks, MCE))
+		return CEA_ESTACK_TOP(&area->estacks, MCE);
+
+	return 0;
+}
+
+static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
+				 const struct pt_regs *regs)
+{
+	struct pt_regs *frame = (struct pt_regs *)end - 1;
+	const struct pt_regs *saved = task_pt_regs(current);
+
+	/* The end of an exit, or an exception that has come from the kernel */
+	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame)) {
+		*user = *saved;
+		return;
+	}
+
+	knc_merge_regs(user, frame, regs);
+	/* RDI is pushed as the first at the entry, by way of another place. */
+	if (regs->sp > (unsigned long)frame)
+		user->di = regs->di;
+	/* At the exit it is the last that is restored, from here. */
+	if (user->di == (unsigned long)&saved->di)
+		user->di = saved->di;
+}
+
+/* SYSCALL keeps the address in RCX, the flags in R11, and the stack pointer as it is. */
+static void knc_syscall_regs(struct pt_regs *user, const struct pt_regs *regs,
+			     unsigned long sp)
+{
+	*user = *regs;
+	user->ip = regs->cx;
+	user->flags = regs->r11;
+	user->sp = sp;
+	user->cs = __USER_CS;
+	user->ss = __USER_DS;
+}
+
+/**
+ * knc_user_regs() - the registers of the program that an NMI has interrupted
+ * @user: they are stored here; 0 for a thread of the kernel
+ * @regs: the interrupted context, in the kernel
+ */
+void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs)
+{
+	const struct pt_regs *saved = task_pt_regs(current);
+	unsigned long end = knc_entry_stack_end(regs->sp);
+
+	if (current->flags & PF_KTHREAD)
+		*user = (struct pt_regs){ .cs = __USER_CS };
+	else if (end)
+		knc_entry_stack_regs(user, end, regs);
+	else if (regs->sp < TASK_SIZE_MAX)
+		knc_syscall_regs(user, regs, regs->sp);
+	else if (regs->sp > (unsigned long)&saved->ip && regs->sp <= (unsigned long)(saved + 1))
+		knc_syscall_regs(user, regs, this_cpu_read(cpu_tss_rw.x86_tss.sp2));
+	else if (regs->sp > (unsigned long)saved && regs->sp <= (unsigned long)&saved->ip)
+		knc_merge_regs(user, saved, regs);
+	else
+		*user = *saved;
+
+	if (!user_mode(user))
+		user->cs = __USER_CS;
+}
