@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What differs between the kernels that the driver builds for, and nowhere
- * else: written as the newest kernel has it, with what older ones lack here.
- */
+/* What differs between kernels: the driver is written for the newest one. */
 #ifndef _KNC_COMPAT_H
 #define _KNC_COMPAT_H
 
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(3, 0, 0)
-/* The kernel of the cards, 2.6.38, is too far from here for a line now and then. */
 #include "compat/2.6.38/compat.h"
 #else
 
@@ -22,10 +18,6 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-#include <linux/cpu.h>
-#include <linux/platform_device.h>
-#endif
 
 #include <asm/msr.h>
 #include <asm/tlbflush.h>
@@ -45,8 +37,8 @@
 #endif
 
 /*
- * What is done in between perf core takes to be done in an NMI: it has a set of
- * buffers for each level of interrupts. Interrupts are off. A real NMI may come.
+ * In between, perf core uses the buffers that it has for NMIs. Interrupts are off, and a
+ * real NMI may come.
  */
 static inline void compat_nmi_level_enter(void)
 {
@@ -58,7 +50,7 @@ static inline void compat_nmi_level_exit(void)
 	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
 }
 
-/* The configuration that has no meaning here: newer kernels have more of it. */
+/* Fields of struct perf_event_attr that have no meaning here */
 static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 {
 	u64 bits = attr->config2;
@@ -73,25 +65,19 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 }
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-/* Zeroed memory for what @object is; some older kernels have it, too. */
 #ifndef kzalloc_obj
 #define kzalloc_obj(object)	kzalloc(sizeof(object), GFP_KERNEL)
 #endif
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-/* Keeps the compiler from zeroing a variable; some older kernels have it, too. */
 #ifndef __uninitialized
 #define __uninitialized		__attribute__((__uninitialized__))
 #endif
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-/*
- * RDPMC for programs, by the module: the kernel must know the counters' width,
- * which takes a hook (scripts/install-in-tree), and give modules access to CR4,
- * which newer ones do for KVM only.
- */
+/* Newer kernels give access to CR4, which RDPMC for programs needs, to KVM only. */
 #define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
 static inline void compat_set_cr4_pce(bool allowed)
 {
@@ -105,11 +91,8 @@ static inline void compat_set_cr4_pce(bool allowed)
 	local_irq_restore(flags);
 }
 #else
-/* A module cannot open RDPMC to programs: CR4 is for the kernel and KVM only. */
 #define COMPAT_USER_RDPMC	false
-static inline void compat_set_cr4_pce(bool allowed)
-{
-}
+static inline void compat_set_cr4_pce(bool allowed) {}
 #endif
 
 /* The scheduler's tracepoint comes before perf core switches the events. */
@@ -181,107 +164,8 @@ static inline void compat_pmu_unregister(struct pmu *pmu)
 	perf_pmu_unregister(pmu);
 }
 
-#else /* < 6.2 */
-
-/*
- * Since 6.2 the contexts of events belong to tasks and CPUs, and refer to a PMU
- * only while it has events there. Before, a context belonged to one PMU for as
- * long as its task lived, and stayed with a task that had events once. The
- * struct pmu, and what perf core allocates for it, must then outlive the
- * module. So it lives in a platform device that is never removed, and the
- * module finds it there when it is loaded again.
- */
-#define COMPAT_PMU_HOLDER	"knc-pmu-context"
-
-static inline struct pmu *compat_pmu_allocate(const struct pmu *template)
-{
-	struct platform_device *holder;
-
-	/* It copies the data. */
-	holder = platform_device_register_data(NULL, COMPAT_PMU_HOLDER,
-					       PLATFORM_DEVID_NONE, template,
-					       sizeof(*template));
-	if (IS_ERR(holder))
-		return ERR_CAST(holder);
-
-	return dev_get_platdata(&holder->dev);
-}
-
-static inline int compat_no_event(struct perf_event *event)
-{
-	return -ENOENT;
-}
-
-/*
- * perf_pmu_register() would give the PMU new CPU contexts, while contexts of
- * tasks still refer to the old ones. If another PMU has hardware contexts, it
- * takes those; so for a moment another PMU has the old ones.
- */
-static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
-					    int type)
-{
-	struct perf_cpu_context __percpu *contexts = pmu->pmu_cpu_context;
-	struct pmu keeper = {
-		.task_ctx_nr = perf_hw_context,
-		.capabilities = PERF_PMU_CAP_HETEROGENEOUS_CPUS,
-		.event_init = compat_no_event,
-	};
-	int cpu, ret;
-
-	ret = perf_pmu_register(&keeper, "knc-handover", -1);
-	if (ret)
-		return ret;
-
-	/* A CPU that comes or goes walks through the contexts of all PMUs. */
-	cpus_read_lock();
-	/* The kernel's own PMU, if there is one, had them before. */
-	if (keeper.pmu_cpu_context != contexts) {
-		free_percpu(keeper.pmu_cpu_context);
-		keeper.pmu_cpu_context = contexts;
-	}
-	for_each_possible_cpu(cpu)
-		per_cpu_ptr(contexts, cpu)->online = cpu_online(cpu);
-	ret = perf_pmu_register(pmu, name, type);
-	cpus_read_unlock();
-	perf_pmu_unregister(&keeper);
-
-	return ret;
-}
-
-static inline struct pmu *compat_pmu_register(const struct pmu *template,
-					      const char *name, int type)
-{
-	struct device *holder;
-	struct pmu copy = *template;
-	struct pmu *pmu;
-	int ret;
-
-	/* Else the one hardware PMU that is expected cannot be a second time. */
-	copy.capabilities |= PERF_PMU_CAP_HETEROGENEOUS_CPUS;
-
-	holder = bus_find_device_by_name(&platform_bus_type, NULL,
-					 COMPAT_PMU_HOLDER);
-	if (!holder) {
-		pmu = compat_pmu_allocate(&copy);
-		if (IS_ERR(pmu))
-			return pmu;
-		ret = perf_pmu_register(pmu, name, type);
-	} else {
-		pmu = dev_get_platdata(holder);
-		put_device(holder);
-		copy.pmu_cpu_context = pmu->pmu_cpu_context;
-		*pmu = copy;
-		if (pmu->pmu_cpu_context)
-			ret = compat_pmu_register_again(pmu, name, type);
-		else
-			ret = perf_pmu_register(pmu, name, type);
-	}
-
-	return ret ? ERR_PTR(ret) : pmu;
-}
-
-#define compat_pmu_unregister(pmu)	perf_pmu_unregister(pmu)
-
+#else
+#include "compat/before-6.2.h"
 #endif
 
 #endif /* 2.6.38 */

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Host of the Knights Corner PMU backend: the kernel's x86 perf core, when the
- * driver is built in. It schedules the events; everything that touches a
- * register is the backend's.
- */
+/* Host of the Knights Corner PMU backend: the kernel's x86 perf core */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
 #include <linux/init.h>
@@ -38,9 +34,8 @@ static int knc_hw_config(struct perf_event *event)
 		return ret;
 
 	/*
-	 * A page to be written anew at each sample would cost every sample, so it has no
-	 * RDPMC. This is the one flag by which the x86 core lets a driver say so; it means
-	 * nothing else to it.
+	 * No RDPMC, as the page would be written at each sample. The x86 core has no other
+	 * flag by which a driver can say so, and no other use for this one.
 	 */
 	if (is_sampling_event(event))
 		event->hw.flags |= PERF_X86_EVENT_LARGE_PEBS;
@@ -48,7 +43,7 @@ static int knc_hw_config(struct perf_event *event)
 	return knc_spflt_event_init(event);
 }
 
-/* Newer kernels ask for it also where the event is not to start. */
+/* .enable loads the counter: newer kernels call this for a stopped event, too. */
 static int knc_set_period(struct perf_event *event)
 {
 	return 0;

@@ -14,7 +14,6 @@
 #include <asm/nmi.h>
 #include <asm/processor.h>
 
-#include "knc_module.h"
 #include "knc_pmu.h"
 
 /* Set once perf core is done with registering it */
@@ -238,11 +237,7 @@ static int knc_nmi(unsigned int type, struct pt_regs *regs)
 	return knc_perf_pmi(regs);
 }
 
-/*
- * CPU hotplug. By the time a CPU dies, perf core has taken the last event off it and
- * GLOBAL_CTRL is 0; what the registers hold when it comes back is not known.
- */
-
+/* CPU hotplug. What the registers of a CPU hold when it comes back is not known. */
 static enum cpuhp_state knc_prepare_state;
 static enum cpuhp_state knc_online_state;
 

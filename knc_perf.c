@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The module, as the perf core of current kernels wants it: registration, the
- * delivery of samples, and RDPMC for programs.
- */
+/* The module and the perf core of today: registration, samples, RDPMC for programs. */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
 #include <linux/err.h>
@@ -17,14 +14,9 @@
 
 #include <asm/mmu.h>
 
-#include "knc_module.h"
 #include "knc_pmu.h"
 
-/*
- * Delivery of a sample. perf_event_overflow() is not exported; the call is
- * patched in as a direct one once its address is known.
- */
-
+/* perf_event_overflow() is not exported. A direct call to it is patched in at load. */
 static int knc_overflow_unknown(struct perf_event *event,
 				struct perf_sample_data *data,
 				struct pt_regs *regs)
@@ -36,10 +28,7 @@ static int knc_overflow_unknown(struct perf_event *event,
 
 DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
 
-/*
- * What keeps sampling below kernel.perf_cpu_time_max_percent. It is not exported,
- * either, and without it there is no such limit, as on other PMUs of modules.
- */
+/* Keeps sampling below kernel.perf_cpu_time_max_percent; not exported, either */
 DEFINE_STATIC_CALL_NULL(knc_perf_sample_event_took, perf_sample_event_took);
 
 /* A kprobe finds symbols that the module loader does not give out. */
@@ -108,7 +97,7 @@ int knc_perf_prepare(void)
 	return 0;
 }
 
-/* One interrupt in so many is timed: to look at the clock is dear in an NMI. */
+/* One interrupt in so many is timed: a look at the clock costs much in an NMI. */
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 
@@ -132,21 +121,15 @@ int knc_perf_pmi(struct pt_regs *regs)
 }
 
 /*
- * RDPMC for programs (1.3.2). perf core tells a program in the event's mapped
- * page on which counter the event is; CR4.PCE is set for address spaces that
- * have such a page. The width of the counters, too, is told there, by a function
- * of the kernel that does not know ours; it does in a kernel that was configured
- * for this module (scripts/install-in-tree), and elsewhere the page says that
- * RDPMC is not to be used.
+ * RDPMC for programs (1.3.2). The event's mapped page tells the counter, and how wide
+ * counters are; the kernel knows that only if it was configured for this module
+ * (scripts/install-in-tree). CR4.PCE is set for address spaces that have such a page.
  */
 
 bool knc_rdpmc_open;
 static struct tracepoint *knc_fork_tracepoint;
 
-/*
- * A child's address space is a copy of its parent's: it says that RDPMC is
- * allowed, but has no page, as these are not copied. The child has not run yet.
- */
+/* A child's address space is a copy that has no page. The child has not run yet. */
 static void knc_fork(void *unused, struct task_struct *parent,
 		     struct task_struct *child)
 {
@@ -168,8 +151,8 @@ static DEFINE_MUTEX(knc_rdpmc_mutex);
 
 /*
  * What events have left on the counters is cleared on all CPUs before the first program
- * can read it. From then on nothing is left there, see knc_del(), even after the last
- * page is gone: to map one again and again must not cost the other CPUs anything.
+ * can read it, and from then on as events leave. That stays so without a page: to map
+ * one again and again must cost the other CPUs nothing.
  */
 static void knc_open_rdpmc(void)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The performance monitoring interrupt of Knights Corner.
+ * The performance monitoring interrupt (327357-001, 1.4.3.8, 1.4.3.9).
  *
  * The core raises one 1-bit line to the thread's APIC, which reacts to a 0->1
  * transition only, and masks the LVT entry as it delivers. A transition while the
  * entry is masked is lost. The line falls when STATUS is 0. So the handler brings
- * STATUS to 0, with the counters stopped, before it unmasks the entry: 327357-001,
- * 1.4.3.8, 1.4.3.9 and the seven steps of Figure 1-2, which are numbered below.
+ * STATUS to 0, with the counters stopped, before it unmasks the entry: the seven steps
+ * of Figure 1-2, which are numbered below.
  */
 #include <linux/perf_event.h>
 
@@ -15,24 +15,16 @@
 #include "knc_counter.h"
 #include "knc_pmu.h"
 
-static noinline int knc_pmi_deliver_user(struct perf_event *event,
-					 struct perf_sample_data *data,
-					 const struct pt_regs *regs)
+/* An event of user mode has overflowed there, even if the PMI finds the kernel. */
+static int knc_pmi_deliver(struct perf_event *event, struct perf_sample_data *data,
+			   struct pt_regs *regs)
 {
 	struct pt_regs user;
 
-	knc_user_regs(&user, regs);
-
-	return knc_host_overflow(event, data, &user);
-}
-
-/* An event of user mode has overflowed there, even if the PMI finds the kernel. */
-static __always_inline int knc_pmi_deliver(struct perf_event *event,
-					   struct perf_sample_data *data,
-					   struct pt_regs *regs)
-{
-	if (!user_mode(regs) && unlikely(event->attr.exclude_kernel))
-		return knc_pmi_deliver_user(event, data, regs);
+	if (unlikely(event->attr.exclude_kernel) && !user_mode(regs)) {
+		knc_user_regs(&user, regs);
+		regs = &user;
+	}
 
 	return knc_host_overflow(event, data, regs);
 }
@@ -81,9 +73,8 @@ static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 			knc_pmi_reset_counter(kc, idx, regs);
 
 	/*
-	 * 7: no EOI is written. Delivery is by NMI, which sets no in-service bit:
-	 * an EOI would acknowledge the interrupt that the NMI fell into. The IRET
-	 * at the end of the NMI is the end of this interrupt.
+	 * 7: the IRET is the end of an NMI, which sets no in-service bit. An EOI would
+	 * acknowledge the interrupt that the NMI fell into.
 	 */
 }
 
@@ -106,8 +97,7 @@ static noinline int knc_pmi_late(void)
  *
  * Called for every NMI, as an NMI does not say where it comes from.
  *
- * Return: 1 if it was a PMI, 0 if the NMI is somebody else's. There is one edge,
- * hence one interrupt, however many counters overflowed.
+ * Return: 1 if it was a PMI, else 0. There is one for all counters that overflowed.
  */
 int knc_pmi(struct pt_regs *regs)
 {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Intel Knights Corner core PMU: the backend.
- *
- * Two 40-bit counters for each hardware thread, programmed in the manner of
- * the P6. This file says what can be counted and how a counter is programmed;
- * the interrupt is in knc_pmi.c, user-controlled counting in spflt.c. The host
- * (knc_module.c, knc_builtin.c) decides which event is on which counter.
- *
- * Section numbers are those of Intel document 327357-001.
+ * Intel Knights Corner core PMU: what can be counted, and how counters are started,
+ * stopped and read. The host (knc_module.c, knc_builtin.c) decides which event gets
+ * which counter. Section numbers are those of Intel document 327357-001.
  */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
@@ -38,14 +33,9 @@ PMU_FORMAT_ATTR(cmask,	"config:24-31");
 PMU_FORMAT_ATTR(spflt,	"config1:0");
 
 static struct attribute *knc_format_attrs[] = {
-	&format_attr_event.attr,
-	&format_attr_umask.attr,
-	&format_attr_edge.attr,
-	&format_attr_any.attr,
-	&format_attr_inv.attr,
-	&format_attr_cmask.attr,
-	&format_attr_spflt.attr,
-	NULL
+	&format_attr_event.attr, &format_attr_umask.attr, &format_attr_edge.attr,
+	&format_attr_any.attr, &format_attr_inv.attr, &format_attr_cmask.attr,
+	&format_attr_spflt.attr, NULL
 };
 
 const struct attribute_group knc_pmu_format_group = {
@@ -91,10 +81,7 @@ const struct attribute_group knc_pmu_events_group = {
 	.attrs = knc_events_attrs,
 };
 
-/*
- * perf's generic events. Event 0 of the P54C unit is DATA_READ, so the
- * interrupt bit, which every event has, tells an entry from a hole.
- */
+/* perf's generic events. DATA_READ is 0, so the interrupt bit marks an entry. */
 #define KNC_SEL(NAME)	(KNC_EVENT_##NAME | KNC_EVNTSEL_INT)
 
 #define KNC_GENERIC_ENTRY(id, name, ident, NAME)			\
@@ -169,10 +156,9 @@ static int knc_cache_config(u64 id, u64 *config)
 }
 
 /*
- * In thread count mode an event counts the core's other threads, which may be
- * running other people's programs. perf core lets only the privileged open an
- * event of a CPU; of a task, they alone may have such a one. An inherited event
- * is its parent's, whoever forks.
+ * In thread count mode an event counts the core's other threads, which may run other
+ * people's programs. perf core checks the privilege for events of a CPU; an inherited
+ * event was checked when its parent was opened.
  */
 static bool knc_may_count_any(const struct perf_event *event)
 {
@@ -195,8 +181,8 @@ static int knc_raw_config(const struct perf_event *event, u64 *config)
 }
 
 /*
- * perf core accepts an event of a CPU that is on its way up, and puts it nowhere: it would
- * never count, and still point to the leader of its group when that is freed.
+ * perf core accepts an event of a CPU that is on its way up, and does not install it: it
+ * would never count, and still point to its group's leader when the leader is freed.
  */
 static int knc_check_cpu(const struct perf_event *event)
 {
@@ -229,9 +215,8 @@ static int knc_check_attr(const struct perf_event *event)
  * knc_event_counters() - the counters that can count an event
  * @event: an event that knc_event_config() has encoded
  *
- * The manual is silent. Other drivers put most events of the core-ring
- * interface on counter 0 only, Intel's own tool is reported to put all of them
- * there: that is the safe reading.
+ * The manual does not say. Other drivers have most events of the core-ring interface on
+ * counter 0 only; Intel's own tool is reported to have all of them there.
  *
  * Return: a mask of counters.
  */
@@ -243,10 +228,7 @@ unsigned long knc_event_counters(const struct perf_event *event)
 	return KNC_COUNTER_MASK;
 }
 
-/*
- * A group is all or nothing: what could never be scheduled is refused at once,
- * whether or not all of it is enabled.
- */
+/* What could never be scheduled is refused, whether or not all of it is enabled. */
 static int knc_check_group(struct perf_event *event)
 {
 	struct perf_event *leader = event->group_leader;
@@ -255,7 +237,7 @@ static int knc_check_group(struct perf_event *event)
 
 	if (leader == event)
 		return 0;
-	/* It has lost its CPU. perf core would free it, and not tell this one. */
+	/* The leader has lost its CPU. perf core would free it, and not tell its members. */
 	if (!(READ_ONCE(leader->attach_state) & PERF_ATTACH_GROUP))
 		return knc_refuse(-ENODEV, "its group is no more");
 	if (!is_software_event(leader) && leader->pmu != event->pmu)
@@ -283,12 +265,10 @@ static int knc_check_group(struct perf_event *event)
  * knc_event_config() - encode an event for PerfEvtSel (1.4.3.3)
  * @event: the event; its attributes are read, @event->hw is set up
  *
- * Return: 0; -EINVAL for bits or generic events that do not exist, and for a
- * group that does not fit the counters; -ENOENT for a generic event that the
- * chip has no event for; -EOPNOTSUPP for what it cannot do (precise samples,
- * branch records, exclude_host, exclude_idle of a CPU); -EACCES for thread count
- * mode without the privilege, see knc_may_count_any(); -ENODEV for a CPU that is not
- * online, or was not at some time since the group's leader was opened.
+ * Return: 0; -EINVAL for bits or generic events that do not exist, or a group that does
+ * not fit the counters; -ENOENT for a generic event that the chip has no event for;
+ * -EOPNOTSUPP for what it cannot do; -EACCES for thread count mode without privilege;
+ * -ENODEV for a CPU that is not online, or was not since the group's leader was opened.
  */
 int knc_event_config(struct perf_event *event)
 {
@@ -338,8 +318,7 @@ int knc_event_config(struct perf_event *event)
 /**
  * knc_pmu_probe() - see whether the PMU's registers are there
  *
- * Once, before anything relies on them: later accesses are plain ones, those to the
- * APIC by its memory, as the chip has no other way to it.
+ * Once, at load: later accesses are plain ones, those to the APIC by its memory.
  *
  * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use, or in a
  * mode that the chip does not have.
@@ -358,14 +337,9 @@ int knc_pmu_probe(void)
 	return 0;
 }
 
-/*
- * The counters of this CPU, on the task side of soft-masking: interrupts are off in
- * all of the following.
- */
-
 /**
  * knc_pmu_quiesce() - leave nothing running and no interrupt to come
- * @kc: the PMU of this hardware thread
+ * @kc: the PMU of this hardware thread; interrupts are off, as in all that follows
  *
  * All registers become 0, the LVT entry masked.
  */
@@ -433,8 +407,7 @@ void knc_pmu_enable(struct knc_cpu *kc)
  * knc_event_start() - let an event count
  * @event: an event that the host has given the counter @event->hw.idx
  *
- * If the CPU's counters are running, the counter joins them at once, else when they
- * are started.
+ * At once if the CPU's counters run, else when they are started.
  */
 void knc_event_start(struct perf_event *event)
 {

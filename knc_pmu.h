@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the parts of the driver have of each other: the backend (knc_pmu.c, knc_pmi.c,
- * knc_user_regs.c, spflt.c) and its hosts, knc_module.c and knc_builtin.c.
- */
+/* What the driver's files have of each other */
 #ifndef _KNC_PMU_H
 #define _KNC_PMU_H
 
@@ -33,7 +30,7 @@ void knc_event_read(struct perf_event *event);
 int knc_pmi(struct pt_regs *regs);
 void knc_pmi_replay(struct knc_cpu *kc);
 
-/* knc_user_regs.c, or compat/2.6.38/user_regs.c: registers of the interrupted program */
+/* knc_user_regs.c; compat/2.6.38/user_regs.c */
 void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 
 /* spflt.c: user-controlled counting */
@@ -55,5 +52,19 @@ DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define knc_host_overflow	perf_event_overflow
 #endif
 void knc_host_stop(struct perf_event *event);
+
+/* knc_module.c: scheduling, for its other part to add what the perf core asks for */
+extern const struct pmu knc_pmu_callbacks;
+int knc_event_init(struct perf_event *event);
+
+/*
+ * The module's other part: knc_perf.c; compat/2.6.38/perf_core.c. knc_perf_prepare() comes
+ * first and returns -EBUSY if another driver has perf's generic events and keeps them.
+ */
+extern bool knc_rdpmc_open;		/* or has been, to a program */
+int knc_perf_prepare(void);
+struct pmu *knc_perf_register(void);
+void knc_perf_unregister(struct pmu *pmu);
+int knc_perf_pmi(struct pt_regs *regs);
 
 #endif /* _KNC_PMU_H */

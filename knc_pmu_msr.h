@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Registers of the Knights Corner core PMU, and the only code that touches them.
- *
- * Section numbers are those of Intel document 327357-001, "Intel Xeon Phi
- * Coprocessor (codename: Knights Corner) Performance Monitoring Units".
- * Every register here is private to a hardware thread (Table 1-2).
+ * Registers of the Knights Corner core PMU, and the only code that touches them. Every
+ * register is private to a hardware thread (327357-001, Table 1-2).
  */
 #ifndef _KNC_PMU_MSR_H
 #define _KNC_PMU_MSR_H
@@ -25,9 +22,8 @@
 #define KNC_COUNTER_MASK		(BIT(KNC_NUM_COUNTERS) - 1)
 
 /*
- * A counter is 40 bits wide and a write sets all of them (1.4.3.2). One bit is
- * given up so that "has wrapped" can be told from "has not": a counter is never
- * loaded with more than 2^39 - 1 events to go, so bit 39 is set until it wraps.
+ * A write sets all 40 bits of a counter (1.4.3.2). A counter is never loaded with more
+ * than 2^39 - 1 events to go, so bit 39 is set until it wraps.
  */
 #define KNC_COUNTER_WIDTH		40
 #define KNC_COUNTER_BITS		GENMASK_ULL(KNC_COUNTER_WIDTH - 1, 0)
@@ -83,10 +79,7 @@ static __always_inline u64 knc_rdpmc(u32 idx)
 	return ((u64)high << 32) | low;
 }
 
-/*
- * The chip knows no x2APIC: its local APIC is in memory. apic_write() would ask
- * at each call what kind it is, and is not for modules in newer kernels.
- */
+/* The chip's local APIC is in memory. apic_write() is not for modules in newer kernels. */
 static __always_inline void knc_write_lvtpc(u32 value)
 {
 	native_apic_mem_write(APIC_LVTPC, value);
@@ -150,11 +143,7 @@ static __always_inline u64 knc_read_spflt(void)
 	return knc_rdmsr(KNC_MSR_SPFLT_CONTROL);
 }
 
-/*
- * The PMI is delivered as an NMI, as everywhere on x86: it can then sample code
- * that runs with interrupts off. The APIC sets the mask bit by itself on each
- * delivery (1.4.3.9).
- */
+/* An NMI samples code with interrupts off, too. Delivery sets the mask bit (1.4.3.9). */
 static __always_inline void knc_unmask_lvtpc(void)
 {
 	knc_write_lvtpc(APIC_DM_NMI);

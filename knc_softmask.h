@@ -2,11 +2,10 @@
 /*
  * The PMU of one hardware thread, and soft-masking of its interrupt.
  *
- * The PMI is an NMI. It comes between any two instructions, late, or not at all, as
- * another NMI may take its place. While the driver changes what is on the counters
- * the PMI is soft-masked, as powerpc calls it: it stops the counters, notes that it
- * is pending, and leaves STATUS and the LVT entry as they are. No edge can be lost
- * then, because the line stays up (1.4.3.9). The driver replays it.
+ * The PMI is an NMI: it comes between any two instructions, late, or not at all. While
+ * the driver changes what is on the counters the PMI is soft-masked: it stops the
+ * counters, notes that it is pending, and leaves STATUS and the LVT entry as they are.
+ * No edge can be lost, because the line stays up (1.4.3.9). The driver replays it.
  *
  *            knc_pmu_enable()              knc_event_read()
  *   OFF      STOP ------------------> RUN ------------------> READ

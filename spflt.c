@@ -5,15 +5,14 @@
  *
  * A program says with SPFLT whether it wants to be counted: the user preference, one
  * bit of each hardware thread. A counter whose filter is enabled counts only while the
- * bit is 1. The hardware knows no tasks, so the driver follows the tasks that an SPFLT
- * event was opened for: the bit is noted when the task leaves the hardware thread, and
- * set where the task runs next. It is 0 at first. The task keeps it until it ends,
- * because events come and go without their task: perf core lets clones swap theirs.
+ * bit is 1. The driver follows tasks that an SPFLT event was opened for: the bit, 0 at
+ * first, is noted when the task leaves the hardware thread, and set where the task runs
+ * next, until the task ends. Events do not tell that: perf core lets clones swap them.
+ * CPU-wide SPFLT events see the bit as it is.
  *
- * Two tracepoints of the scheduler tell when tasks switch and end. The hooks stay on
- * from load to unload: to register one takes cpus_read_lock(), and perf core opens
- * events with mutexes held that a CPU on its way down waits for. CPU-wide SPFLT events
- * need none of this: they see the bit as it is.
+ * The scheduler's hooks stay on from load to unload. To register one takes
+ * cpus_read_lock(), and event_init is called with mutexes held that a CPU on its way
+ * down waits for.
  */
 #include <linux/perf_event.h>
 #include <linux/rhashtable.h>
@@ -27,19 +26,18 @@
 
 /**
  * struct knc_spflt_task - the user preference of a task that is followed
+ * @rcu:	the task is looked up with interrupts off
  * @node:	in knc_spflt_tasks, by @task
  * @task:	the task; only compared with others, so there is no reference
- * @preference:	the bit, while the task does not run; the hook of the CPU that the
- *		task leaves writes it
- * @rcu:	the task is looked up with interrupts off
+ * @preference:	the bit, while the task does not run; written where the task leaves
  *
  * A fork() that fails leaves one behind, for the next task at that address.
  */
 struct knc_spflt_task {
+	struct rcu_head rcu;
 	struct rhash_head node;
 	const struct task_struct *task;
 	u64 preference;
-	struct rcu_head rcu;
 };
 
 static const struct rhashtable_params knc_spflt_params = {
@@ -114,10 +112,9 @@ static bool knc_spflt_counts_task(struct knc_cpu *kc)
 }
 
 /*
- * The scheduler is about to switch. Counters of @prev still run, in the kernel: the
- * bit stays until perf core has taken them off, or made them the counters of @next,
- * and enables the PMU. Where there are none, or perf core has switched before the
- * scheduler tells, the bit is set at once.
+ * The scheduler is about to switch. Counters of @prev still run, in the kernel: the bit
+ * stays until perf core has taken them off, or made them @next's, and enables the PMU.
+ * Where there are none, or perf core has switched already, the bit is set at once.
  */
 static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *prev,
 			     struct task_struct *next, unsigned int prev_state)
@@ -146,10 +143,8 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 }
 
 /**
- * knc_spflt_reset() - no counter filtered, preference 0
+ * knc_spflt_reset() - no counter filtered, preference 0; INIT leaves both (1.4.4)
  * @kc: the PMU of this hardware thread
- *
- * INIT leaves both as they were (1.4.4).
  */
 void knc_spflt_reset(struct knc_cpu *kc)
 {
@@ -159,9 +154,8 @@ void knc_spflt_reset(struct knc_cpu *kc)
 }
 
 /*
- * A task that is followed may run here without the hook having seen it: it had no
- * context yet, or the registers were not the driver's. Between the hook and the switch
- * the current task is the one that leaves.
+ * The hook has not seen the task come: it had no context yet, or the registers were not
+ * the driver's. Between the hook and the switch the current task is the one that leaves.
  */
 static void knc_spflt_catch_up(struct knc_cpu *kc)
 {
@@ -285,11 +279,9 @@ static void knc_match_tracepoint(struct tracepoint *tp, void *data)
 }
 
 /**
- * knc_hook_tracepoint() - call a function at one of the kernel's tracepoints
- * @name: as it is called in its TRACE_EVENT()
+ * knc_hook_tracepoint() - call a function at a tracepoint, as no symbol is exported
+ * @name: the tracepoint, as in its TRACE_EVENT()
  * @probe: the function
- *
- * The tracepoints' own symbols are not exported to modules.
  *
  * Return: the tracepoint, or NULL in a kernel that does not have it.
  */
@@ -315,11 +307,7 @@ void knc_unhook_tracepoint(struct tracepoint *tp, void *probe)
 		tracepoint_probe_unregister(tp, probe, NULL);
 }
 
-/**
- * knc_spflt_init() - get ready to follow tasks
- *
- * Where that cannot be had, SPFLT events of tasks are refused.
- */
+/** knc_spflt_init() - hook into the scheduler; else SPFLT events of tasks are refused */
 void knc_spflt_init(void)
 {
 	if (rhashtable_init(&knc_spflt_tasks, &knc_spflt_params))
@@ -335,12 +323,7 @@ static void knc_spflt_free(void *st, void *unused)
 	kfree(st);
 }
 
-/**
- * knc_spflt_exit() - follow no task any more
- *
- * For a host that goes, after its last event. It is called where knc_spflt_init()
- * was.
- */
+/** knc_spflt_exit() - undo knc_spflt_init(), after the last event */
 void knc_spflt_exit(void)
 {
 	knc_unhook_tracepoint(knc_switch_tracepoint, knc_spflt_switch);
@@ -354,10 +337,8 @@ void knc_spflt_exit(void)
  * knc_spflt_event_init() - prepare for an event that may be an SPFLT event
  * @event: a new event
  *
- * An inherited event is for a task that has not run yet.
- *
- * Return: 0; -EOPNOTSUPP where the kernel has no tracepoints, and the bit could not
- * follow the task; -ESRCH for a task that has ended; -ENOMEM.
+ * Return: 0; -EOPNOTSUPP where the kernel lacks the hooks, and the bit could not follow
+ * the task; -ESRCH for a task that has ended; -ENOMEM.
  */
 int knc_spflt_event_init(const struct perf_event *event)
 {
@@ -368,6 +349,7 @@ int knc_spflt_event_init(const struct perf_event *event)
 	if (!knc_switch_tracepoint)
 		return -EOPNOTSUPP;
 
+	/* An inherited event is for a task that has not run yet. */
 	task = compat_event_target(event);
 	if (knc_spflt_find(task))
 		return 0;

@@ -63,24 +63,14 @@ static inline void compat_nmi_level_exit(void)
 {
 }
 
-/*
- * After SYSCALL that kernel first makes room for all of the program's registers, and
- * puts its address away as the last of them. Then it uses RCX for addresses of its own.
- * The labels are found in perf_core.c, before there is an event whose NMI reads them.
- */
-extern unsigned long compat_syscall_begin, compat_syscall_end;
-
-static inline bool compat_syscall_unsaved(const struct pt_regs *regs)
-{
-	return regs->ip >= compat_syscall_begin && regs->ip < compat_syscall_end &&
-	       regs->cx < TASK_SIZE_MAX;
-}
-
-/* Where the head is decides which function frees; in kernel.c */
+/* The head is the first member, so one function frees all; in kernel.c */
 #define kfree_rcu(pointer, member)					\
-	compat_free_rcu(pointer, offsetof(typeof(*(pointer)), member))
+	do {								\
+		BUILD_BUG_ON(offsetof(typeof(*(pointer)), member));	\
+		call_rcu_sched(&(pointer)->member, compat_free_rcu);	\
+	} while (0)
 
-void compat_free_rcu(void *pointer, size_t head);
+void compat_free_rcu(struct rcu_head *head);
 
 /*
  * Attributes of events. config1 and config2 came to where that kernel has those
@@ -151,14 +141,11 @@ static inline void compat_put_task_struct(struct task_struct *task)
 
 #define put_task_struct			compat_put_task_struct
 
-static inline struct task_struct *compat_get_task_struct(struct task_struct *task)
+/* Whether a task has, or once had, a hardware event */
+static inline bool compat_task_has_context(const struct task_struct *task)
 {
-	get_task_struct(task);
-	return task;
+	return ACCESS_ONCE(task->perf_event_ctxp[perf_hw_context]);
 }
-
-#undef get_task_struct
-#define get_task_struct			compat_get_task_struct
 
 static inline void compat_sample_data_init(struct perf_sample_data *data,
 					   u64 addr, u64 period)
@@ -171,21 +158,16 @@ static inline void compat_sample_data_init(struct perf_sample_data *data,
 
 /* Tracepoints go by names, and sched_switch's tells less. In kernel.c */
 
-typedef void (*compat_switch_probe)(void *data, bool preempt,
-				    struct task_struct *prev,
-				    struct task_struct *next,
-				    unsigned int prev_state);
-
 void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
 			      void *data);
-int compat_probe_switch(struct tracepoint *tp, compat_switch_probe probe);
-int compat_unprobe_switch(struct tracepoint *tp, compat_switch_probe probe);
+int compat_probe_register(struct tracepoint *tp, void *probe);
+int compat_probe_unregister(struct tracepoint *tp, void *probe);
 
 #define for_each_kernel_tracepoint	compat_visit_tracepoints
 #define tracepoint_probe_register(tp, probe, data)			\
-	compat_probe_switch(tp, probe)
+	compat_probe_register(tp, probe)
 #define tracepoint_probe_unregister(tp, probe, data)			\
-	compat_unprobe_switch(tp, probe)
+	compat_probe_unregister(tp, probe)
 
 /*
  * By then perf core has switched the events. Those that it has swapped, of clones,

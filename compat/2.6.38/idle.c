@@ -6,7 +6,7 @@
  * those of the PMU, but STATUS, and gives back the local APIC's after them: an
  * overflow between the two finds the LVT entry masked, and its interrupt is lost
  * (1.4.3.9). STATUS is not 0 then and the line does not fall, so there is never
- * another edge: the thread would sample no more. So whoever leaves such a state
+ * another edge: the thread would sample no more. So a thread that leaves such a state
  * looks.
  *
  * That driver has a function for each state, which returns when all is restored.
@@ -24,14 +24,17 @@
 #include "../../knc_pmu.h"
 #include "perf_core.h"
 
-/* An event on a counter is what makes the registers ours, and an interrupt due. */
 static void compat_look_for_lost(void)
 {
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (this_cpu_ptr(&knc_cpu)->active && knc_read_status())
-		knc_pmi_postponed();
+	if (kc->state == KNC_RUN && knc_filled_slots(kc) && knc_read_status()) {
+		knc_pmu_disable(kc);
+		knc_pmi_replay(kc);
+		knc_pmu_enable(kc);
+	}
 	local_irq_restore(flags);
 }
 

@@ -13,45 +13,24 @@
 
 /* Memory that is freed when nobody looks at it any more */
 
-#define COMPAT_FREE_RCU(words)						\
-static void compat_free_rcu_##words(struct rcu_head *head)		\
-{									\
-	kfree((unsigned long *)head - (words));				\
-}
-
-COMPAT_FREE_RCU(0)
-COMPAT_FREE_RCU(1)
-COMPAT_FREE_RCU(2)
-COMPAT_FREE_RCU(3)
-COMPAT_FREE_RCU(4)
-COMPAT_FREE_RCU(5)
-COMPAT_FREE_RCU(6)
-COMPAT_FREE_RCU(7)
-
-static void (* const compat_free_functions[])(struct rcu_head *head) = {
-	compat_free_rcu_0, compat_free_rcu_1, compat_free_rcu_2, compat_free_rcu_3,
-	compat_free_rcu_4, compat_free_rcu_5, compat_free_rcu_6, compat_free_rcu_7,
-};
-
-void compat_free_rcu(void *pointer, size_t head)
+void compat_free_rcu(struct rcu_head *head)
 {
-	size_t words = head / sizeof(unsigned long);
-
-	if (WARN_ON_ONCE(words >= ARRAY_SIZE(compat_free_functions)))
-		return;
-
-	call_rcu_sched(pointer + head, compat_free_functions[words]);
+	kfree(head);
 }
 
 /* NMIs come by way of the notifiers of faults. */
 
 static int (*compat_nmi_handler)(unsigned int type, struct pt_regs *regs);
 
+/* A machine check is announced as DIE_NMI, too, and must not be stopped here. */
+#define COMPAT_TRAP_NMI		2
+
 static int compat_nmi(struct notifier_block *self, unsigned long reason, void *data)
 {
 	struct die_args *args = data;
 
-	if (reason == DIE_NMI && compat_nmi_handler(NMI_LOCAL, args->regs))
+	if (reason == DIE_NMI && args->trapnr == COMPAT_TRAP_NMI &&
+	    compat_nmi_handler(NMI_LOCAL, args->regs))
 		return NOTIFY_STOP;
 
 	return NOTIFY_DONE;
@@ -189,15 +168,24 @@ void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
 static void compat_switch(void *probe, struct task_struct *prev,
 			  struct task_struct *next)
 {
-	((compat_switch_probe)probe)(NULL, false, prev, next, 0);
+	void (*switched)(void *data, bool preempt, struct task_struct *prev,
+			 struct task_struct *next, unsigned int prev_state) = probe;
+
+	switched(NULL, false, prev, next, 0);
 }
 
-int compat_probe_switch(struct tracepoint *tp, compat_switch_probe probe)
+int compat_probe_register(struct tracepoint *tp, void *probe)
 {
-	return (tracepoint_probe_register)(tp->name, compat_switch, probe);
+	if (!strcmp(tp->name, "sched_switch"))
+		return (tracepoint_probe_register)(tp->name, compat_switch, probe);
+
+	return (tracepoint_probe_register)(tp->name, probe, NULL);
 }
 
-int compat_unprobe_switch(struct tracepoint *tp, compat_switch_probe probe)
+int compat_probe_unregister(struct tracepoint *tp, void *probe)
 {
-	return (tracepoint_probe_unregister)(tp->name, compat_switch, probe);
+	if (!strcmp(tp->name, "sched_switch"))
+		return (tracepoint_probe_unregister)(tp->name, compat_switch, probe);
+
+	return (tracepoint_probe_unregister)(tp->name, probe, NULL);
 }

@@ -21,7 +21,6 @@
 #include <linux/stop_machine.h>
 #include <linux/sysfs.h>
 
-#include "../../knc_module.h"
 #include "../../knc_pmu.h"
 #include "perf_core.h"
 
@@ -31,7 +30,8 @@ typeof(__put_task_struct) *compat_free_task;
 static typeof(perf_pmu_register) *compat_register;
 static typeof(perf_pmu_unregister) *compat_unregister;
 
-unsigned long compat_syscall_begin, compat_syscall_end;
+/* RDPMC is not for programs: no page could tell how wide the counters are. */
+bool knc_rdpmc_open;
 
 static struct pmu compat_pmu;
 
@@ -72,11 +72,6 @@ int knc_perf_pmi(struct pt_regs *regs)
 	return knc_pmi(regs);
 }
 
-bool knc_perf_is_cpu_pmu(void)
-{
-	return true;
-}
-
 int knc_perf_event_overflow(struct perf_event *event,
 			    struct perf_sample_data *data, struct pt_regs *regs)
 {
@@ -86,7 +81,6 @@ int knc_perf_event_overflow(struct perf_event *event,
 /* Events hold the module: perf core of that kernel does not. */
 static void compat_event_destroy(struct perf_event *event)
 {
-	knc_event_destroy(event);
 	module_put(THIS_MODULE);
 }
 
@@ -211,19 +205,31 @@ static void compat_return_contexts(void)
 	stop_machine(compat_hand_over, &handover, NULL);
 }
 
-struct pmu *knc_perf_register(bool is_cpu_pmu)
+/* That perf core reads the events of a group in a sample with interrupts on, too. */
+static void compat_read(struct perf_event *event)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	knc_event_read(event);
+	local_irq_restore(flags);
+}
+
+struct pmu *knc_perf_register(void)
 {
 	struct kobject *kobj;
 	int ret;
 
 	compat_pmu = knc_pmu_callbacks;
 	compat_pmu.event_init = compat_event_init;
+	compat_pmu.read = compat_read;
 	ret = compat_register(&compat_pmu, "knc", PERF_TYPE_RAW);
 	if (ret)
 		return ERR_PTR(ret);
 
 	compat_adopt_contexts();
 	compat_watch_idle();
+	compat_watch_forks();
 
 	/* The directories go with the device. */
 	kobj = &compat_pmu.dev->kobj;

@@ -10,7 +10,6 @@
  */
 #include <linux/kprobes.h>
 #include <linux/list.h>
-#include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -71,29 +70,18 @@ static struct kretprobe compat_fork_probe = {
 	.maxactive = COMPAT_FORKS,
 };
 
-static DEFINE_MUTEX(compat_forks_mutex);
 static bool compat_forks_watched;
 
-/* With the first event that may be inherited; each fork() costs more then. */
-static int compat_watch_forks(void)
+/* From load to unload: to put a probe in while an event is opened could deadlock. */
+void compat_watch_forks(void)
 {
-	int ret = 0;
-
-	mutex_lock(&compat_forks_mutex);
-	if (!compat_forks_watched)
-		ret = register_kretprobe(&compat_fork_probe);
-	if (!ret)
-		compat_forks_watched = true;
-	mutex_unlock(&compat_forks_mutex);
-
-	return ret;
+	compat_forks_watched = !register_kretprobe(&compat_fork_probe);
 }
 
 void compat_unwatch_forks(void)
 {
 	if (compat_forks_watched)
 		unregister_kretprobe(&compat_fork_probe);
-	compat_forks_watched = false;
 }
 
 static struct task_struct *compat_forked(void)
@@ -153,7 +141,7 @@ int compat_get_target(struct perf_event *event)
 
 	if (event->parent)
 		task = compat_forked();
-	else if (event->attr.inherit && compat_watch_forks())
+	else if (event->attr.inherit && !compat_forks_watched)
 		task = NULL;
 	else
 		task = compat_opened_for();

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Registration of a struct pmu by a module, before Linux 6.2; compat.h includes it. */
+#ifndef _KNC_COMPAT_BEFORE_6_2_H
+#define _KNC_COMPAT_BEFORE_6_2_H
+
+#include <linux/cpu.h>
+#include <linux/platform_device.h>
+
+/*
+ * Since 6.2 the contexts of events belong to tasks and CPUs, and refer to a PMU
+ * only while it has events there. Before, a context belonged to one PMU for as
+ * long as its task lived, and stayed with a task that had events once. The
+ * struct pmu, and what perf core allocates for it, must then outlive the
+ * module. So it lives in a platform device that is never removed, and the
+ * module finds it there when it is loaded again.
+ */
+#define COMPAT_PMU_HOLDER	"knc-pmu-context"
+
+static inline struct pmu *compat_pmu_allocate(const struct pmu *template)
+{
+	struct platform_device *holder;
+
+	/* It copies the data. */
+	holder = platform_device_register_data(NULL, COMPAT_PMU_HOLDER,
+					       PLATFORM_DEVID_NONE, template,
+					       sizeof(*template));
+	if (IS_ERR(holder))
+		return ERR_CAST(holder);
+
+	return dev_get_platdata(&holder->dev);
+}
+
+static inline int compat_no_event(struct perf_event *event)
+{
+	return -ENOENT;
+}
+
+/*
+ * perf_pmu_register() would give the PMU new CPU contexts, while contexts of
+ * tasks still refer to the old ones. If another PMU has hardware contexts, it
+ * takes those; so for a moment another PMU has the old ones.
+ */
+static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
+					    int type)
+{
+	struct perf_cpu_context __percpu *contexts = pmu->pmu_cpu_context;
+	struct pmu keeper = {
+		.task_ctx_nr = perf_hw_context,
+		.capabilities = PERF_PMU_CAP_HETEROGENEOUS_CPUS,
+		.event_init = compat_no_event,
+	};
+	int cpu, ret;
+
+	ret = perf_pmu_register(&keeper, "knc-handover", -1);
+	if (ret)
+		return ret;
+
+	/* A CPU that comes or goes walks through the contexts of all PMUs. */
+	cpus_read_lock();
+	/* The kernel's own PMU, if there is one, had them before. */
+	if (keeper.pmu_cpu_context != contexts) {
+		free_percpu(keeper.pmu_cpu_context);
+		keeper.pmu_cpu_context = contexts;
+	}
+	for_each_possible_cpu(cpu)
+		per_cpu_ptr(contexts, cpu)->online = cpu_online(cpu);
+	ret = perf_pmu_register(pmu, name, type);
+	cpus_read_unlock();
+	perf_pmu_unregister(&keeper);
+
+	return ret;
+}
+
+static inline struct pmu *compat_pmu_register(const struct pmu *template,
+					      const char *name, int type)
+{
+	struct device *holder;
+	struct pmu copy = *template;
+	struct pmu *pmu;
+	int ret;
+
+	/* Else the one hardware PMU that is expected cannot be a second time. */
+	copy.capabilities |= PERF_PMU_CAP_HETEROGENEOUS_CPUS;
+
+	holder = bus_find_device_by_name(&platform_bus_type, NULL,
+					 COMPAT_PMU_HOLDER);
+	if (!holder) {
+		pmu = compat_pmu_allocate(&copy);
+		if (IS_ERR(pmu))
+			return pmu;
+		ret = perf_pmu_register(pmu, name, type);
+	} else {
+		pmu = dev_get_platdata(holder);
+		put_device(holder);
+		copy.pmu_cpu_context = pmu->pmu_cpu_context;
+		*pmu = copy;
+		if (pmu->pmu_cpu_context)
+			ret = compat_pmu_register_again(pmu, name, type);
+		else
+			ret = perf_pmu_register(pmu, name, type);
+	}
+
+	return ret ? ERR_PTR(ret) : pmu;
+}
+
+#define compat_pmu_unregister(pmu)	perf_pmu_unregister(pmu)
+
+#endif /* _KNC_COMPAT_BEFORE_6_2_H */
