@@ -20,7 +20,6 @@
 #include <linux/sysfs.h>
 
 #include <asm/msr.h>
-#include <asm/tlbflush.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
 /* 6.16 renamed the accessors of 64-bit MSRs. */
@@ -76,25 +75,6 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #endif
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-/* Newer kernels give access to CR4, which RDPMC for programs needs, to KVM only. */
-#define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
-static inline void compat_set_cr4_pce(bool allowed)
-{
-	unsigned long flags;
-
-	local_irq_save(flags);
-	if (allowed)
-		cr4_set_bits_irqsoff(X86_CR4_PCE);
-	else
-		cr4_clear_bits_irqsoff(X86_CR4_PCE);
-	local_irq_restore(flags);
-}
-#else
-#define COMPAT_USER_RDPMC	false
-static inline void compat_set_cr4_pce(bool allowed) {}
-#endif
-
 /* The scheduler's tracepoint comes before perf core switches the events. */
 #define COMPAT_SWITCH_TOLD_FIRST	true
 
@@ -126,8 +106,6 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #else
 #define COMPAT_X86_PMU_COUNTERS(n)	.cntr_mask64 = GENMASK_ULL((n) - 1, 0)
 #endif
-
-/* Registration of a struct pmu for hardware events by a module */
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 

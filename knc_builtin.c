@@ -114,19 +114,14 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 };
 
 /**
- * knc_pmu_init() - give the x86 perf core the Knights Corner PMU
+ * knc_pmu_init() - give the x86 perf core the PMU; intel_pmu_init() calls it
  *
- * Called by intel_pmu_init() for family 11.
- *
- * Return: 0, or -ENODEV if this is not a Knights Corner or its registers cannot
- * be read.
+ * Return: 0, or -ENODEV if this is not a Knights Corner or has no registers.
  */
 __init int knc_pmu_init(void)
 {
 	/* Model 0 is Knights Ferry, another PMU. */
-	if (boot_cpu_data.x86_model != KNC_MODEL)
-		return -ENODEV;
-	if (knc_pmu_probe())
+	if (boot_cpu_data.x86_model != KNC_MODEL || knc_pmu_probe())
 		return -ENODEV;
 
 	/* INIT and kexec leave counters as they were; the x86 core refuses to start then. */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Host of the Knights Corner PMU backend: a loadable module with a struct pmu of its
- * own, as struct x86_pmu can be neither reached nor replaced by one.
- */
+/* Host of the Knights Corner PMU backend: a module, which brings its own struct pmu */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
 #include <linux/cpuhotplug.h>
@@ -45,17 +42,17 @@ static int knc_reserve_counters(void)
 
 	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++) {
 		if (!reserve_perfctr_nmi(knc_perfctr_msr(idx)))
-			goto fail;
+			break;
 		if (!reserve_evntsel_nmi(knc_evntsel_msr(idx))) {
 			release_perfctr_nmi(knc_perfctr_msr(idx));
-			goto fail;
+			break;
 		}
 	}
+	if (idx == KNC_NUM_COUNTERS)
+		return 0;
 
-	return 0;
-
-fail:
 	knc_release_counters(idx);
+	pr_err("another driver has events on the counters\n");
 	return -EBUSY;
 }
 
@@ -287,21 +284,6 @@ static void knc_remove_hotplug(void)
 	cpuhp_remove_state_nocalls(knc_prepare_state);
 }
 
-static int knc_register_pmu(void)
-{
-	struct pmu *pmu = knc_perf_register();
-
-	if (IS_ERR(pmu))
-		return PTR_ERR(pmu);
-
-	/* Pairs with knc_event_init(). */
-	smp_store_release(&knc_pmu, pmu);
-	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
-		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
-
-	return 0;
-}
-
 static const struct x86_cpu_id knc_cpu_ids[] = {
 	X86_MATCH_VENDOR_FAM_MODEL(INTEL, KNC_FAMILY, KNC_MODEL, NULL),
 	{}
@@ -310,6 +292,7 @@ MODULE_DEVICE_TABLE(x86cpu, knc_cpu_ids);
 
 static int __init knc_module_init(void)
 {
+	struct pmu *pmu;
 	int ret;
 
 	if (!x86_match_cpu(knc_cpu_ids)) {
@@ -330,10 +313,8 @@ static int __init knc_module_init(void)
 		return ret;
 
 	ret = knc_reserve_counters();
-	if (ret) {
-		pr_err("another driver has events on the counters\n");
+	if (ret)
 		return ret;
-	}
 
 	ret = register_nmi_handler(NMI_LOCAL, knc_nmi, 0, "knc_pmu");
 	if (ret)
@@ -344,9 +325,16 @@ static int __init knc_module_init(void)
 		goto unregister_nmi;
 
 	knc_spflt_init();
-	ret = knc_register_pmu();
-	if (ret)
+	pmu = knc_perf_register();
+	if (IS_ERR(pmu)) {
+		ret = PTR_ERR(pmu);
 		goto stop_following;
+	}
+
+	/* Pairs with knc_event_init(). */
+	smp_store_release(&knc_pmu, pmu);
+	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
+		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
 
 	return 0;
 

@@ -156,9 +156,8 @@ static int knc_cache_config(u64 id, u64 *config)
 }
 
 /*
- * In thread count mode an event counts the core's other threads, which may run other
- * people's programs. perf core checks the privilege for events of a CPU; an inherited
- * event was checked when its parent was opened.
+ * In thread count mode an event counts what runs on the core's other threads. perf core
+ * checks the privilege for events of a CPU; an inherited event's parent was checked.
  */
 static bool knc_may_count_any(const struct perf_event *event)
 {
@@ -383,8 +382,8 @@ void knc_pmu_reset(struct knc_cpu *kc)
  * knc_pmu_enable() - start the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * A PMI before GLOBAL_CTRL is written is pending; it was on its way, or the line has
- * been up. After the write it is handled at once, however short the period.
+ * A PMI that comes before the write of GLOBAL_CTRL is replayed, and only once: one that
+ * comes after the write is handled at once, however short the period.
  */
 void knc_pmu_enable(struct knc_cpu *kc)
 {
@@ -424,10 +423,9 @@ void knc_event_start(struct perf_event *event)
  * @event: any event
  *
  * A counter that has wrapped has a PMI that is pending, late, or was swallowed: the
- * overflow is handled before the event leaves, and has its sample. Within a PMI that
- * is perf core which throttles the event, and there is none.
- *
- * PerfEvtSel stays as it is: the event is likely to come back.
+ * overflow is handled, and has its sample, before the event leaves. Not within a PMI:
+ * there it is perf core that throttles the event. PerfEvtSel stays as it is, because
+ * the event is likely to come back.
  *
  * Return: whether the event was on a counter, and nothing else has stopped it.
  */
@@ -462,8 +460,7 @@ static void knc_account_slot(const struct knc_cpu *kc, struct perf_event *event)
  * knc_event_read() - bring an event's count up to date
  * @event: any event; what is on no counter keeps its last count
  *
- * A tracing program may read an event from an NMI, or from a probe in the driver. If
- * it interrupts a reader, it gets the last count.
+ * A tracing program may read it anywhere; if it interrupts a reader, the same.
  */
 void knc_event_read(struct perf_event *event)
 {

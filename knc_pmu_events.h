@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the Knights Corner core PMU can count: the one list of events.
- *
- * Every table, every file under events/ and the documentation is made from it
- * (scripts/gen-events). The rows are those of Table 1-6 of Intel document
- * 327357-001; names are the manual's, the words are ours. Events without a
- * note are reported for the hardware thread that caused them.
+ * What the Knights Corner core PMU can count: the one list of events. Every table, every
+ * file under events/ and the documentation is made from it (scripts/gen-events). The
+ * rows and names are those of Table 1-6 of Intel document 327357-001.
  */
 #ifndef _KNC_PMU_EVENTS_H
 #define _KNC_PMU_EVENTS_H
@@ -136,10 +133,7 @@ E(VPU,  0x17, VPU_INSTRUCTIONS_EXECUTED_V_PIPE, vpu_instructions_executed_v_pipe
 E(VPU,  0x18, VPU_ELEMENTS_ACTIVE, vpu_elements_active,			\
 	"Elements that the mask left active, summed over vector instructions")
 
-/*
- * Not in Table 1-6: known from other tools for this chip. The unit mask of
- * 0xce is inferred from that of 0xcf.
- */
+/* Known from other tools for this chip. The unit mask of 0xce is that of 0xcf. */
 #define KNC_EVENTS_EXTRA(E)						\
 E(CRI,  0xc3, HWP_L2HIT, hwp_l2hit,					\
 	"Hardware prefetches that hit L2 (not in the manual)")		\
@@ -164,9 +158,8 @@ enum knc_event {
 #undef KNC_EVENT_ENUM
 
 /*
- * perf's generic hardware events: G(id, sysfs name, identifier, NAME). What is
- * not listed (bus-cycles, ref-cycles, stalled-cycles-backend) has no event here.
- * All have their perf name under events/.
+ * perf's generic hardware events: G(id, sysfs name, identifier, NAME). What is not listed
+ * (bus-cycles, ref-cycles, stalled-cycles-backend) has no event here.
  */
 #define KNC_GENERIC_EVENTS(G)						\
 G(CPU_CYCLES, cpu-cycles, cpu_cycles, CPU_CLK_UNHALTED)			\
@@ -177,18 +170,16 @@ G(BRANCH_INSTRUCTIONS, branch-instructions, branch_instructions, BRANCHES) \
 G(BRANCH_MISSES, branch-misses, branch_misses, BRANCHES_MISPREDICTED)
 
 /*
- * The same without a name under events/, which perf stat takes for an offer: it
- * would add the event to those that it counts unasked, where four already take
- * turns on two counters, and print "stalled cycles per insn" of the front end's
- * stalls alone. Who asks for the event gets it.
+ * The same without a name under events/: perf stat would count it unasked, where four
+ * events take turns on two counters already, and print "stalled cycles per insn" of the
+ * front end's stalls alone.
  */
 #define KNC_GENERIC_EVENTS_UNOFFERED(G)					\
 G(STALLED_CYCLES_FRONTEND, stalled-cycles-frontend,			\
 	stalled_cycles_frontend, FE_STALLED)
 
 /*
- * perf's generic cache events: C(cache, operation, result, NAME). A cell that
- * is not listed has no event that counts just that: page walks are not told
+ * perf's generic cache events: C(cache, operation, result, NAME). Page walks are not told
  * apart by read and write, and L2 reports reads by the state of the line.
  */
 #define KNC_CACHE_EVENTS(C)						\

@@ -44,7 +44,6 @@
 #define KNC_EVNTSEL_USR			BIT_ULL(16)
 #define KNC_EVNTSEL_OS			BIT_ULL(17)
 #define KNC_EVNTSEL_EDGE		BIT_ULL(18)
-#define KNC_EVNTSEL_RESERVED		BIT_ULL(19)
 #define KNC_EVNTSEL_INT			BIT_ULL(20)
 #define KNC_EVNTSEL_ANY			BIT_ULL(21)	/* thread count mode */
 #define KNC_EVNTSEL_EN			BIT_ULL(22)

@@ -112,7 +112,6 @@ static inline u32 knc_filled_slots(const struct knc_cpu *kc)
 	return filled;
 }
 
-/* The counters of filled slots run, if there are any. */
 static inline void knc_run_counters(const struct knc_cpu *kc)
 {
 	u32 filled = knc_filled_slots(kc);
@@ -125,7 +124,7 @@ static inline void knc_run_counters(const struct knc_cpu *kc)
  * knc_pmu_disable() - stop the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * Return: the state before, KNC_RUN if the caller has to start them again.
+ * Return: the state before; if it is KNC_RUN, the caller starts them again.
  */
 static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
 {

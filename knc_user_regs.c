@@ -20,10 +20,7 @@
 
 #include "knc_pmu.h"
 
-/* The general registers are the first in struct pt_regs, RDI the last of them. */
-static_assert(offsetof(struct pt_regs, di) + sizeof(long) ==
-	      offsetof(struct pt_regs, orig_ax));
-
+/* The general registers are the first in struct pt_regs, up to RDI. */
 static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,
 			   const struct pt_regs *regs)
 {

@@ -142,10 +142,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 			       !COMPAT_SWITCH_TOLD_FIRST || !knc_spflt_counts_task(kc));
 }
 
-/**
- * knc_spflt_reset() - no counter filtered, preference 0; INIT leaves both (1.4.4)
- * @kc: the PMU of this hardware thread
- */
+/* No counter filtered, preference 0: INIT leaves both as they were (1.4.4). */
 void knc_spflt_reset(struct knc_cpu *kc)
 {
 	kc->filters = 0;
@@ -296,18 +293,14 @@ struct tracepoint *knc_hook_tracepoint(const char *name, void *probe)
 	return search.found;
 }
 
-/**
- * knc_unhook_tracepoint() - undo knc_hook_tracepoint()
- * @tp: what it has returned
- * @probe: the function; the caller waits for those that are in it
- */
+/* Undo it; the caller waits for those that are in the function. */
 void knc_unhook_tracepoint(struct tracepoint *tp, void *probe)
 {
 	if (tp)
 		tracepoint_probe_unregister(tp, probe, NULL);
 }
 
-/** knc_spflt_init() - hook into the scheduler; else SPFLT events of tasks are refused */
+/* Hook into the scheduler; without the hooks SPFLT events of tasks are refused. */
 void knc_spflt_init(void)
 {
 	if (rhashtable_init(&knc_spflt_tasks, &knc_spflt_params))
@@ -323,7 +316,7 @@ static void knc_spflt_free(void *st, void *unused)
 	kfree(st);
 }
 
-/** knc_spflt_exit() - undo knc_spflt_init(), after the last event */
+/* After the last event */
 void knc_spflt_exit(void)
 {
 	knc_unhook_tracepoint(knc_switch_tracepoint, knc_spflt_switch);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * RDPMC for programs, by the module (1.3.2). Newer kernels give access to CR4, which it
+ * takes, to KVM only.
+ */
+#ifndef _KNC_COMPAT_RDPMC_H
+#define _KNC_COMPAT_RDPMC_H
+
+#include <linux/version.h>
+
+#include "../knc_pmu.h"
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0) && IS_MODULE(CONFIG_KNC_PMU)
+
+#include <linux/mutex.h>
+#include <linux/smp.h>
+#include <linux/tracepoint.h>
+
+#include <asm/mmu.h>
+#include <asm/tlbflush.h>
+
+/*
+ * The event's mapped page tells the counter, and how wide counters are; the kernel knows
+ * that only if it was configured for this module (scripts/install-in-tree). CR4.PCE is
+ * set for address spaces that have such a page.
+ */
+
+static struct tracepoint *compat_fork_tracepoint;
+
+/* A child's address space is a copy that has no page. The child has not run yet. */
+static inline void compat_fork(void *unused, struct task_struct *parent,
+			       struct task_struct *child)
+{
+	if (child->mm && child->mm != parent->mm)
+		atomic_set(&child->mm->context.perf_rdpmc_allowed, 0);
+}
+
+static inline void compat_clear_this_cpu(void *unused)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	unsigned int idx;
+
+	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
+		if (kc->state != KNC_OFF && !kc->event[idx])
+			knc_write_counter(idx, 0);
+}
+
+static DEFINE_MUTEX(compat_rdpmc_mutex);
+
+/*
+ * What events have left on the counters is cleared on all CPUs before the first program
+ * can read it, and from then on as events leave. That stays so without a page: to map
+ * one again and again must cost the other CPUs nothing.
+ */
+static inline void compat_open_rdpmc(void)
+{
+	mutex_lock(&compat_rdpmc_mutex);
+	if (!knc_rdpmc_open) {
+		WRITE_ONCE(knc_rdpmc_open, true);
+		on_each_cpu(compat_clear_this_cpu, NULL, 1);
+	}
+	mutex_unlock(&compat_rdpmc_mutex);
+}
+
+static inline void compat_set_cr4_pce(bool allowed)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (allowed)
+		cr4_set_bits_irqsoff(X86_CR4_PCE);
+	else
+		cr4_clear_bits_irqsoff(X86_CR4_PCE);
+	local_irq_restore(flags);
+}
+
+static inline void compat_rdpmc_update(void *mm)
+{
+	if (current->active_mm == mm)
+		compat_set_cr4_pce(atomic_read(&current->active_mm->context.perf_rdpmc_allowed));
+}
+
+static inline void compat_event_mapped(struct perf_event *event, struct mm_struct *mm)
+{
+	if (!compat_event_has_rdpmc(event))
+		return;
+
+	compat_open_rdpmc();
+	if (atomic_inc_return(&mm->context.perf_rdpmc_allowed) == 1)
+		on_each_cpu_mask(mm_cpumask(mm), compat_rdpmc_update, mm, 1);
+}
+
+static inline void compat_event_unmapped(struct perf_event *event, struct mm_struct *mm)
+{
+	if (!compat_event_has_rdpmc(event))
+		return;
+
+	if (atomic_dec_and_test(&mm->context.perf_rdpmc_allowed))
+		on_each_cpu_mask(mm_cpumask(mm), compat_rdpmc_update, mm, 1);
+}
+
+static inline int compat_event_idx(struct perf_event *event)
+{
+	if (!compat_event_has_rdpmc(event))
+		return 0;
+
+	return event->hw.idx + 1;
+}
+
+/* Without a hook to fork() there is no RDPMC for programs. */
+static inline void compat_rdpmc_init(struct pmu *pmu)
+{
+	compat_fork_tracepoint = knc_hook_tracepoint("sched_process_fork", compat_fork);
+	if (!compat_fork_tracepoint)
+		return;
+
+	pmu->event_mapped = compat_event_mapped;
+	pmu->event_unmapped = compat_event_unmapped;
+	pmu->event_idx = compat_event_idx;
+}
+
+static inline void compat_rdpmc_exit(void)
+{
+	knc_unhook_tracepoint(compat_fork_tracepoint, compat_fork);
+	tracepoint_synchronize_unregister();
+}
+
+/* A page to be written at each sample would cost every sample. */
+static inline void compat_rdpmc_event_init(struct perf_event *event)
+{
+	if (compat_fork_tracepoint && !is_sampling_event(event))
+		event->hw.flags |= PERF_EVENT_FLAG_USER_READ_CNT;
+}
+
+#else
+
+static inline void compat_rdpmc_init(struct pmu *pmu) {}
+static inline void compat_rdpmc_exit(void) {}
+static inline void compat_rdpmc_event_init(struct perf_event *event) {}
+
+#endif
+
+#endif /* _KNC_COMPAT_RDPMC_H */
