@@ -81,6 +81,23 @@ class RunUos(ScriptTest):
                 self.assertEqual((status, said), (want, out), err)
                 self.assertIn(why, err)
 
+    def test_run_uos_own_driver(self):
+        """The kernel's own driver is left out where ours is loaded, and nowhere else."""
+        words = "initcall_blacklist=init_hw_perf_events"
+        for kernel, module, no_load, want in (
+                ("stock", ["a/knc_pmu.ko"], False, True),
+                ("mainline-6.12", ["x.ko:/uos/modules/knc_pmu.ko"], False, True),
+                ("stock", ["a/knc_pmu.ko"], True, False),
+                ("stock", [], False, False),
+                ("mainline", ["a/knc_test_owner.ko"], False, False),
+                ("uos", ["a/knc_pmu.ko"], False, False),
+                ("builtin", [], False, False)):
+            args = types.SimpleNamespace(kernel=kernel, module=module, no_load=no_load,
+                                         cores=1, threads_per_core=4)
+            with self.subTest(kernel=kernel, module=module):
+                got = load("run-uos").kernel_arguments(args)
+                self.assertEqual(words in got.split(), want, got)
+
     def archive(self, **files):
         """As the guest's "save" makes one: an archive for each file."""
         whole = io.BytesIO()
