@@ -58,7 +58,7 @@ kcsan()
 run_one()
 {
 	case $1 in
-	reset-state | modprobe | wrong-cpu) ;;
+	reset-state | modprobe | wrong-cpu | load-beside) ;;
 	*) load_driver || { echo "FAIL $1 the driver does not load"; return; } ;;
 	esac
 	case $1 in
