@@ -159,6 +159,57 @@ static void skid(void)
 	pmu_quiet();
 }
 
+/*
+ * A PMI is in flight, and another NMI comes first: the skid goes on beside the order
+ * for that, and an overflow meanwhile is of the PMI that is in flight.
+ */
+static void nmi_before_skid(void)
+{
+	u64 late = item(0, ITEM_LATE), delivered = item(0, ITEM_DELIVERED);
+	u64 fired = item(0, ITEM_INJECTED), lost = item(0, ITEM_LOST);
+	int wrong = 0, early = 0;
+
+	for (int n = 1; n <= 80; n++) {
+		arm(10);
+		order(SKID, 40, 0);
+		order(NMI | RING0, n, FROM_START);
+		measure0(f_nops);
+		/* An NMI as the PMI arrives is one with it. */
+		wrong += nmi.count != (n == 50 ? 1 : 2);
+		/* STATUS, as the last of the two has it: this handler clears nothing. */
+		wrong += nmi.status != 1;
+		early += nmi.rip == (u64)f_nops + n - 1;
+		wrmsr(MSR_OVF, 1);
+		order(NOTHING, 0, 0);
+	}
+	check("skid: beside an NMI, each comes", wrong, 0);
+	check("skid: the NMI comes where it was ordered", early, 50);
+	check("skid: each PMI was late", item(0, ITEM_LATE) - late, 80);
+	check("skid: each NMI was counted", item(0, ITEM_INJECTED) - fired, 80);
+	check("skid: each PMI was delivered", item(0, ITEM_DELIVERED) - delivered, 80);
+	check("skid: and none lost", item(0, ITEM_LOST) - lost, 0);
+
+	arm(10);
+	order(SKID, 1000000, 0);
+	wrmsr(MSR_GLOBAL, 1);
+	few_nops();
+	few_nops();
+	few_nops();
+	wrmsr(MSR_GLOBAL, 0);
+	wrmsr(MSR_OVF, 1);
+	wrmsr(MSR_CNT0, WRAP - 4);
+	wrmsr(MSR_GLOBAL, 1);
+	few_nops();
+	wrmsr(MSR_GLOBAL, 0);
+	check("skid: a second overflow meanwhile", rdmsr(MSR_STATUS), 1);
+	check("skid: has not come yet", nmi.count, 0);
+	order(NOTHING, 0, 0);
+	few_nops();
+	check("skid: comes with the first one", nmi.count, 1);
+	check("skid: both count as delivered", item(0, ITEM_DELIVERED) - delivered, 82);
+	pmu_quiet();
+}
+
 static void stops(void)
 {
 	u64 fired = item(0, ITEM_INJECTED);
@@ -208,6 +259,7 @@ void test_inject(void)
 	nmis();
 	overflows();
 	skid();
+	nmi_before_skid();
 	stops();
 	if (ncpus() > 1)
 		stops_other();

@@ -28,11 +28,22 @@ load_helpers()
 	done
 }
 
-# Which of the CPUs are online is the tests' business, but not for ever.
+# Which of the CPUs are online is the tests' business, but not for ever. Where one does
+# not come back the kernel is stuck, and so would be all that follows: the boot ends.
 all_online()
 {
 	for c in /sys/devices/system/cpu/cpu[1-9]*/online; do
 		[ ! -e "$c" ] || [ "$(cat "$c")" = 1 ] || echo 1 >"$c"
+	done &
+	_left=300
+	while kill -0 $! 2>/dev/null; do
+		if [ $_left -eq 0 ]; then
+			echo "FAIL boot-$boot the CPUs do not come back"
+			sleep 1
+			echo b >/proc/sysrq-trigger
+		fi
+		_left=$((_left - 1))
+		sleep 0.1
 	done
 }
 
@@ -47,7 +58,7 @@ kcsan()
 run_one()
 {
 	case $1 in
-	reset-state | modprobe | wrong-cpu) ;;
+	reset-state | modprobe | wrong-cpu | load-beside) ;;
 	*) load_driver || { echo "FAIL $1 the driver does not load"; return; } ;;
 	esac
 	case $1 in
@@ -59,7 +70,6 @@ run_one()
 		./gt "$1"
 	fi
 	kcsan on
-	all_online
 }
 
 helpers='msr knc_test_loop'
@@ -72,6 +82,7 @@ for name; do
 	sed "s/^\(ok\|FAIL\|skip\) $name\( \|\$\)/\1 $TEST_PREFIX$name\2/" /tmp/out
 	grep -qE "^(ok|FAIL|skip) $name( |\$)" /tmp/out ||
 		echo "FAIL $TEST_PREFIX$name said nothing"
+	all_online
 done
 
 # A lockup that a test has made, and that was found

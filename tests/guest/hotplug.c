@@ -290,6 +290,86 @@ TEST(hotplug_group, "hotplug-group", 60)
 }
 
 /*
+ * A group whose leader is of a CPU and whose member is a task's SPFLT event is refused,
+ * after its PMU has been asked, with perf core's locks held: whatever waits for a CPU
+ * there waits for ever, if that one is on its way down and waits for these locks. All
+ * that may hang is done by others: this one tells it.
+ */
+struct meeting {
+	u64 rounds, opens;
+	bool stop;
+};
+
+static void join_and_leave(struct meeting *m, int cpu)
+{
+	struct perf_event_attr leader = user_attr(INSTRUCTIONS), member = leader;
+	int lead, fd;
+
+	member.config1 = 1;
+	while (!__atomic_load_n(&m->stop, __ATOMIC_RELAXED)) {
+		lead = sys_open(&leader, -1, cpu, -1, 0);
+		if (lead < 0)
+			continue;
+		/* of this task, or of this task on that CPU */
+		fd = sys_open(&member, 0, -1, lead, 0);
+		if (fd >= 0)
+			close(fd);
+		fd = sys_open(&member, 0, cpu, lead, 0);
+		if (fd >= 0)
+			close(fd);
+		close(lead);
+		__atomic_add_fetch(&m->opens, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void go_and_come(struct meeting *m, int cpu)
+{
+	while (!__atomic_load_n(&m->stop, __ATOMIC_RELAXED)) {
+		set_online(cpu, false);
+		set_online(cpu, true);
+		__atomic_add_fetch(&m->rounds, 1, __ATOMIC_RELAXED);
+	}
+}
+
+TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
+{
+	struct meeting *m = shared(sizeof(*m));
+	int cpu = cpus_online() - 1, i, idle;
+	u64 rounds = 100 / (scale() > 1 ? 4 : 1), last = 0;
+	pid_t pids[3];
+
+	must(cpu > 1, "there are only two CPUs");
+	fflush(stdout);
+	for (i = 0; i < 3; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		if (pids[i])
+			continue;
+		pin(i % 2);
+		if (i)
+			join_and_leave(m, cpu);
+		else
+			go_and_come(m, cpu);
+		_exit(0);
+	}
+	for (idle = 0; m->rounds < rounds; idle++) {
+		if (m->rounds != last) {
+			last = m->rounds;
+			idle = 0;
+		}
+		must(idle < 150, "CPU %d hangs on its way in round %llu, after %llu groups", cpu,
+		     (unsigned long long)m->rounds, (unsigned long long)m->opens);
+		usleep(100000);
+	}
+	__atomic_store_n(&m->stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 3; i++)
+		reap(pids[i]);
+	must(m->opens > rounds, "only %llu groups", (unsigned long long)m->opens);
+	note("%llu rounds, %llu groups", (unsigned long long)m->rounds,
+	     (unsigned long long)m->opens);
+}
+
+/*
  * INIT leaves the PMU as it is: a CPU that comes back finds what was there.
  * Here that is junk, and counters that run; the driver must clear it away.
  */

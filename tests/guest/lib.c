@@ -539,6 +539,7 @@ void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
 
 	r->size = pages * page;
 	r->sample_type = sample_type;
+	r->regs = 0;
 	r->tail = 0;
 	r->page = mmap(NULL, r->size + page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(r->page != MAP_FAILED, "mapping a buffer of %u pages: %s", pages, strerror(errno));
@@ -596,6 +597,25 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 		must(p + rec->nr_chain <= end, "a callchain beyond its record");
 		memcpy(rec->chain, p, rec->nr_chain * sizeof(*p));
 		p += rec->nr_chain;
+	}
+	if (type & PERF_SAMPLE_REGS_USER) {
+		rec->abi = *p++;
+		must(r->regs <= ARRAY_SIZE(rec->regs), "%u registers", r->regs);
+		if (rec->abi) {
+			memcpy(rec->regs, p, r->regs * sizeof(*p));
+			p += r->regs;
+		}
+	}
+	if (type & PERF_SAMPLE_STACK_USER) {
+		u64 size = *p++;
+
+		must(size <= sizeof(rec->stack), "a stack of %llu bytes",
+		     (unsigned long long)size);
+		if (size) {
+			memcpy(rec->stack, p, size);
+			p += size / sizeof(*p);
+			rec->stack_size = *p++;
+		}
 	}
 	must(p <= end, "a sample shorter than its type says");
 }

@@ -126,6 +126,7 @@ struct ring {
 	struct perf_event_mmap_page *page;
 	size_t size;			/* of the data area */
 	u64 sample_type;
+	unsigned int regs;		/* how many in PERF_SAMPLE_REGS_USER */
 	u64 tail;
 };
 
@@ -140,6 +141,10 @@ struct record {
 	/* of PERF_SAMPLE_READ, in PERF_FORMAT_GROUP: of the leader and its siblings */
 	u64 nr_values;
 	u64 values[8];
+	/* of PERF_SAMPLE_REGS_USER, lowest register first, and PERF_SAMPLE_STACK_USER */
+	u64 abi, regs[24];
+	u64 stack_size;
+	unsigned char stack[256];
 	u64 lost;			/* of a PERF_RECORD_LOST */
 };
 
@@ -246,6 +251,7 @@ enum td_item {
 	TD_STOPPED		= 26,
 	TD_GLOBAL_CTRL		= 27,
 	TD_GLOBAL_STATUS	= 28,
+	TD_LATE			= 29,	/* PMIs that were late by order */
 };
 
 /* What td_inject() has happen to a hardware thread */
@@ -255,7 +261,7 @@ enum td_action {
 	TD_OVERFLOW0		= 2,	/* the counter overflows, if it counts */
 	TD_OVERFLOW1		= 2 | 1 << 4,
 	TD_STOP			= 3,	/* until there is an interrupt, or another order */
-	TD_SKID			= 4,	/* each PMI is so many instructions late */
+	TD_SKID			= 4,	/* each PMI is so many instructions late, from now on */
 };
 
 #define TD_RING0		1
@@ -268,8 +274,8 @@ u64 td_sum(enum td_item item);		/* over all online CPUs */
 void td_mark(u32 value);
 /*
  * After so many instructions in @rings, from now on, @action. The order goes to
- * one hardware thread, and replaces the last one; TD_NOTHING takes it back, and
- * has a stopped thread go on.
+ * one hardware thread, and replaces the last one; TD_SKID goes on beside the others.
+ * TD_NOTHING takes all back, and has a stopped thread go on.
  */
 void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after);
 /* This hardware thread's counter gets that many events in one go. */

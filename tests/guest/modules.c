@@ -4,6 +4,7 @@
 #include "lib.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
@@ -32,7 +33,7 @@ bool driver_loaded(void)
 }
 
 /* As before Linux 3.8 */
-static int insert_contents(int fd)
+static int insert_contents(int fd, const char *parameters)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
 	void *image = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -40,22 +41,27 @@ static int insert_contents(int fd)
 
 	if (image == MAP_FAILED)
 		return -1;
-	ret = syscall(SYS_init_module, image, size, "");
+	ret = syscall(SYS_init_module, image, size, parameters);
 	munmap(image, size);
 	return ret;
 }
 
-int module_insert(const char *path)
+static int insert_with(const char *path, const char *parameters)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
 
 	if (fd < 0)
 		return -1;
-	ret = syscall(SYS_finit_module, fd, "", 0);
+	ret = syscall(SYS_finit_module, fd, parameters, 0);
 	if (ret && errno == ENOSYS)
-		ret = insert_contents(fd);
+		ret = insert_contents(fd, parameters);
 	close(fd);
 	return ret;
+}
+
+int module_insert(const char *path)
+{
+	return insert_with(path, "");
 }
 
 int driver_load(void)
@@ -283,7 +289,7 @@ TEST(unload_busy, "unload-busy", 60)
 	must_count("loaded again");
 }
 
-/* Who has the counters: somebody while there are events, the module all along. */
+/* Who has the counters: built in, somebody while there are events; the module all along. */
 static bool owned(void)
 {
 	must(module_insert(OWNER) == -1, "%s has been loaded", OWNER);
@@ -291,10 +297,26 @@ static bool owned(void)
 	return errno == EBUSY;
 }
 
+/* With somebody else's hand on a register the module does not load, and says so. */
+static void must_not_load_beside_owner(void)
+{
+	unsigned int lines = in_log("knc_pmu: ");
+
+	must(!insert_with(OWNER, "hold=1"), "%s: %s", OWNER, strerror(errno));
+	must(driver_load() == -1, "loads, and the registers are somebody else's");
+	must(errno == EBUSY, "loading, with the registers somebody else's: %s", errname(errno));
+	must(in_log("knc_pmu: ") > lines, "the log does not say why");
+	must(access("/sys/bus/event_source/devices/knc", F_OK) &&
+	     (cards_kernel() || access("/sys/bus/event_source/devices/cpu", F_OK)),
+	     "a PMU is there all the same");
+	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "the owner stays: %s",
+	     strerror(errno));
+}
+
 TEST(ownership, "ownership", 60)
 {
-	bool always = driver_is_module() && pmu()->core;
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	bool always = driver_is_module();
 	int fd, tries, cpu;
 
 	fd = ev_self(INSTRUCTIONS);
@@ -309,11 +331,232 @@ TEST(ownership, "ownership", 60)
 		return;
 	must(!driver_unload(), "unloading: %s", strerror(errno));
 	must(!owned(), "the module has gone with the counters");
+	must_not_load_beside_owner();
 	must(!driver_load(), "loading: %s", strerror(errno));
 	/* It has all CPUs again. */
 	for (cpu = 0; cpu < cpus_online(); cpu++)
 		close(ev_open(&attr, -1, cpu, -1));
 	must_be_sound("loading");
+}
+
+/*
+ * A task that closes an event is preempted on its way, and stays so; meanwhile the
+ * module is unloaded. There is an instruction from which on it may be: from there on,
+ * each of the next. What comes is an unloaded module and no PMU, or neither.
+ */
+#define CLOSE_POINTS	60
+/* How long a task is kept from its CPU: less than the kernel lets another one */
+#define HOG_MS		300
+
+static struct closing {
+	int cpu;
+	int go[2], done[2], wake[2];
+	pid_t closer, hog;
+	/* shared */
+	struct {
+		u32 after, left;
+		bool hogs, closed;
+	} *s;
+} closing;
+
+static void closer(void)
+{
+	char c;
+
+	pin(closing.cpu);
+	must(td_present(), "no test device");
+	while (read(closing.go[0], &c, 1) == 1) {
+		int fd = ev_self(INSTRUCTIONS);
+
+		ev_on(fd);
+		td_inject(closing.cpu, TD_STOP, TD_RING0, closing.s->after);
+		close(fd);
+		closing.s->left = td_read(closing.cpu, TD_INJECT_LEFT);
+		td_inject(closing.cpu, TD_NOTHING, 0, 0);
+		__atomic_store_n(&closing.s->closed, true, __ATOMIC_RELEASE);
+		must(write(closing.done[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+	}
+	_exit(0);
+}
+
+static void hog(void)
+{
+	struct sched_param first = { .sched_priority = 50 };
+	u64 begin;
+	char c;
+
+	pin(closing.cpu);
+	must(!sched_setscheduler(0, SCHED_FIFO, &first), "SCHED_FIFO: %s", strerror(errno));
+	while (read(closing.wake[0], &c, 1) == 1) {
+		__atomic_store_n(&closing.s->hogs, true, __ATOMIC_RELEASE);
+		begin = now_ns();
+		while (now_ns() - begin < HOG_MS * 1000000ULL &&
+		       __atomic_load_n(&closing.s->hogs, __ATOMIC_RELAXED))
+			;
+		__atomic_store_n(&closing.s->hogs, false, __ATOMIC_RELEASE);
+	}
+	_exit(0);
+}
+
+static pid_t run_as(void (*what)(void))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		close(closing.go[1]);
+		close(closing.wake[1]);
+		what();
+	}
+	return pid;
+}
+
+/* Unloads with the task stopped after so many instructions; true if it could be. */
+static bool unload_at(u32 after)
+{
+	bool unloaded;
+	char c = 0;
+
+	closing.s->after = after;
+	closing.s->closed = false;
+	must(write(closing.go[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+	while (!td_read(closing.cpu, TD_STOPPED) &&
+	       !__atomic_load_n(&closing.s->closed, __ATOMIC_ACQUIRE))
+		sched_yield();
+	/* That has the stopped one go on, into its own preemption. */
+	must(write(closing.wake[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+	while (!__atomic_load_n(&closing.s->hogs, __ATOMIC_ACQUIRE))
+		sched_yield();
+	unloaded = !driver_try_unload();
+	must(unloaded || errno == EWOULDBLOCK, "unloading at %u: %s", after, strerror(errno));
+	__atomic_store_n(&closing.s->hogs, false, __ATOMIC_RELEASE);
+	must(read(closing.done[0], &c, 1) == 1, "pipe: %s", strerror(errno));
+	if (!unloaded)
+		return false;
+	must(access("/sys/bus/event_source/devices/cpu", F_OK),
+	     "unloaded at %u, and its PMU is still there", after);
+	must(!driver_load(), "unloaded at %u, loading: %s", after, strerror(errno));
+	must_count("unloaded, and loaded again");
+	return true;
+}
+
+TEST(unload_closing, "unload-closing", 600)
+{
+	u32 never, first, point;
+
+	module_need();
+	td_need();
+	if (kernel_before(6, 15))
+		skip("this perf core does not look for events as a PMU goes");
+	closing.cpu = cpus_online() - 1;
+	closing.s = shared(sizeof(*closing.s));
+	must(!pipe(closing.go) && !pipe(closing.done) && !pipe(closing.wake), "pipe: %s",
+	     strerror(errno));
+	pin(0);
+	closing.closer = run_as(closer);
+	closing.hog = run_as(hog);
+	/* How long it is, and from where on it may be unloaded */
+	unload_at(1 << 20);
+	first = (1 << 20) - closing.s->left;
+	note("%u instructions from the order to the end", first);
+	for (never = 0; first - never > 1;) {
+		point = (never + first) / 2;
+		if (unload_at(point))
+			first = point;
+		else
+			never = point;
+	}
+	note("unloaded from instruction %u on", first);
+	for (point = first; point < first + CLOSE_POINTS; point++)
+		unload_at(point);
+	close(closing.go[1]);
+	close(closing.wake[1]);
+	reap(closing.closer);
+	reap(closing.hog);
+	must_be_sound("unloading while events are closed");
+}
+
+/*
+ * What is written to this file starts a timer on each CPU, of memory that goes with the
+ * PMU.
+ */
+static bool set_interval(unsigned int ms)
+{
+	char path[128], text[16];
+	int fd, len = snprintf(text, sizeof(text), "%u", ms);
+	bool done;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/perf_event_mux_interval_ms",
+		 pmu()->name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = write(fd, text, len) == len;
+	close(fd);
+	return done;
+}
+
+/*
+ * The kernel's own list: timers of PMUs, of which only ours has any here. Up to Linux
+ * 6.1 their memory is perf core's for good.
+ */
+static void must_have_no_timer(void)
+{
+	FILE *f = kernel_before(6, 2) ? NULL : fopen("/proc/timer_list", "re");
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		must(!strstr(line, "perf_mux_hrtimer_handler"),
+		     "the PMU is gone, and a timer of its memory runs:%s", line + 3);
+	if (f)
+		fclose(f);
+}
+
+TEST(unload_mux_timer, "unload-mux-timer", 120)
+{
+	static const unsigned int intervals[] = { 300, 30, 300, 3, 1 };
+	struct { bool stop; u64 written; } *s = shared(sizeof(*s));
+	unsigned int i;
+	pid_t pid;
+
+	module_need();
+	if (kernel_before(3, 12))
+		skip("this perf core has no such interval");
+	for (i = 0; i < ARRAY_SIZE(intervals); i++) {
+		must(set_interval(intervals[i]), "the interval: %s", strerror(errno));
+		must(!driver_unload(), "unloading: %s", strerror(errno));
+		must_have_no_timer();
+		must(!driver_load(), "loading: %s", strerror(errno));
+		usleep(intervals[i] * 2000 + 10000);
+		must_count("loaded again");
+	}
+
+	/* A name that is gone for a moment must not have a test fail. */
+	pmu();
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		for (i = 0; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); i++)
+			if (set_interval(i % 2 ? 20 : 21))
+				s->written++;
+		_exit(0);
+	}
+	for (i = 0; i < 20; i++) {
+		must(!driver_unload(), "unloading, with a writer: %s", strerror(errno));
+		must_have_no_timer();
+		usleep(1000 * i);
+		must(!driver_load(), "loading, with a writer: %s", strerror(errno));
+		usleep(50000);
+	}
+	s->stop = true;
+	reap(pid);
+	note("the interval was written %llu times", (unsigned long long)s->written);
+	must(s->written, "the interval was never written");
+	usleep(100000);
+	must_be_sound("a writer of the interval");
 }
 
 /* Where nobody tells where perf_event_overflow() is: counting, no sampling */
@@ -358,45 +601,28 @@ TEST(wrong_cpu, "wrong-cpu", 30)
 }
 
 /*
- * A kernel with a driver of its own: whoever has the counters has them all, and
- * the other is told so.
+ * A kernel with a driver of its own has the counters: the module leaves them to it, and
+ * tells what to type.
  */
-TEST(stock_busy, "busy", 60)
+TEST(load_beside, "load-beside", 30)
 {
-	struct perf_event_attr own = user_attr(INSTRUCTIONS), theirs = own;
-	unsigned int lines;
-	u64 value;
-	int fd, round;
+	unsigned int lines = in_log("knc_pmu: ");
+	int fd;
 
-	if (pmu()->core)
-		skip("no other driver here");
-	must(!access("/sys/bus/event_source/devices/cpu/type", F_OK),
-	     "no other driver here, and yet the PMU is called %s", pmu()->name);
-	theirs.type = PERF_TYPE_RAW;
-	for (round = 0; round < 5; round++) {
-		/* theirs first */
-		lines = in_log("held by the kernel's built-in PMU driver");
-		fd = ev_open(&theirs, 0, -1, -1);
-		ev_refused(&own, 0, -1, -1, EBUSY, "ours, while the built-in driver has an event");
-		ev_refused(&own, -1, 0, -1, EBUSY, "ours, CPU-wide");
-		must(round || in_log("held by the kernel's built-in PMU driver") > lines,
-		     "nothing in the log says who holds the counters");
-		must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
-		value = ev_count(fd);
-		must(value >= 1000000 && value < 1000100, "theirs counted %llu of 1000000",
-		     (unsigned long long)value);
-		close(fd);
-
-		/* then ours */
-		fd = ev_open(&own, 0, -1, -1);
-		ev_refused(&theirs, 0, -1, -1, EBUSY, "theirs, while ours holds the counters");
-		must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
-		value = ev_count(fd);
-		must(value >= 1000000 && value < 1000100, "ours counted %llu of 1000000",
-		     (unsigned long long)value);
-		close(fd);
-	}
-	must_sample("after the other driver");
+	module_need();
+	must(!access("/sys/bus/event_source/devices/cpu/type", F_OK), "no other driver here");
+	must(driver_load() == -1, "loads beside another driver");
+	must(errno == EBUSY, "loading beside another driver: %s", errname(errno));
+	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
+	must(in_log("initcall_blacklist=init_hw_perf_events"), "the log does not say what to type");
+	must(!driver_loaded(), "it is loaded all the same");
+	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU is there all the same");
+	/* The other one is none the worse for it. */
+	fd = ev_self(INSTRUCTIONS);
+	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	must(ev_count(fd) >= 1000000 && ev_count(fd) < 1000100, "theirs counted %llu of 1000000",
+	     (unsigned long long)ev_count(fd));
+	close(fd);
 }
 
 /* The driver reads no register but in its interrupts; the other one does at each tick. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Says by the error with which it does not load whether the counters have an
- * owner: EBUSY, or ENXIO if they are free.
+ * owner: EBUSY, or ENXIO if they are free. With hold=1 it is the owner itself, of one
+ * register, for as long as it is loaded.
  */
 #include <linux/bits.h>
 #include <linux/module.h>
@@ -9,12 +10,21 @@
 #include <asm/nmi.h>
 #include <asm/perf_event.h>
 
+static int hold;
+module_param(hold, int, 0444);
+
+/* The last one that a driver would take: it gives back what it has by then. */
+#define HELD	0x29
+
 /* PerfCtr0, PerfCtr1, PerfEvtSel0, PerfEvtSel1 */
 static int __init knc_test_owner_init(void)
 {
 	static const unsigned int perfctr[] = { 0x20, 0x21 }, evntsel[] = { 0x28, 0x29 };
 	int ret = -ENXIO;
 	unsigned int i;
+
+	if (hold)
+		return reserve_evntsel_nmi(HELD) ? 0 : -EBUSY;
 
 	for (i = 0; i < ARRAY_SIZE(perfctr); i++) {
 		if (reserve_perfctr_nmi(perfctr[i]))
@@ -29,6 +39,13 @@ static int __init knc_test_owner_init(void)
 	return ret;
 }
 module_init(knc_test_owner_init);
+
+/* Loaded, it holds. */
+static void __exit knc_test_owner_exit(void)
+{
+	release_evntsel_nmi(HELD);
+}
+module_exit(knc_test_owner_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Tells whether the counters have an owner, for tests");

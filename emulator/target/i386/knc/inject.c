@@ -18,7 +18,7 @@
 /* Blocks of a thread that counts down are those that count. */
 uint32_t knc_inject_needs(const KncPmuState *s)
 {
-    return s->inject.counting ? HF_KNC_PMU_MASK : 0;
+    return s->inject.counting || s->inject.in_flight ? HF_KNC_PMU_MASK : 0;
 }
 
 /* As for a counter that is going to overflow, the block must end in time. */
@@ -26,10 +26,13 @@ uint64_t knc_inject_fuel(const KncPmuState *s, int ring, uint64_t fuel)
 {
     const KncInject *i = &s->inject;
 
-    if (!i->counting || !(i->rings & (1 << ring))) {
-        return fuel;
+    if (i->counting && i->rings & (1 << ring)) {
+        fuel = MIN(fuel, MAX(i->left, 1));
     }
-    return MIN(fuel, MAX(i->left, 1));
+    if (i->in_flight) {
+        fuel = MIN(fuel, MAX(i->skid_left, 1));
+    }
+    return fuel;
 }
 
 void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions)
@@ -39,15 +42,24 @@ void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions)
     if (i->counting && (i->rings & (1 << ring))) {
         i->left -= MIN(i->left, instructions);
     }
+    if (i->in_flight) {
+        i->skid_left -= MIN(i->skid_left, instructions);
+    }
 }
 
-/* Less what has not been handed on yet */
+/*
+ * Of the order, or of the skid if there is none; less what has not been
+ * handed on yet
+ */
 uint64_t knc_inject_left(const KncPmuState *s)
 {
-    uint64_t left = s->inject.left;
+    const KncInject *i = &s->inject;
+    bool skid = !i->action;
+    bool counting = skid ? i->in_flight : i->counting;
+    uint64_t left = skid ? i->skid_left : i->left;
 
-    for (int ring = 0; s->inject.counting && ring < KNC_PMU_RINGS; ring++) {
-        if (s->inject.rings & (1 << ring)) {
+    for (int ring = 0; counting && ring < KNC_PMU_RINGS; ring++) {
+        if (skid || i->rings & (1 << ring)) {
             KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
 
             left -= MIN(left, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
@@ -120,11 +132,18 @@ static void knc_inject_overflow(CPUX86State *env, int n)
     }
 }
 
-/*
- * Called by knc_pmu_fold().  Returns true if there is an interrupt, or the
- * thread must leave its block.  An overflow is left to the caller.
- */
-bool knc_inject_due(CPUX86State *env)
+/* The PMI that was in flight arrives. */
+static void knc_inject_arrive(CPUX86State *env)
+{
+    KncInject *i = &env->knc_pmu.inject;
+
+    i->in_flight = false;
+    i->late++;
+    trace_knc_pmu_inject(knc_pmu_cpu(env), KNC_INJECT_SKID);
+    knc_pmu_deliver(env);
+}
+
+static bool knc_inject_ordered(CPUX86State *env)
 {
     KncInject *i = &env->knc_pmu.inject;
 
@@ -145,28 +164,57 @@ bool knc_inject_due(CPUX86State *env)
         i->fired++;
         async_run_on_cpu(env_cpu(env), knc_inject_stop, RUN_ON_CPU_NULL);
         return true;
-    case KNC_INJECT_SKID:
-        i->fired++;
-        knc_pmu_deliver(env);
-        return true;
     default:
         return false;
     }
 }
 
-/* Called for an edge.  Returns true if it is to be delivered later. */
+/*
+ * Called by knc_pmu_fold().  Returns true if there is an interrupt, or the
+ * thread must leave its block.  An overflow is left to the caller.
+ */
+bool knc_inject_due(CPUX86State *env)
+{
+    KncInject *i = &env->knc_pmu.inject;
+    bool arrives = i->in_flight && !i->skid_left;
+
+    if (arrives) {
+        knc_inject_arrive(env);
+    }
+    return knc_inject_ordered(env) || arrives;
+}
+
+/*
+ * Called for an edge.  Returns true if it is to be delivered later.  With one
+ * in flight already it is the same interrupt: an NMI is pending or is not.
+ */
 bool knc_inject_holds(CPUX86State *env)
 {
     KncInject *i = &env->knc_pmu.inject;
 
-    if (i->action != KNC_INJECT_SKID || !i->after || i->counting) {
+    if (i->in_flight) {
+        env->knc_pmu.delivered++;
+        return true;
+    }
+    if (!i->skid) {
         return false;
     }
-    i->left = i->after;
-    i->rings = 1 << KNC_PMU_RING0 | 1 << KNC_PMU_RING3;
+    i->skid_left = i->skid;
     /* The caller is about to work out again what has to be counted. */
-    i->counting = true;
+    i->in_flight = true;
     return true;
+}
+
+/* From now on each PMI is that late, and one that was in flight arrives. */
+static void knc_inject_skid(CPUX86State *env, uint32_t after)
+{
+    KncInject *i = &env->knc_pmu.inject;
+
+    if (i->in_flight) {
+        knc_inject_arrive(env);
+    }
+    i->skid = after;
+    i->skid_left = after;
 }
 
 /* An access to a register, by an instruction that has not completed */
@@ -191,7 +239,8 @@ void knc_inject_access(CPUX86State *env, uint32_t access)
 
 /*
  * For the test device: what @order says, @after instructions from now on, or
- * from an access to a register on.  It replaces what was ordered before.
+ * from an access to a register on.  It replaces what was ordered before, but
+ * for the skid, which only another one replaces, and an order for nothing.
  */
 void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
                       uint32_t order)
@@ -200,15 +249,20 @@ void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
 
     knc_inject_release(env_cpu(env), RUN_ON_CPU_NULL);
     knc_pmu_fold(env);
-    if (i->action == KNC_INJECT_SKID && i->counting) {
-        knc_pmu_deliver(env);
+    if ((order & 0xf) == KNC_INJECT_SKID) {
+        knc_inject_skid(env, after);
+        knc_pmu_configure(env);
+        return;
     }
     i->action = order & 0xf;
+    if (!i->action) {
+        knc_inject_skid(env, 0);
+    }
     i->counter = order >> 4 & 1;
     i->rings = order >> 8 & 3;
     i->after = i->left = after;
     i->access = access & 0xffff;
     i->skip = access >> 16;
-    i->counting = i->action && i->action != KNC_INJECT_SKID && !i->access;
+    i->counting = i->action && !i->access;
     knc_pmu_configure(env);
 }

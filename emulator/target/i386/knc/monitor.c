@@ -105,6 +105,8 @@ uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
         return s->global_ctrl;
     case 28:
         return s->status;
+    case 29:
+        return s->inject.late;
     default:
         return -1;
     }

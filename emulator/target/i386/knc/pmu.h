@@ -221,6 +221,12 @@ typedef struct KncInject {
     bool counting;
     bool stopped;
     uint64_t fired;
+
+    /* KNC_INJECT_SKID, which goes on beside one of the others */
+    uint32_t skid;          /* so many instructions */
+    uint64_t skid_left;
+    bool in_flight;         /* a PMI that is to come after them */
+    uint64_t late;          /* how many have come */
 } KncInject;
 
 /* Its place in the time of all: clock.c */

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A BPF program that reads an event wherever the kernel is at work on it: at each
+ * function of perf core's that puts events on and takes them off, and at each place of
+ * the driver. It gets what the event has counted, and changes nothing.
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define ULL(n)		((unsigned long long)(n))
+
+/* What the program leaves: how often it was asked, was refused, and has read less than
+ * before; the last and the highest count
+ */
+struct seen {
+	u64 calls, refused, highest, last, back;
+};
+
+static int sys_bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+static int new_map(u32 type, u32 value_size, u32 flags)
+{
+	union bpf_attr attr = {
+		.map_type = type, .key_size = 4, .value_size = value_size,
+		.max_entries = 1, .map_flags = flags,
+	};
+
+	return sys_bpf(BPF_MAP_CREATE, &attr);
+}
+
+#define INSN(op, d, s, o, i)	{ .code = op, .dst_reg = d, .src_reg = s, .off = o, .imm = i }
+#define MAP(d, kind, fd)	INSN(BPF_LD | BPF_DW | BPF_IMM, d, kind, 0, fd), { .imm = 0 }
+#define LOAD(d, s, o)		INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
+#define STORE(d, s, o)		INSN(BPF_STX | BPF_MEM | BPF_DW, d, s, o, 0)
+#define ADD(d, i)		INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define MOVE(d, s)		INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define SET(d, i)		INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define JUMP(o)			INSN(BPF_JMP | BPF_JA, 0, 0, o, 0)
+#define JUMP_IF_0(d, o)		INSN(BPF_JMP | BPF_JEQ | BPF_K, d, 0, o, 0)
+#define JUMP_IF_GE(d, s, o)	INSN(BPF_JMP | BPF_JGE | BPF_X, d, s, o, 0)
+#define INCREMENT(o)		LOAD(1, 6, o), ADD(1, 1), STORE(6, 1, o)
+
+#define SEEN(field)		((short)offsetof(struct seen, field))
+
+static int load_program(int events, int seen)
+{
+	/* struct bpf_perf_event_value, below the frame */
+	const struct bpf_insn insns[] = {
+		MAP(6, BPF_PSEUDO_MAP_VALUE, seen),
+		INCREMENT(SEEN(calls)),
+		MAP(1, BPF_PSEUDO_MAP_FD, events),
+		SET(2, 0),
+		MOVE(3, 10),
+		ADD(3, -24),
+		SET(4, 24),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_perf_event_read_value),
+		JUMP_IF_0(0, 4),
+		INCREMENT(SEEN(refused)),
+		JUMP(10),
+		LOAD(7, 10, -24),
+		LOAD(2, 6, SEEN(last)),
+		JUMP_IF_GE(7, 2, 3),
+		INCREMENT(SEEN(back)),
+		STORE(6, 7, SEEN(last)),
+		LOAD(2, 6, SEEN(highest)),
+		JUMP_IF_GE(2, 7, 1),
+		STORE(6, 7, SEEN(highest)),
+		SET(0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+	static char log[65536];
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.insn_cnt = ARRAY_SIZE(insns), .insns = (u64)insns,
+		.license = (u64)"GPL",
+		.log_buf = (u64)log, .log_size = sizeof(log), .log_level = 1,
+	};
+	int fd = sys_bpf(BPF_PROG_LOAD, &attr);
+
+	if (fd < 0)
+		note("%.400s", log);
+	return fd;
+}
+
+/* Functions, and how long they are */
+
+struct function {
+	u64 address, size;
+	char name[64];
+};
+
+static struct function *functions;
+static size_t nr_functions;
+
+static int by_address(const void *a, const void *b)
+{
+	const struct function *fa = a, *fb = b;
+
+	return fa->address < fb->address ? -1 : fa->address > fb->address;
+}
+
+/* All of the kernel's code; @mine, if the driver's is marked by that */
+static void read_functions(bool (*wanted)(const char *name, const char *module))
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long address;
+	char line[512], name[256], module[64], type;
+	struct function *all = NULL;
+	size_t n = 0, i;
+
+	must(f, "/proc/kallsyms: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		int got;
+
+		module[0] = '\0';
+		got = sscanf(line, "%llx %c %255s [%63[^]]", &address, &type, name, module);
+		if (got < 3 || (type != 't' && type != 'T'))
+			continue;
+		if (n % 4096 == 0) {
+			all = realloc(all, (n + 4096) * sizeof(*all));
+			must(all, "no memory");
+		}
+		all[n].address = address;
+		all[n].size = wanted(name, module);
+		snprintf(all[n++].name, sizeof(all->name), "%.63s", name);
+	}
+	fclose(f);
+	qsort(all, n, sizeof(*all), by_address);
+	functions = malloc(n * sizeof(*all));
+	must(functions, "no memory");
+	for (i = 0; i + 1 < n; i++) {
+		size_t next = i + 1;
+
+		if (!all[i].size || !strncmp(all[i].name, "__pfx_", 6))
+			continue;
+		while (next + 1 < n && (all[next].address == all[i].address ||
+					!strncmp(all[next].name, "__pfx_", 6)))
+			next++;
+		functions[nr_functions] = all[i];
+		functions[nr_functions++].size = all[next].address - all[i].address;
+	}
+	free(all);
+}
+
+static bool of_driver(const char *name, const char *module)
+{
+	if (driver_is_module())
+		return !strcmp(module, "knc_pmu") && strcmp(name, "cleanup_module") &&
+		       strcmp(name, "init_module");
+	return !module[0] && !strncmp(name, "knc_", 4);
+}
+
+/* Where perf core, or the kernel's x86 part of it, is at work on an event */
+static bool of_perf_core(const char *name, const char *module)
+{
+	static const char * const names[] = {
+		"event_sched_in", "event_sched_out", "group_sched_in", "group_sched_out",
+		"merge_sched_in", "visit_groups_merge", "ctx_sched_in", "ctx_sched_out",
+		"ctx_resched", "perf_event_sched_in", "add_event_to_ctx", "list_add_event",
+		"list_del_event", "perf_event_set_state", "perf_event_update_time",
+		"perf_event_update_sibling_time", "perf_event_update_userpage",
+		"__perf_event_enable", "__perf_event_disable", "event_function",
+		"__perf_event_read", "__perf_event_task_sched_in",
+		"__perf_event_task_sched_out", "__perf_remove_from_context",
+		"__perf_event_period", "__perf_install_in_context", "perf_pmu_disable",
+		"perf_pmu_enable", "perf_pmu_nop_void", "__perf_event_overflow",
+		"perf_event_overflow", "perf_prepare_sample", "perf_output_sample",
+		"perf_event_context_sched_in", "perf_event_context_sched_out",
+		"perf_rotate_context", "perf_adjust_period", "__pmu_ctx_sched_out",
+		"__pmu_ctx_sched_in", "pmu_groups_sched_in", "ctx_groups_sched_in",
+		"group_can_go_on", "perf_log_throttle",
+		"x86_pmu_add", "x86_pmu_del", "x86_pmu_start", "x86_pmu_stop",
+		"x86_pmu_enable", "x86_pmu_disable", "x86_pmu_read", "x86_pmu_event_idx",
+		"x86_schedule_events", "x86_assign_hw_event", "x86_pmu_start_txn",
+		"x86_pmu_commit_txn", "x86_pmu_cancel_txn", "collect_events",
+		"x86_perf_event_set_period", "x86_perf_event_update",
+		"perf_event_nmi_handler", "perf_sched_cb_inc", "native_write_msr",
+	};
+	size_t i, length = strcspn(name, ".");
+
+	if (module[0])
+		return false;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == length && !strncmp(name, names[i], length))
+			return true;
+	return false;
+}
+
+/* The last words before a panic */
+static void say(const char *fmt, ...)
+{
+	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		note("/dev/kmsg: %s", strerror(errno));
+	close(fd);
+}
+
+static u32 kprobe_type(void)
+{
+	FILE *f = fopen("/sys/bus/event_source/devices/kprobe/type", "re");
+	u32 type;
+
+	if (!f)
+		skip("this kernel has no kprobes for perf");
+	must(fscanf(f, "%u", &type) == 1, "kprobe/type has no number");
+	fclose(f);
+	return type;
+}
+
+/* -1: no probe may be there. */
+static int attach(u64 address, int program)
+{
+	static u32 type;
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .config2 = address, .sample_period = 1,
+	};
+	int fd;
+
+	if (!type)
+		type = kprobe_type();
+	attr.type = type;
+	fd = sys_open(&attr, -1, 0, -1, 0);
+	if (fd < 0)
+		return -1;
+	ev_ioctl(fd, PERF_EVENT_IOC_SET_BPF, program);
+	ev_on(fd);
+	return fd;
+}
+
+/*
+ * What is done with the event that is read, so that it comes and goes in each way:
+ * alone, where another one was, beside one, moved by one, in a group, at a switch of
+ * tasks, and with a period that is over. User mode alone is counted: to the last
+ * instruction the same each time.
+ */
+#define PERIOD		1009
+
+static struct {
+	int watched, beside, constrained, leader, member, other;
+	struct ring ring;
+	u64 samples;
+	pid_t pid;
+} on;
+
+static void open_events(void)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	int there[2];
+	char c;
+
+	must(!pipe(there), "pipe: %s", strerror(errno));
+	on.pid = fork();
+	must(on.pid >= 0, "fork: %s", strerror(errno));
+	if (!on.pid) {
+		must(write(there[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		for (;;) {
+			spin(500);
+			sched_yield();
+		}
+	}
+	must(read(there[0], &c, 1) == 1, "pipe: %s", strerror(errno));
+	attr.disabled = 0;
+	on.other = ev_open(&attr, on.pid, -1, -1);
+	attr.disabled = 1;
+	on.beside = ev_open(&attr, 0, -1, -1);
+	attr.config = L2_READ_MISS;
+	on.constrained = ev_open(&attr, 0, -1, -1);
+	attr.config = BRANCHES;
+	on.leader = ev_open(&attr, 0, -1, -1);
+	attr.disabled = 0;
+	on.member = ev_open(&attr, 0, -1, on.leader);
+
+	attr = user_attr(INSTRUCTIONS);
+	attr.sample_period = PERIOD;
+	attr.sample_type = PERF_SAMPLE_IP;
+	on.watched = ev_open(&attr, 0, -1, -1);
+	ring_map(&on.ring, on.watched, 16, attr.sample_type);
+}
+
+static void one_round(void)
+{
+	struct tally t = {};
+	int i;
+
+	measured_spin(on.watched, 300, 0);
+	/* one that takes its counter */
+	measured_spin(on.beside, 20000, 0);
+	ev_on(on.beside);
+	spin(5000);
+	measured_spin(on.watched, 300, 0);
+	ev_off(on.beside);
+	/* one that moves it */
+	ev_on(on.watched);
+	measured_spin(on.constrained, 300, 0);
+	ev_count(on.watched);
+	for (i = 0; i < 3; i++)
+		sched_yield();
+	ev_off(on.watched);
+	measured_spin(on.leader, 10000, 0);
+	measured_spin(on.watched, 300, 0);
+	ring_tally(&on.ring, &t, NULL, NULL);
+	must(!t.lost && !t.throttles, "samples lost, or throttled");
+	on.samples += t.samples;
+}
+
+static struct seen *seen;
+static int program;
+
+static void prepare(void)
+{
+	int events, values, zero = 0;
+	union bpf_attr attr = { };
+
+	sample_limit(NO_SAMPLE_LIMIT);
+	pin(cpus_online() - 1);
+	open_events();
+	events = new_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 0);
+	if (events < 0 && errno == ENOSYS)
+		skip("this kernel has no BPF");
+	values = new_map(BPF_MAP_TYPE_ARRAY, sizeof(*seen), BPF_F_MMAPABLE);
+	must(events >= 0 && values >= 0, "maps: %s", strerror(errno));
+	seen = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, values, 0);
+	must(seen != MAP_FAILED, "the map of results: %s", strerror(errno));
+	attr.map_fd = events;
+	attr.key = (u64)&zero;
+	attr.value = (u64)&on.watched;
+	must(!sys_bpf(BPF_MAP_UPDATE_ELEM, &attr), "the event in its map: %s", strerror(errno));
+	program = load_program(events, values);
+	must(program >= 0, "the program: %s", strerror(errno));
+}
+
+static struct {
+	u64 each;			/* what a round counts */
+	u64 count;
+	u64 probes, refused, calls;
+} tried;
+
+static void measure(void)
+{
+	u64 before, again;
+
+	one_round();
+	before = ev_count(on.watched);
+	one_round();
+	tried.each = ev_count(on.watched) - before;
+	one_round();
+	again = ev_count(on.watched) - before - tried.each;
+	must(again == tried.each, "a round counts %llu, and then %llu", ULL(tried.each),
+	     ULL(again));
+	tried.count = ev_count(on.watched);
+}
+
+static void try_at(const struct function *f, u64 offset)
+{
+	int fd = attach(f->address + offset, program);
+	u64 want, got;
+
+	if (fd < 0) {
+		tried.refused++;
+		return;
+	}
+	say("a program reads an event at %s+%llu\n", f->name, ULL(offset));
+	tried.probes++;
+	memset(seen, 0, sizeof(*seen));
+	one_round();
+	close(fd);
+	want = tried.count + tried.each;
+	got = ev_count(on.watched);
+	must(got == want, "read at %s+%llu, an event has %llu more instead of %llu", f->name,
+	     ULL(offset), ULL(got - tried.count), ULL(tried.each));
+	must(seen->highest <= got, "at %s+%llu a program reads %llu of an event of %llu", f->name,
+	     ULL(offset), ULL(seen->highest), ULL(got));
+	must(!seen->back, "at %s+%llu a program reads less than before, %llu times", f->name,
+	     ULL(offset), ULL(seen->back));
+	must(on.samples == got / PERIOD, "read at %s+%llu, an event of %llu has %llu samples",
+	     f->name, ULL(offset), ULL(got), ULL(on.samples));
+	tried.calls += seen->calls - seen->refused;
+	tried.count = got;
+}
+
+static void finish(void)
+{
+	kill(on.pid, SIGKILL);
+	waitpid(on.pid, NULL, 0);
+	note("%llu probes, %llu places refused, %llu reads, %llu counted in a round",
+	     ULL(tried.probes), ULL(tried.refused), ULL(tried.calls), ULL(tried.each));
+	must(tried.calls, "nothing was read");
+}
+
+/* At each function, and at some of the instructions in it: at all with --races */
+static void try_all(bool within)
+{
+	u64 stride = setting("TEST_STRIDE", 61), seed = setting("TEST_SEED", 1), offset;
+	size_t i;
+
+	prepare();
+	measure();
+	for (i = 0; i < nr_functions; i++)
+		try_at(&functions[i], 0);
+	srandom(seed);
+	for (i = 0; within && i < nr_functions; i++)
+		for (offset = 1; offset < functions[i].size; offset++)
+			if (random() % stride == 0)
+				try_at(&functions[i], offset);
+	finish();
+}
+
+TEST(bpf_read_del, "bpf-read-del", 1200)
+{
+	if (kernel_before(5, 5))
+		skip("no BPF programs that leave what they have seen");
+	read_functions(of_driver);
+	must(nr_functions > 10, "%zu functions of the driver", nr_functions);
+	try_all(true);
+}
+
+TEST(bpf_read_add, "bpf-read-add", 1200)
+{
+	if (kernel_before(5, 5))
+		skip("no BPF programs that leave what they have seen");
+	read_functions(of_perf_core);
+	must(nr_functions > 10, "%zu functions of perf core", nr_functions);
+	try_all(false);
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Interrupts of the PMU that are late, as on a processor: they come within a kernel
+ * entry, or after an NMI that is somebody else's. Samples are of where the program
+ * was then, with all its registers, and none is lost.
+ */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <asm/perf_regs.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#define ULL(n)		((unsigned long long)(n))
+#define STACK		64
+#define LATEST		60
+
+#define REG(name)	(1ULL << PERF_REG_X86_##name)
+
+/* In the order of their bits, which is that in the sample */
+enum { BX, BP, SP, IP, R12, R13, R14, R15, REGS };
+static const char * const reg_names[REGS] = {
+	"bx", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
+};
+
+/* places.S */
+#define DECLARE_PLACE(name)						\
+	void name(void *page, char *first_stack, char *second_stack);	\
+	extern char name##_run[], name##_site[], name##_after[], name##_end[]
+
+DECLARE_PLACE(place_syscall);
+DECLARE_PLACE(place_fault);
+DECLARE_PLACE(place_int3);
+
+void place_loop(u64 n);
+extern char place_loop_lo[], place_loop_hi[];
+
+struct place {
+	const char *name;
+	void (*go)(void *page, char *first_stack, char *second_stack);
+	char *run, *site, *after, *end;
+	/* what a sample from within the kernel has, or either of two */
+	char *inside, *or_inside;
+};
+
+#define PLACE(text, label, in, or_in)						\
+	{									\
+		.name = text, .go = label, .run = label##_run,			\
+		.site = label##_site, .after = label##_after, .end = label##_end, \
+		.inside = label##_##in, .or_inside = label##_##or_in,		\
+	}
+
+static const struct place at_syscall = PLACE("SYSCALL", place_syscall, after, after);
+static const struct place at_fault = PLACE("page fault", place_fault, site, site);
+/* As in the manual, it is a trap; where it has not begun, it is the instruction. */
+static const struct place at_int3 = PLACE("INT3", place_int3, after, site);
+
+/* How far before the entry the overflow is */
+#define BEFORE	5
+
+#define STACK_SIZE	65536
+static char *page, *stacks[2];
+
+static bool has_regs(void)
+{
+	return !kernel_before(3, 7);
+}
+
+static struct perf_event_attr sampling(u64 period)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+
+	attr.sample_period = period;
+	attr.sample_type = PERF_SAMPLE_IP;
+	if (has_regs()) {
+		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr.sample_regs_user = REG(BX) | REG(BP) | REG(SP) | REG(IP) | REG(R12) |
+					REG(R13) | REG(R14) | REG(R15);
+		attr.sample_stack_user = STACK;
+	}
+	return attr;
+}
+
+static int open_sampling(u64 period, struct ring *r, unsigned int pages)
+{
+	struct perf_event_attr attr = sampling(period);
+	int fd = ev_open(&attr, 0, -1, -1);
+
+	ring_map(r, fd, pages, attr.sample_type);
+	r->regs = REGS;
+	return fd;
+}
+
+static void on_trap(int sig)
+{
+	(void)sig;
+}
+
+static void prepare(void)
+{
+	int i;
+
+	td_need();
+	sample_limit(NO_SAMPLE_LIMIT);
+	pin(cpus_online() - 1);
+	page = shared(getpagesize());
+	for (i = 0; i < 2; i++) {
+		stacks[i] = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		must(stacks[i] != MAP_FAILED, "mmap: %s", strerror(errno));
+		memset(stacks[i], i ? 0xb5 : 0xa5, STACK_SIZE);
+	}
+	must(signal(SIGTRAP, on_trap) != SIG_ERR, "signal: %s", strerror(errno));
+}
+
+static char *sp_of(int which)
+{
+	return stacks[which] + STACK_SIZE / 2;
+}
+
+/* The first sample on the way through a place; false: there is none. */
+static bool sample_at(const struct place *p, u64 period, u32 skid, struct record *rec)
+{
+	struct ring r;
+	bool found;
+	int fd;
+
+	madvise(page, getpagesize(), MADV_DONTNEED);
+	fd = open_sampling(period, &r, 1);
+	td_inject(sched_getcpu(), TD_SKID, 0, skid);
+	ev_on(fd);
+	p->go(page, sp_of(0), sp_of(1));
+	ev_off(fd);
+	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
+	while ((found = ring_next(&r, rec)) && rec->type != PERF_RECORD_SAMPLE)
+		;
+	ring_unmap(&r);
+	close(fd);
+	return found;
+}
+
+/* The period with which the overflow is so many instructions before the entry */
+static u64 period_for(const struct place *p)
+{
+	struct record rec;
+	u64 period;
+
+	for (period = 20; period < 2000; period += 20)
+		if (sample_at(p, period, 0, &rec) && rec.ip > (u64)p->run &&
+		    rec.ip < (u64)p->site)
+			return period + (u64)p->site - BEFORE - rec.ip;
+	fail("%s: no period has its overflow there", p->name);
+}
+
+/* All registers are of the place, or there are none. */
+static const char *check_regs(const struct record *rec)
+{
+	static char why[128];
+	u64 want[REGS] = {
+		[BX] = 0xb0, [BP] = 0xb1, [SP] = (u64)sp_of(1), [IP] = rec->ip,
+		[R12] = 0xb2, [R13] = 0xb3, [R14] = 0xb4, [R15] = 0xb5,
+	};
+	unsigned int i;
+
+	if (!has_regs() || !rec->abi)
+		return NULL;
+	for (i = 0; i < REGS; i++) {
+		if (rec->regs[i] == want[i])
+			continue;
+		snprintf(why, sizeof(why), "%s is %#llx, not %#llx", reg_names[i],
+			 ULL(rec->regs[i]), ULL(want[i]));
+		return why;
+	}
+	if (!rec->stack_size)
+		return "no stack";
+	for (i = 0; i < STACK; i++)
+		if (rec->stack[i] != 0xb5)
+			return "the stack is another one";
+	return NULL;
+}
+
+struct sweep {
+	u64 samples, without_regs, bad;
+	char first_bad[256];
+};
+
+static void check_place(const struct place *p, u64 period, u32 skid, struct sweep *s)
+{
+	struct record rec;
+	const char *why = NULL;
+	char text[96];
+	char *ip;
+
+	if (!sample_at(p, period, skid, &rec)) {
+		why = "no sample";
+		goto out;
+	}
+	s->samples++;
+	s->without_regs += !rec.abi;
+	ip = (char *)rec.ip;
+	if (skid <= BEFORE && ip != p->site - BEFORE + skid)
+		why = "the program was not there yet, or no more";
+	else if (skid > BEFORE && ip != p->inside && ip != p->or_inside &&
+		 (ip <= p->after || ip > p->end))
+		why = "the program was not there";
+	if (why) {
+		snprintf(text, sizeof(text), "%s: ip is %+ld from the entry", why,
+			 (long)(ip - p->site));
+		why = text;
+	} else {
+		why = check_regs(&rec);
+	}
+out:
+	if (why && !s->bad++)
+		snprintf(s->first_bad, sizeof(s->first_bad), "%s, %u late: %s", p->name, skid,
+			 why);
+}
+
+/* With how late an interrupt the kernel is behind the program again */
+static u32 first_outside(const struct place *p, u64 period)
+{
+	u32 inside = BEFORE + 1, outside = 1 << 16;
+	struct record rec;
+
+	while (outside - inside > 1) {
+		u32 middle = (inside + outside) / 2;
+
+		if (sample_at(p, period, middle, &rec) && (char *)rec.ip >= p->run &&
+		    (char *)rec.ip <= p->end && (char *)rec.ip > p->after)
+			outside = middle;
+		else if (rec.ip < (u64)p->run || rec.ip > (u64)p->end)
+			outside = middle;
+		else
+			inside = middle;
+	}
+	return outside;
+}
+
+static void sweep_entry(const struct place *p, struct sweep *s)
+{
+	u64 period = period_for(p);
+	u32 skid;
+
+	for (skid = 0; skid <= LATEST + BEFORE; skid++)
+		check_place(p, period, skid, s);
+}
+
+/* The last instructions of the kernel, and the first ones after it */
+static void sweep_exit(const struct place *p, struct sweep *s)
+{
+	u64 period = period_for(p);
+	u32 end = first_outside(p, period), skid;
+
+	note("%s: the kernel is left %u instructions after the overflow", p->name, end);
+	for (skid = end > 80 ? end - 80 : 0; skid < end + 10; skid++)
+		check_place(p, period, skid, s);
+}
+
+static void judge(const struct sweep *s)
+{
+	note("%llu samples, %llu of them without registers, %llu bad", ULL(s->samples),
+	     ULL(s->without_regs), ULL(s->bad));
+	must(!s->bad, "%llu of %llu samples, the first: %s", ULL(s->bad), ULL(s->samples),
+	     s->first_bad);
+}
+
+/*
+ * An interrupt of a timer comes anywhere: which iteration of the loop a sample is of
+ * is known from how many instructions there were, and is in registers.
+ */
+#define LOOPS		200000
+#define LOOP_LENGTH	20
+#define LOOP_PERIOD	1009
+#define TOLERANCE	8
+
+static void sweep_timer(u32 skid, struct sweep *s)
+{
+	struct perf_event_attr clock = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(clock),
+		.config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 20000, .disabled = 1,
+	};
+	int timer = ev_open(&clock, 0, -1, -1), fd;
+	u64 count = 0, offset = 0, at;
+	struct record rec;
+	struct ring r;
+
+	fd = open_sampling(LOOP_PERIOD, &r, 512);
+	td_inject(sched_getcpu(), TD_SKID, 0, skid);
+	ev_on(timer);
+	ev_on(fd);
+	place_loop(LOOPS);
+	ev_off(fd);
+	ev_off(timer);
+	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
+	while (ring_next(&r, &rec)) {
+		const char *why = NULL;
+		char text[128];
+
+		must(rec.type != PERF_RECORD_LOST, "samples lost");
+		if (rec.type != PERF_RECORD_SAMPLE)
+			continue;
+		count += LOOP_PERIOD;
+		/* before the loop, and after it */
+		if (count < LOOP_PERIOD + 200 || count > LOOP_LENGTH * (LOOPS - 10))
+			continue;
+		s->samples++;
+		s->without_regs += !rec.abi;
+		if (rec.ip < (u64)place_loop_lo || rec.ip >= (u64)place_loop_hi) {
+			snprintf(text, sizeof(text), "ip is %#llx, outside the loop", ULL(rec.ip));
+			why = text;
+		} else if (has_regs() && rec.abi) {
+			/* to where the loop begins */
+			at = LOOPS - rec.regs[R12];
+			if (!offset)
+				offset = count / LOOP_LENGTH - at + 1000;
+			at += offset - 1000;
+			if (at > count / LOOP_LENGTH + TOLERANCE ||
+			    at + TOLERANCE < count / LOOP_LENGTH) {
+				snprintf(text, sizeof(text), "r12 is of iteration %llu, not %llu",
+					 ULL(at), ULL(count / LOOP_LENGTH));
+				why = text;
+			} else if (rec.regs[IP] != rec.ip) {
+				why = "ip is not ip";
+			}
+		}
+		if (why && !s->bad++)
+			snprintf(s->first_bad, sizeof(s->first_bad), "timer, %u late: %s", skid,
+				 why);
+	}
+	must(count > LOOP_PERIOD * 1000, "%llu samples", ULL(count / LOOP_PERIOD));
+	ring_unmap(&r);
+	close(fd);
+	close(timer);
+}
+
+TEST(sample_entry, "sample-entry", 240)
+{
+	struct sweep s = {};
+	u32 skid;
+
+	prepare();
+	sweep_entry(&at_fault, &s);
+	note("page fault: %llu bad", ULL(s.bad));
+	sweep_entry(&at_int3, &s);
+	note("and INT3: %llu bad", ULL(s.bad));
+	for (skid = 0; skid <= LATEST; skid += 4)
+		sweep_timer(skid, &s);
+	judge(&s);
+}
+
+TEST(sample_syscall_regs, "sample-syscall-regs", 120)
+{
+	struct sweep s = {};
+
+	prepare();
+	sweep_entry(&at_syscall, &s);
+	note("SYSCALL: %llu bad", ULL(s.bad));
+	/* by SYSRET */
+	sweep_exit(&at_syscall, &s);
+	note("and its end: %llu bad", ULL(s.bad));
+	/* by IRET */
+	sweep_exit(&at_fault, &s);
+	judge(&s);
+}
+
+/*
+ * A PMI is in flight, and somebody else's NMI comes first: its handler finds the
+ * overflow and does all that is to be done. Then the PMI arrives, finds nothing,
+ * and has masked its entry once more.
+ */
+#define FOREIGN_PERIOD	5003
+#define FOREIGN_STEP	13
+
+/* Samples of 20 periods; with an NMI after so many instructions of the program */
+static u64 twenty(u32 skid, u32 after)
+{
+	int cpu = sched_getcpu();
+	struct tally t = {};
+	struct ring r;
+	int fd;
+
+	fd = open_sampling(FOREIGN_PERIOD, &r, 8);
+	td_inject(cpu, TD_SKID, 0, skid);
+	if (after)
+		td_inject(cpu, TD_NMI, TD_RING3, after);
+	must(!measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0), "enabling or disabling failed");
+	td_inject(cpu, TD_NOTHING, 0, 0);
+	ring_tally(&r, &t, NULL, NULL);
+	ring_unmap(&r);
+	close(fd);
+	return t.samples;
+}
+
+/* The first period is over after as many instructions, and a few of td_inject(). */
+static void foreign_in_flight(u32 skid)
+{
+	int cpu = sched_getcpu();
+	u64 nmis, late, n;
+	u32 after;
+
+	for (after = FOREIGN_PERIOD; after < FOREIGN_PERIOD + skid + 50; after += FOREIGN_STEP) {
+		nmis = td_read(cpu, TD_INJECTED);
+		late = td_read(cpu, TD_LATE);
+		n = twenty(skid, after);
+		must(td_read(cpu, TD_INJECTED) == nmis + 1, "no foreign NMI");
+		must(td_read(cpu, TD_LATE) > late, "no late PMI");
+		must(n == 20, "an NMI after %u instructions, each PMI %u late: %llu of 20 samples",
+		     after, skid, ULL(n));
+		n = twenty(0, 0);
+		must(n == 20, "an NMI after %u instructions, a PMI %u late: afterwards %llu of 20 samples",
+		     after, skid, ULL(n));
+	}
+}
+
+TEST(late_foreign, "late-foreign", 240)
+{
+	u32 skid;
+	u64 n;
+
+	if (access("/sys/module/knc_test_nmi", F_OK))
+		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
+	prepare();
+	n = twenty(0, 0);
+	must(n == 20, "before: %llu of 20 samples", ULL(n));
+	/* up to where the NMI is over before the PMI arrives */
+	for (skid = 50; skid <= 1000; skid += 50)
+		foreign_in_flight(skid);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What one's events cost others, and one another: nothing. */
+#define _GNU_SOURCE
+#include "lib.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define ULL(n)		((unsigned long long)(n))
+
+/*
+ * Two equal events of a group begin and end at the same time, in the kernel as well:
+ * what one counts the other does, each time.
+ */
+TEST(group_equal, "group-equal", 60)
+{
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	int wide, round, leader, member;
+	u64 a, b;
+
+	pin(cpus_online() - 1);
+	for (wide = 0; wide < 2; wide++) {
+		pid_t pid = wide ? -1 : 0;
+		int cpu = wide ? cpus_online() - 1 : -1;
+
+		attr.disabled = 1;
+		leader = ev_open(&attr, pid, cpu, -1);
+		attr.disabled = 0;
+		member = ev_open(&attr, pid, cpu, leader);
+		for (round = 0; round < 100; round++) {
+			ev_on(leader);
+			spin(100 + round);
+			if (round % 3 == 0)
+				sched_yield();
+			if (round % 7 == 0)
+				usleep(1000);
+			ev_off(leader);
+			a = ev_count(leader);
+			b = ev_count(member);
+			must(a == b, "round %d%s: two equal events have %llu and %llu", round,
+			     wide ? ", CPU-wide" : "", ULL(a), ULL(b));
+		}
+		must(a > 20000, "counted %llu", ULL(a));
+		close(member);
+		close(leader);
+	}
+}
+
+/* Of the lines of /proc/interrupts that one CPU has because another wants it to */
+static u64 ipis_of(int cpu)
+{
+	static const char * const lines[] = { "CAL:", "RES:", "TLB:" };
+	FILE *f = fopen("/proc/interrupts", "re");
+	char line[4096], *at;
+	u64 sum = 0;
+	size_t i;
+	int n;
+
+	must(f, "/proc/interrupts: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		for (i = 0; i < ARRAY_SIZE(lines); i++) {
+			at = strstr(line, lines[i]);
+			if (!at)
+				continue;
+			at += strlen(lines[i]);
+			for (n = 0; n < cpu; n++)
+				strtoull(at, &at, 10);
+			sum += strtoull(at, &at, 10);
+		}
+	}
+	fclose(f);
+	return sum;
+}
+
+#define OPENS	1000
+/* What the kernel has to do there by itself, in that time */
+#define AT_MOST	(OPENS / 20)
+
+static const struct {
+	const char *what;
+	bool sampling, spflt, mapped;
+} kinds[] = {
+	{ "counting", false, false, false },
+	{ "sampling", true, false, false },
+	{ "SPFLT", false, true, false },
+	{ "mapped", false, false, true },
+};
+
+static size_t kind;
+
+static void open_and_close(void)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	int i, fd;
+
+	if (kinds[kind].sampling)
+		attr.sample_period = 100000;
+	attr.config1 = kinds[kind].spflt;
+	for (i = 0; i < OPENS; i++) {
+		void *page = NULL;
+
+		fd = ev_open(&attr, 0, -1, -1);
+		if (kinds[kind].mapped) {
+			page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+			must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+		}
+		ev_on(fd);
+		if (page)
+			munmap(page, getpagesize());
+		close(fd);
+	}
+}
+
+TEST(opens_quiet, "opens-quiet", 120)
+{
+	int cpu = cpus_online() - 1;
+	u64 ipis, writes;
+
+	td_need();
+	must(cpu > 0, "there is but one CPU");
+	pin(0);
+	sysctl_set("kernel/perf_event_paranoid", 1);
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+		/* perf core switches its own hooks on, and not off for a second. */
+		as_nobody(open_and_close);
+		ipis = ipis_of(cpu);
+		writes = td_read(cpu, TD_WRMSRS);
+		as_nobody(open_and_close);
+		ipis = ipis_of(cpu) - ipis;
+		writes = td_read(cpu, TD_WRMSRS) - writes;
+		note("%d %s events cost CPU %d, which is idle, %llu IPIs and %llu writes of PMU registers",
+		     OPENS, kinds[kind].what, cpu, ULL(ipis), ULL(writes));
+		must(ipis <= AT_MOST && !writes,
+		     "%d opens of %s events cost an idle CPU %llu IPIs and %llu writes of PMU registers",
+		     OPENS, kinds[kind].what, ULL(ipis), ULL(writes));
+	}
+}
+
+/*
+ * Somebody has one SPFLT event, and thousands of children that have inherited it, and
+ * sleep. On another CPU two strangers take turns: what a switch costs them is what it
+ * did before.
+ */
+#define CROWD		8000
+#define TURNS		500
+#define TRIES		12
+
+static struct {
+	int to[2], from[2];
+	pid_t pid;
+	int fd;
+} pair;
+
+static void pair_start(int cpu)
+{
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	char c;
+
+	pin(cpu);
+	must(!pipe(pair.to) && !pipe(pair.from), "pipe: %s", strerror(errno));
+	pair.pid = fork();
+	must(pair.pid >= 0, "fork: %s", strerror(errno));
+	if (!pair.pid) {
+		while (read(pair.to[0], &c, 1) == 1 && write(pair.from[1], &c, 1) == 1)
+			;
+		_exit(0);
+	}
+	attr.exclude_user = 1;
+	pair.fd = ev_open(&attr, -1, cpu, -1);
+}
+
+/* The least of some tries, as ticks come in between */
+static u64 cost_of_turns(void)
+{
+	u64 best = ~0ULL, before;
+	int try, i;
+	char c = 0;
+
+	for (try = 0; try < TRIES; try++) {
+		ev_on(pair.fd);
+		before = ev_count(pair.fd);
+		for (i = 0; i < TURNS; i++)
+			must(write(pair.to[1], &c, 1) == 1 && read(pair.from[0], &c, 1) == 1,
+			     "pipe: %s", strerror(errno));
+		before = ev_count(pair.fd) - before;
+		ev_off(pair.fd);
+		if (before < best)
+			best = before;
+	}
+	return best / (2 * TURNS);
+}
+
+struct crowd {
+	bool ready, stop;
+	u64 asleep;
+};
+
+static void crowd(struct crowd *c, u64 n)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 i;
+	int fd;
+
+	pin(0);
+	setpgid(0, 0);
+	attr.config1 = 1;
+	attr.inherit = 1;
+	fd = ev_open(&attr, 0, -1, -1);
+	ev_on(fd);
+	for (i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		must(pid >= 0, "fork %llu: %s", ULL(i), strerror(errno));
+		if (!pid) {
+			__atomic_add_fetch(&c->asleep, 1, __ATOMIC_RELAXED);
+			for (;;)
+				pause();
+		}
+	}
+	while (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED) < n)
+		usleep(1000);
+	__atomic_store_n(&c->ready, true, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
+
+TEST(spflt_crowd, "spflt-crowd", 900)
+{
+	u64 n = setting("TEST_CROWD", CROWD / scale()), alone, beside;
+	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	struct crowd *c = shared(sizeof(*c));
+	int status;
+	pid_t pid;
+
+	must(cpus_online() > 1, "there is but one CPU");
+	setrlimit(RLIMIT_NPROC, &all);
+	pair_start(cpus_online() - 1);
+	cost_of_turns();
+	alone = cost_of_turns();
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		crowd(c, n);
+		_exit(0);
+	}
+	while (!__atomic_load_n(&c->ready, __ATOMIC_ACQUIRE)) {
+		must(waitpid(pid, &status, WNOHANG) != pid, "the crowd has gone");
+		usleep(10000);
+	}
+	beside = cost_of_turns();
+	kill(-pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* All have their exit, before anything else is measured. */
+	while (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED) && !kill(-pid, 0))
+		usleep(10000);
+	note("a switch costs %llu instructions, beside %llu tasks with SPFLT events %llu",
+	     ULL(alone), ULL(n), ULL(beside));
+	must(beside * 100 <= alone * 102,
+	     "a stranger's switch costs %llu instructions, beside %llu sleeping tasks %llu",
+	     ULL(alone), ULL(n), ULL(beside));
+}
