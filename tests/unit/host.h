@@ -10,11 +10,13 @@
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
+#include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 
 #include <asm/apic.h>
 #include <asm/cpu_device_id.h>
+#include <asm/cpu_entry_area.h>
 #include <asm/nmi.h>
 #include <asm/perf_event.h>
 
@@ -23,9 +25,11 @@
 enum host_thing {
 	HOST_CPU, HOST_APIC, HOST_MSR_CTRL, HOST_MSR_STATUS, HOST_MSR_SPFLT,
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
-	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_OVERFLOW, HOST_TOOK, HOST_FORK, HOST_PMU,
-	HOST_SWITCH, HOST_MEMORY,
-	HOST_THINGS
+	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_PMU,
+	/* Without these it loads, and does less. */
+	HOST_OVERFLOW, HOST_TOOK, HOST_FORK, HOST_TABLE, HOST_FREE, HOST_SWITCH,
+	HOST_THINGS,
+	HOST_MEMORY = HOST_THINGS
 };
 
 static struct {
@@ -35,9 +39,11 @@ static struct {
 	unsigned long asked;
 	/* What it should not have done */
 	unsigned int wrong;
-	/* The counters are owned by another PMU that is called "cpu". */
-	bool other_pmu;
-	/* What it had when it waited for the tracepoint's users */
+	/* What perf core says of a raw event before the module has registered */
+	int raw_event;
+	unsigned int created, released;
+	u32 created_type;
+	/* What it had when it waited for the tracepoints' users */
 	unsigned long held_at_wait;
 	unsigned int waits;
 	/* ... and when it gave the NMI handler up */
@@ -46,6 +52,13 @@ static struct {
 	int type;
 	int capabilities;
 	const char *name;
+	bool maps;
+	unsigned int took;
+	/* The task that runs, if it is not the test's own, and one without a context */
+	struct task_struct *runs;
+	const struct task_struct *without_context;
+	/* This CPU's stacks for the entry from user mode */
+	struct cpu_entry_area *entry_area;
 } host;
 
 static struct pmu host_pmu = { .type = PERF_TYPE_RAW };
@@ -133,6 +146,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 
 static void host_sample_took(u64 ns)
 {
+	host.took++;
 }
 
 static enum host_thing host_symbol(const struct kprobe *probe)
@@ -160,6 +174,7 @@ static struct pmu *host_register_pmu(const struct pmu *template, const char *nam
 	host.type = type;
 	host.name = name;
 	host.capabilities = template->capabilities;
+	host.maps = template->event_mapped || template->event_unmapped;
 	if (!host_take(HOST_PMU))
 		return ERR_PTR(-ENOMEM);
 	host_pmu.name = name;
@@ -173,20 +188,29 @@ static void host_unregister_pmu(struct pmu *pmu)
 	host_give(HOST_PMU);
 }
 
-static struct perf_event *host_create_counter(void)
+/* An event, or the error that it is refused with */
+static struct perf_event *host_create_counter(const struct perf_event_attr *attr)
 {
-	return host.other_pmu ? (struct perf_event *)&host : ERR_PTR(-ENOENT);
+	host.created++;
+	host.created_type = attr->type;
+	if (attr->size != sizeof(*attr) || !attr->disabled)
+		host.wrong++;
+	return host.raw_event ? ERR_PTR(host.raw_event) : (struct perf_event *)&host;
 }
 
 static int host_release_kernel(struct perf_event *event)
 {
-	host.other_pmu = true;
+	if (event != (struct perf_event *)&host)
+		host.wrong++;
+	host.released++;
 	return 0;
 }
 
 static enum host_thing host_tracepoint(const struct tracepoint *tp)
 {
-	return strcmp(tp->name, "sched_switch") ? HOST_FORK : HOST_SWITCH;
+	if (!strcmp(tp->name, "sched_switch"))
+		return HOST_SWITCH;
+	return strcmp(tp->name, "sched_process_free") ? HOST_FORK : HOST_FREE;
 }
 
 static int host_probe_register(const struct tracepoint *tp)
@@ -213,7 +237,29 @@ static void *host_zalloc(size_t size, gfp_t flags)
 	return kmalloc(size, flags | __GFP_ZERO);
 }
 
+static int host_rhashtable_init(struct rhashtable *table,
+				const struct rhashtable_params *params)
+{
+	return host_take(HOST_TABLE) ? rhashtable_init(table, params) : -ENOMEM;
+}
+
+static void host_rhashtable_destroy(struct rhashtable *table,
+				    void (*free)(void *object, void *arg), void *arg)
+{
+	host_give(HOST_TABLE);
+	rhashtable_free_and_destroy(table, free, arg);
+	memset(table, 0, sizeof(*table));
+}
+
+static struct task_struct *host_current(void)
+{
+	return host.runs ?: get_current();
+}
+
 #undef rdmsrq_safe
+#undef compat_pmu_unregister
+#undef rhashtable_init
+#undef current
 #undef register_nmi_handler
 #undef kzalloc
 #define rdmsrq_safe(msr, value)			host_rdmsr_safe(msr, value)
@@ -230,8 +276,8 @@ static void *host_zalloc(size_t size, gfp_t flags)
 #define register_kprobe(probe)			host_register_kprobe(probe)
 #define unregister_kprobe(probe)		host_unregister_kprobe(probe)
 #define compat_pmu_register(pmu, name, type)	host_register_pmu(pmu, name, type)
-#define perf_pmu_unregister(pmu)		host_unregister_pmu(pmu)
-#define perf_event_create_kernel_counter(a, c, t, o, x) ((void)(a), host_create_counter())
+#define compat_pmu_unregister(pmu)		host_unregister_pmu(pmu)
+#define perf_event_create_kernel_counter(a, c, t, o, x) host_create_counter(a)
 #define perf_event_release_kernel(event)	host_release_kernel(event)
 #define tracepoint_probe_register(t, fn, d)	((void)(fn), host_probe_register(t))
 #define tracepoint_probe_unregister(t, fn, d)	host_probe_unregister(t)
@@ -239,5 +285,10 @@ static void *host_zalloc(size_t size, gfp_t flags)
 #define x86_match_cpu(ids)			((void)(ids), host_ask(HOST_CPU))
 #define x2apic_enabled()			(!host_ask(HOST_APIC))
 #define kzalloc(size, flags)			host_zalloc(size, flags)
+#define rhashtable_init(table, params)		host_rhashtable_init(table, params)
+#define rhashtable_free_and_destroy(t, fn, arg)	host_rhashtable_destroy(t, fn, arg)
+#define compat_task_has_context(task)		((task) != host.without_context)
+#define get_cpu_entry_area(cpu)			host.entry_area
+#define current					host_current()
 
 #endif /* _KNC_TEST_HOST_H */

@@ -6,12 +6,16 @@
  */
 #include <kunit/test.h>
 #include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/sched/task_stack.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 
 #include "record.h"
 #include "host.h"
 
-/* The host is tested, too, but it shall not bind to the CPU it runs on. */
+/* The host is tested, too, but does not bind to the CPU that the tests run on. */
 #undef module_init
 #undef module_exit
 #undef MODULE_DEVICE_TABLE
@@ -27,6 +31,7 @@
 #undef pr_fmt
 #include "../../knc_pmu.c"
 #include "../../knc_pmi.c"
+#include "../../knc_user_regs.c"
 #include "../../spflt.c"
 #undef pr_fmt
 #include "../../knc_module.c"
@@ -41,31 +46,37 @@
 #define L2_MISS		0x10cbULL
 #define L2_HIT		0x10ccULL
 
-/* The sampling events that perf core would have been given */
+/* The samples that perf core would have been given */
 static struct {
 	unsigned int count;
-	/* ... of interrupts that had to wait */
-	unsigned int caught_up;
+	/* ... at the level of an NMI that is none: by a replay */
+	unsigned int replayed;
 	bool throttle;
 	struct perf_event *throttle_also;
 	struct perf_event *read_also;
 	struct perf_event *event[4];
-	u64 ctrl, periods, wrong_reads;
+	u64 ctrl, periods, dropped, wrong_reads;
 } samples;
 
 static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
 			   struct pt_regs *regs)
 {
+	s64 beyond = -local64_read(&event->hw.period_left);
+
 	if (samples.count < ARRAY_SIZE(samples.event))
 		samples.event[samples.count] = event;
 	samples.count++;
-	samples.caught_up += this_cpu_ptr(&knc_cpu)->busy == KNC_BUSY_CATCHING_UP;
+	samples.replayed += !!in_nmi();
 	samples.ctrl |= record.msr[0x2f];
 	samples.periods += data->period;
+	/* So late that one more period is over: the next begins anew. */
+	if (beyond >= (s64)event->hw.sample_period)
+		samples.dropped += beyond;
 	/* As PERF_SAMPLE_READ does with the others of a group. */
 	if (samples.read_also) {
-		knc_read(samples.read_also);
-		if (local64_read(&samples.read_also->count) !=
+		knc_event_read(samples.read_also);
+		if (samples.read_also->hw.idx >= 0 &&
+		    local64_read(&samples.read_also->count) !=
 		    record.counted[samples.read_also->hw.idx])
 			samples.wrong_reads++;
 	}
@@ -77,11 +88,9 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 
 static struct pmu test_pmu = { .type = PERF_TYPE_RAW };
 
-static struct perf_event *new_event(struct kunit *test, u64 config, u64 period)
+static void init_event(struct kunit *test, struct perf_event *event, u64 config, u64 period)
 {
-	struct perf_event *event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, event);
+	memset(event, 0, sizeof(*event));
 	event->pmu = &test_pmu;
 	event->group_leader = event;
 	event->attach_state = PERF_ATTACH_GROUP;
@@ -94,22 +103,68 @@ static struct perf_event *new_event(struct kunit *test, u64 config, u64 period)
 	local64_set(&event->hw.period_left, period);
 	event->hw.idx = -1;
 	KUNIT_ASSERT_EQ(test, knc_event_config(event), 0);
+}
+
+static struct perf_event *new_event(struct kunit *test, u64 config, u64 period)
+{
+	struct perf_event *event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, event);
+	init_event(test, event, config, period);
 
 	return event;
+}
+
+static struct knc_cpu *this_cpu(void)
+{
+	return this_cpu_ptr(&knc_cpu);
+}
+
+/* perf_pmu_disable() and perf_pmu_enable() */
+static void disable(void)
+{
+	knc_host_disable(&host_pmu);
+}
+
+static void enable(void)
+{
+	knc_host_enable(&host_pmu);
+}
+
+/* The kernel before the module is loaded */
+static void host_begin(void)
+{
+	if (host.held & BIT(HOST_TABLE))
+		knc_spflt_exit();
+	memset(&host, 0, sizeof(host));
+	host.raw_event = -ENOENT;
+	knc_pmu = NULL;
+	knc_rdpmc_open = false;
+	knc_fork_tracepoint = NULL;
+	knc_switch_tracepoint = NULL;
+	knc_free_tracepoint = NULL;
+}
+
+static void reset_hardware(void)
+{
+	memset(&record, 0, sizeof(record));
+	memset(&samples, 0, sizeof(samples));
+	memset(this_cpu_ptr(&knc_owners), 0, sizeof(struct knc_owners));
+	knc_pmu_reset(this_cpu());
+	enable();
+	record_restart();
 }
 
 /* A CPU as it comes online, its PMU enabled by perf core, nothing recorded. */
 static int knc_test_init(struct kunit *test)
 {
-	memset(&record, 0, sizeof(record));
-	memset(&samples, 0, sizeof(samples));
 	static_call_update(knc_perf_event_overflow, record_overflow);
+	host_begin();
+	knc_spflt_init();
 
 	/* The driver's state is per CPU: stay on this one. */
 	migrate_disable();
-	knc_pmu_reset(this_cpu_ptr(&knc_cpu));
-	knc_pmu_enable(NULL);
-	record_restart();
+	reset_hardware();
 
 	return 0;
 }
@@ -117,9 +172,9 @@ static int knc_test_init(struct kunit *test)
 static void knc_test_exit(struct kunit *test)
 {
 	record.runs = false;
-	knc_spflt_exit();
+	host_begin();
 	/* After a failed assertion this is another thread than the test's. */
-	if (current->migration_disabled)
+	if (get_current()->migration_disabled)
 		migrate_enable();
 	/* No test may do what the strict hardware would answer with #GP. */
 	KUNIT_EXPECT_EQ(test, record.forbidden, 0);
@@ -129,20 +184,28 @@ static void add_all(struct kunit *test, struct perf_event **events, int count)
 {
 	int i;
 
-	knc_pmu_disable(NULL);
+	disable();
 	for (i = 0; i < count; i++)
 		KUNIT_ASSERT_EQ(test, knc_add(events[i], PERF_EF_START), 0);
-	knc_pmu_enable(NULL);
+	enable();
 }
 
 static void del_all(struct perf_event **events, int count)
 {
 	int i;
 
-	knc_pmu_disable(NULL);
+	disable();
 	for (i = 0; i < count; i++)
 		knc_del(events[i], 0);
-	knc_pmu_enable(NULL);
+	enable();
+}
+
+/* Whether an event is on a counter, and on the one that the host has given it */
+static bool is_on_counter(const struct perf_event *event)
+{
+	int idx = knc_find_slot(this_cpu(), event);
+
+	return idx >= 0 && idx == event->hw.idx;
 }
 
 /* The hardware: a counter advances, and says so if it wraps. */
@@ -298,13 +361,13 @@ static void test_sched(struct kunit *test)
 	struct perf_event *event[3] = {};
 	int i;
 
-	knc_pmu_disable(NULL);
+	disable();
 	for (i = 0; i < 3 && c->add[i] != ~0ULL; i++) {
 		event[i] = new_event(test, c->add[i], 0);
 		KUNIT_EXPECT_EQ(test, knc_add(event[i], PERF_EF_START),
 				c->want[i] < 0 ? -EAGAIN : 0);
 	}
-	knc_pmu_enable(NULL);
+	enable();
 
 	for (i = 0; i < 3 && event[i]; i++) {
 		KUNIT_EXPECT_EQ(test, event[i]->hw.idx, c->want[i]);
@@ -336,8 +399,8 @@ static void test_move_aside(struct kunit *test)
 
 	count(0, 7);
 	count(1, 11);
-	knc_read(second);
-	knc_read(l2);
+	knc_event_read(second);
+	knc_event_read(l2);
 	KUNIT_EXPECT_EQ(test, local64_read(&second->count), 1011);
 	KUNIT_EXPECT_EQ(test, local64_read(&l2->count), 7);
 }
@@ -425,10 +488,15 @@ static void test_period(struct kunit *test)
 	const struct period_case *c = test->param_value;
 	struct perf_event *event = new_event(test, INSTRUCTIONS, c->period);
 
-	event->hw.idx = 1;
 	local64_set(&event->hw.period_left, c->left);
+	event->hw.last_period = 4711;
 
-	KUNIT_EXPECT_EQ(test, knc_event_set_period(event), c->over);
+	disable();
+	knc_event_load(this_cpu(), event, 1);
+	/* The period that is over is reported with the length that it had. */
+	KUNIT_EXPECT_EQ(test, event->hw.last_period, c->over ? c->period : 4711);
+	KUNIT_EXPECT_PTR_EQ(test, this_cpu()->event[1], event);
+	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], c->value);
 	/* Signed: RDPMC programs extend the sign of what they read. */
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.prev_count), (s64)c->value - P40);
@@ -453,7 +521,7 @@ static void test_count_beyond_width(struct kunit *test)
 	}
 	count(1, 42);
 	total += 42;
-	knc_read(event);
+	knc_event_read(event);
 	KUNIT_EXPECT_GT(test, total, (u64)P40);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), total);
 }
@@ -474,194 +542,7 @@ static void test_period_beyond_width(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P40 + 5);
 }
 
-/* The PMI: each access, in order */
-
-#define STOP		{ WRMSR, 0x2f, 0 }
-#define STATUS_IS(v)	{ RDMSR, 0x2d, v }
-#define CLEAR(v)	{ WRMSR, 0x2e, v }
-#define UNMASK		{ LVTPC, 0, 0x400 }
-#define PMC(i, v)	{ RDPMC, i, v }
-#define LOAD(i, v)	{ WRMSR, 0x20 + (i), v }
-#define RUN(v)		{ WRMSR, 0x2f, v }
-
-static void expect_pmi(struct kunit *test, const struct access *expected,
-		       unsigned int count)
-{
-	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
-	record_expect(test, expected, count);
-	/* Samples are taken while nothing runs. */
-	KUNIT_EXPECT_EQ(test, samples.ctrl, 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
-}
-
-static void test_pmi_one_counter(struct kunit *test)
-{
-	static const struct access expected[] = {
-		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
-	count(1, 1000);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
-}
-
-static void test_pmi_both_counters(struct kunit *test)
-{
-	static const struct access expected[] = {
-		STOP, STATUS_IS(3), CLEAR(3), UNMASK,
-		PMC(0, 5), LOAD(0, P40 - 495), PMC(1, 0), LOAD(1, P40 - 1000),
-		RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
-
-	add_all(test, event, 2);
-	count(1, 1000);
-	count(0, 505);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_EQ(test, samples.count, 2);
-}
-
-/* Only what overflowed is touched. */
-static void test_pmi_one_of_two(struct kunit *test)
-{
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK,
-		PMC(0, 0), LOAD(0, P40 - 500), RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
-
-	add_all(test, event, 2);
-	count(1, 10);
-	count(0, 500);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_PTR_EQ(test, samples.event[0], event[1]);
-}
-
-/* A throttled event stops there and then, the other goes on. */
-static void test_pmi_throttle(struct kunit *test)
-{
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK,
-		PMC(0, 0), LOAD(0, P40 - 500), RUN(2),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
-
-	add_all(test, event, 2);
-	count(0, 500);
-	samples.throttle = true;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_TRUE(test, event[1]->hw.state & PERF_HES_STOPPED);
-	KUNIT_EXPECT_FALSE(test, event[0]->hw.state & PERF_HES_STOPPED);
-
-	/* perf core lets it go again at the next tick. */
-	knc_pmu_disable(NULL);
-	knc_start(event[1], 0);
-	knc_pmu_enable(NULL);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
-}
-
-/* Stopped with its group after it wrapped: it is reset, and not told of. */
-static void test_pmi_throttle_group(struct kunit *test)
-{
-	static const struct access expected[] = {
-		STOP, STATUS_IS(3), CLEAR(3), UNMASK,
-		PMC(0, 0), LOAD(0, P40 - 500), PMC(1, 0), LOAD(1, P40 - 1000),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
-
-	add_all(test, event, 2);
-	count(0, 500);
-	count(1, 1000);
-	samples.throttle = true;
-	samples.throttle_also = event[0];
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
-	KUNIT_EXPECT_TRUE(test, event[0]->hw.state & PERF_HES_STOPPED);
-	KUNIT_EXPECT_TRUE(test, event[1]->hw.state & PERF_HES_STOPPED);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-}
-
-/* An NMI of somebody else's: the counters stop for a moment, nothing more. */
-static void test_pmi_not_ours(struct kunit *test)
-{
-	static const struct access expected[] = { STOP, STATUS_IS(0), RUN(2) };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
-	count(1, 999);
-	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
-	record_expect(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_EQ(test, samples.count, 0);
-}
-
-/* It arrives after the event has left: it is ours, and leaves nothing behind. */
-static void test_pmi_late(struct kunit *test)
-{
-	static const struct access expected[] = { STOP, STATUS_IS(2), CLEAR(2), UNMASK };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
-	count(1, 1002);
-	del_all(&event, 1);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_EQ(test, samples.count, 0);
-}
-
-/* In a section that perf core has disabled, the PMI starts nothing. */
-static void test_pmi_while_disabled(struct kunit *test)
-{
-	static const struct access expected[] = {
-		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
-	count(1, 1000);
-	knc_pmu_disable(NULL);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	knc_pmu_enable(NULL);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
-}
-
-/* STATUS is left over, the counter has been loaded anew since. */
-static void test_pmi_stale_status(struct kunit *test)
-{
-	static const struct access expected[] = {
-		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
-	record.msr[0x2d] = 2;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
-	KUNIT_EXPECT_EQ(test, samples.count, 0);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 0);
-}
-
-/* Registers whose owner is another driver are left alone. */
-static void test_pmi_not_owned(struct kunit *test)
-{
-	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
-	record.msr[0x2d] = 1;
-	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
-	KUNIT_EXPECT_EQ(test, record.count, 0);
-}
+#include "pmi.c"
 
 /* Economy: a register is written to change it, and read if it may have changed */
 
@@ -710,333 +591,80 @@ static void test_read_running(struct kunit *test)
 	add_all(test, &event, 1);
 	count(1, 100);
 	record_restart();
-	knc_read(event);
+	knc_event_read(event);
 	record_expect(test, expected, ARRAY_SIZE(expected));
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
+	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
 
 static void test_idle_pmu(struct kunit *test)
 {
-	knc_pmu_disable(NULL);
-	knc_pmu_enable(NULL);
+	disable();
+	enable();
 	KUNIT_EXPECT_EQ(test, record.count, 0);
+}
+
+/* A section within another changes nothing, and an end without a begin neither. */
+static void test_disable_twice(struct kunit *test)
+{
+	static const struct access expected[] = { STOP, RUN(2) };
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	record_restart();
+	disable();
+	disable();
+	enable();
+	enable();
+	record_expect(test, expected, ARRAY_SIZE(expected));
 }
 
 /* A start and a stop outside of a disabled section take effect at once. */
 static void test_start_stop_enabled(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
-	knc_stop(event, PERF_EF_UPDATE);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-	knc_start(event, PERF_EF_RELOAD);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
-}
-
-/*
- * Next to the kernel's own driver, which sets both bits of GLOBAL_CTRL as it
- * likes: a counter that is not in use must not run even so.
- */
-static void test_shared_ctrl(struct kunit *test)
-{
-	static const struct access out[] = {
-		STOP, { WRMSR, 0x29, 0x130016 }, PMC(1, P40 - 900), RUN(0),
+	static const struct access stopped[] = { STOP, PMC(1, P40 - 1000) };
+	static const struct access started[] = { STOP, LOAD(1, P40 - 1000), RUN(3) };
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
 	};
+
+	add_all(test, event, 1);
+	record_restart();
+	knc_stop(event[0], PERF_EF_UPDATE);
+	record_expect(test, stopped, ARRAY_SIZE(stopped));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
+	knc_start(event[0], PERF_EF_RELOAD);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+
+	add_all(test, event + 1, 1);
+	knc_stop(event[0], PERF_EF_UPDATE);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
+	record_restart();
+	knc_start(event[0], PERF_EF_RELOAD);
+	record_expect(test, started, ARRAY_SIZE(started));
+}
+
+/* Inside one it takes effect at its end. */
+static void test_start_stop_disabled(struct kunit *test)
+{
+	static const struct access expected[] = { PMC(1, P40 - 1000), LOAD(1, P40 - 1000) };
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 
-	this_cpu_ptr(&knc_cpu)->shared = true;
 	add_all(test, &event, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
-	count(1, 100);
-
-	/* Whatever the other has written: it is stopped here. */
-	record.msr[0x2f] = 3;
+	disable();
 	record_restart();
-	del_all(&event, 1);
-	record_expect(test, out, ARRAY_SIZE(out));
-
-	record.msr[0x2f] = 3;
-	knc_pmu_disable(NULL);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-	KUNIT_ASSERT_EQ(test, knc_add(event, PERF_EF_START), 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-	knc_pmu_enable(NULL);
+	knc_stop(event, PERF_EF_UPDATE);
+	knc_start(event, PERF_EF_RELOAD);
+	record_expect(test, expected, ARRAY_SIZE(expected));
+	enable();
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
-	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
-}
-
-/* SPFLT: PERF_SPFLT_CONTROL 1:0 filter the counters, 63 is the program's */
-
-#define PREFERENCE	BIT_ULL(63)
-
-static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
-					  struct task_struct *task)
-{
-	struct perf_event *event = new_event(test, config, 0);
-
-	event->attr.config1 = 1;
-	KUNIT_ASSERT_EQ(test, knc_event_config(event), 0);
-	if (task) {
-		event->attach_state = PERF_ATTACH_TASK;
-		event->hw.target = task;
-		KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
-	}
-
-	return event;
-}
-
-/* As much of a task as the driver looks at; the test has a reference to it. */
-static struct task_struct *new_task(struct kunit *test)
-{
-	struct task_struct *task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
-	refcount_set(&task->usage, 1);
-
-	return task;
-}
-
-/* The scheduler, and perf core for a task with @events of ours on counters. */
-static void task_switch(struct task_struct *prev, struct perf_event **events,
-			int count, struct task_struct *next)
-{
-	knc_spflt_switch(NULL, false, prev, next, 0);
-	if (count)
-		del_all(events, count);
-}
-
-/* A CPU-wide event: the filter is its own, the bit is left as it is. */
-static void test_spflt_cpu_wide(struct kunit *test)
-{
-	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, NULL);
-	struct perf_event *plain = new_event(test, CYCLES, 0);
-
-	record.msr[0x2c] = PREFERENCE;
-	add_all(test, &event, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
-
-	/* The program has changed its mind; an ordinary event joins. */
-	record.msr[0x2c] = 2;
-	add_all(test, &plain, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
-
-	/* An ordinary event takes the filtered counter. */
-	del_all(&event, 1);
-	del_all(&plain, 1);
-	record.msr[0x2c] = PREFERENCE | 2;
-	add_all(test, &plain, 1);
-	KUNIT_EXPECT_EQ(test, plain->hw.idx, 0);
-	event = new_event(test, BRANCHES_, 0);
-	add_all(test, &event, 1);
-	KUNIT_EXPECT_EQ(test, event->hw.idx, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
-}
-
-/* Two tasks with opposite preferences, and one that has no events at all. */
-static void test_spflt_tasks(struct kunit *test)
-{
-	struct task_struct *other = new_task(test), *stranger = new_task(test);
-	struct perf_event *mine, *theirs;
-
-	/* Left over from whoever ran before: a new task begins with 0. */
-	record.msr[0x2c] = PREFERENCE;
-	theirs = new_spflt_event(test, INSTRUCTIONS, other);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
-	mine = new_spflt_event(test, INSTRUCTIONS, current);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
-
-	/* The program says 1 before its event is on a counter, and is heard. */
-	record.msr[0x2c] |= PREFERENCE;
-	add_all(test, &mine, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
-
-	/* It leaves with its event still counting. */
-	knc_spflt_switch(NULL, false, current, other, 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
-	del_all(&mine, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
-
-	/* The other has said nothing; a stranger says 1, and is not heard. */
-	task_switch(other, NULL, 0, stranger);
-	record.msr[0x2c] |= PREFERENCE;
-	task_switch(stranger, NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
-
-	/* Back: the bit is there before the event is. */
-	task_switch(other, NULL, 0, current);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
-	add_all(test, &mine, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
-
-	/* It says 0 while its event is not on a counter, and is heard. */
-	del_all(&mine, 1);
-	record.msr[0x2c] &= ~PREFERENCE;
-	task_switch(current, NULL, 0, stranger);
-	record.msr[0x2c] |= PREFERENCE;
-	task_switch(stranger, NULL, 0, current);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
-
-	knc_spflt_event_destroy(mine);
-	knc_spflt_event_destroy(theirs);
-}
-
-/* Without SPFLT events, the register is not looked at. */
-static void test_spflt_unused(struct kunit *test)
-{
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-	unsigned int i;
-
-	add_all(test, &event, 1);
-	del_all(&event, 1);
-	for (i = 0; i < record.count; i++)
-		KUNIT_EXPECT_FALSE(test, record.log[i].kind != LVTPC &&
-				   record.log[i].reg == 0x2c);
-}
-
-/*
- * perf core lets clones swap their events at a switch, so that a task's event may
- * be freed with another task. What it has said stays its own.
- */
-static void test_spflt_clones(struct kunit *test)
-{
-	struct task_struct *child = new_task(test), *stranger = new_task(test);
-	struct perf_event *mine, *theirs;
-
-	mine = new_spflt_event(test, INSTRUCTIONS, current);
-	theirs = new_spflt_event(test, INSTRUCTIONS, child);
-	add_all(test, &mine, 1);
-	record.msr[0x2c] |= PREFERENCE;
-
-	/* The event stays on its counter: it is the child's from now on. */
-	task_switch(current, NULL, 0, child);
-	del_all(&theirs, 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
-	del_all(&mine, 1);
-	knc_spflt_event_destroy(mine);
-
-	/* And the child's is now that of a task whose own event is gone. */
-	task_switch(child, NULL, 0, current);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
-	task_switch(current, NULL, 0, stranger);
-	record.msr[0x2c] &= ~PREFERENCE;
-	task_switch(stranger, NULL, 0, current);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
-	knc_spflt_event_destroy(theirs);
-}
-
-/* The event that fork() makes of @parent for a child */
-static struct perf_event *new_inherited_event(struct kunit *test, struct perf_event *parent,
-					      struct task_struct *child)
-{
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-
-	event->attr.config1 = 1;
-	event->attach_state = PERF_ATTACH_TASK;
-	event->hw.target = child;
-	event->parent = parent;
-	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
-
-	return event;
-}
-
-/*
- * Of clones one may exit with the event that was made for another, who has said
- * something by then, and goes on when he opens an event himself.
- */
-static void test_spflt_clone_opens(struct kunit *test)
-{
-	struct perf_event *parent = new_event(test, INSTRUCTIONS, 0), *event;
-
-	event = new_inherited_event(test, parent, current);
-	task_switch(new_task(test), NULL, 0, current);
-	record.msr[0x2c] |= PREFERENCE;
-	knc_spflt_event_destroy(event);
-
-	event = new_spflt_event(test, INSTRUCTIONS, current);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, PREFERENCE);
-	knc_spflt_event_destroy(event);
-}
-
-/* A task that is gone leaves nothing to the next one at its address. */
-static void test_spflt_address_again(struct kunit *test)
-{
-	struct task_struct *task = new_task(test), *stranger = new_task(test);
-	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, task);
-
-	task_switch(current, NULL, 0, task);
-	record.msr[0x2c] |= PREFERENCE;
-	task->exit_state = EXIT_DEAD;
-	task_switch(task, NULL, 0, stranger);
-	knc_spflt_event_destroy(event);
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
-
-	task->exit_state = 0;
-	knc_spflt_exit();
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
-	event = new_spflt_event(test, INSTRUCTIONS, task);
-	task_switch(stranger, NULL, 0, task);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c] & PREFERENCE, 0);
-	knc_spflt_event_destroy(event);
-}
-
-static bool is_followed(const struct task_struct *task)
-{
-	bool found;
-
-	mutex_lock(&knc_spflt_mutex);
-	found = knc_spflt_find(task);
-	mutex_unlock(&knc_spflt_mutex);
-
-	return found;
-}
-
-/*
- * A task that has not run yet has no reference that would keep it: a fork() that
- * fails frees it. It is forgotten with its events, or referenced when it runs.
- */
-static void test_spflt_unborn(struct kunit *test)
-{
-	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, current), *event;
-	struct task_struct *task = new_task(test);
-
-	event = new_inherited_event(test, parent, task);
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
-	knc_spflt_event_destroy(event);
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
-	KUNIT_EXPECT_FALSE(test, is_followed(task));
-
-	/* This one runs, on a CPU whose registers are not the driver's yet. */
-	event = new_inherited_event(test, parent, task);
-	this_cpu_ptr(&knc_cpu)->ready = false;
-	knc_spflt_switch(NULL, false, current, task, 0);
-	knc_spflt_switch(NULL, false, task, current, 0);
-	this_cpu_ptr(&knc_cpu)->ready = true;
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
-	knc_spflt_event_destroy(event);
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
-	KUNIT_EXPECT_TRUE(test, is_followed(task));
-	knc_spflt_event_destroy(parent);
-}
-
-/* The dead are cleared away by those who come after them. */
-static void test_spflt_dead(struct kunit *test)
-{
-	struct task_struct *task = new_task(test);
-	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, task);
-
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 2);
-	task->exit_state = EXIT_DEAD;
-	mutex_lock(&knc_spflt_mutex);
-	knc_spflt_forget(knc_spflt_follow(task, false));
-	mutex_unlock(&knc_spflt_mutex);
-	KUNIT_EXPECT_EQ(test, refcount_read(&task->usage), 1);
-	knc_spflt_event_destroy(event);
 }
 
 /* Known state (1.4.4): whatever a CPU brings with it is gone. */
 static void test_reset(struct kunit *test)
 {
+	struct knc_cpu *kc = this_cpu();
 	static const u8 regs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2f };
 	unsigned int i;
 
@@ -1044,9 +672,12 @@ static void test_reset(struct kunit *test)
 		record.msr[regs[i]] = 3;
 	record.msr[0x2d] = 3;
 	record.lvtpc = 0x10400;
+	kc->pending = true;
 	record_restart();
 
-	knc_pmu_reset(this_cpu_ptr(&knc_cpu));
+	knc_pmu_reset(kc);
+	KUNIT_EXPECT_EQ(test, kc->state, KNC_STOP);
+	KUNIT_EXPECT_FALSE(test, kc->pending);
 
 	for (i = 0; i < ARRAY_SIZE(regs); i++)
 		KUNIT_EXPECT_EQ(test, record.msr[regs[i]], 0);
@@ -1060,6 +691,8 @@ static void test_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.log[record.count - 1].kind, LVTPC);
 }
 
+#include "filters.c"
+#include "user.c"
 #include "races.c"
 #include "host.c"
 
@@ -1170,40 +803,15 @@ static struct kunit_case knc_period_cases[] = {
 	{}
 };
 
-static struct kunit_case knc_pmi_cases[] = {
-	KUNIT_CASE(test_pmi_one_counter),
-	KUNIT_CASE(test_pmi_both_counters),
-	KUNIT_CASE(test_pmi_one_of_two),
-	KUNIT_CASE(test_pmi_throttle),
-	KUNIT_CASE(test_pmi_throttle_group),
-	KUNIT_CASE(test_pmi_not_ours),
-	KUNIT_CASE(test_pmi_late),
-	KUNIT_CASE(test_pmi_while_disabled),
-	KUNIT_CASE(test_pmi_stale_status),
-	KUNIT_CASE(test_pmi_not_owned),
-	{}
-};
-
 static struct kunit_case knc_registers_cases[] = {
 	KUNIT_CASE(test_switch_same_events),
 	KUNIT_CASE(test_switch_other_task),
 	KUNIT_CASE(test_read_running),
 	KUNIT_CASE(test_idle_pmu),
+	KUNIT_CASE(test_disable_twice),
 	KUNIT_CASE(test_start_stop_enabled),
-	KUNIT_CASE(test_shared_ctrl),
+	KUNIT_CASE(test_start_stop_disabled),
 	KUNIT_CASE(test_reset),
-	{}
-};
-
-static struct kunit_case knc_spflt_cases[] = {
-	KUNIT_CASE(test_spflt_cpu_wide),
-	KUNIT_CASE(test_spflt_tasks),
-	KUNIT_CASE(test_spflt_unused),
-	KUNIT_CASE(test_spflt_clones),
-	KUNIT_CASE(test_spflt_clone_opens),
-	KUNIT_CASE(test_spflt_address_again),
-	KUNIT_CASE(test_spflt_dead),
-	KUNIT_CASE(test_spflt_unborn),
 	{}
 };
 
@@ -1226,13 +834,23 @@ KNC_SUITE(knc_constraints);
 KNC_SUITE(knc_period);
 KNC_SUITE(knc_pmi);
 KNC_SUITE(knc_registers);
+KNC_SUITE(knc_read);
 KNC_SUITE(knc_spflt);
+
+static struct kunit_suite knc_user_regs_suite = {
+	.name = "knc_user_regs",
+	.init = knc_user_regs_init,
+	.exit = knc_user_regs_exit,
+	.test_cases = knc_user_regs_cases,
+};
+
 KNC_SUITE(knc_races);
 KNC_SUITE(knc_host);
 KNC_SUITE(knc_tables);
 
 kunit_test_suites(&knc_encoding_suite, &knc_constraints_suite, &knc_period_suite,
-		  &knc_pmi_suite, &knc_registers_suite, &knc_spflt_suite, &knc_races_suite,
+		  &knc_pmi_suite, &knc_read_suite, &knc_registers_suite,
+		  &knc_spflt_suite, &knc_user_regs_suite, &knc_races_suite,
 		  &knc_host_suite, &knc_tables_suite);
 
 /* MODULE_LICENSE() has come with knc_module.c. */

@@ -2,25 +2,27 @@
 /*
  * Part of knc_pmu_test.c: what the driver does to a running event, with an
  * interrupt after each of its accesses to a register in turn. The hardware of
- * record.h runs meanwhile, and knows what it has counted.
+ * record.h runs meanwhile, and knows what it has counted. The interrupt may be late,
+ * other NMIs come, and may take its place: for each point some of that is drawn.
  */
+static ulong seed;
+module_param(seed, ulong, 0444);
 
 struct race {
 	const char *name;
 	void (*operation)(struct perf_event **event);
 	/* How many accesses to try; more than the operation has */
 	unsigned int accesses;
-	/* What was counted of a period is dropped. */
-	bool restarts;
 };
 
 /* Two events that sample: [0] on counter 1, [1] on counter 0; [2] needs that one. */
+static struct perf_event *race_event[3];
 
 static void race_read(struct perf_event **event)
 {
-	knc_read(event[0]);
-	knc_read(event[1]);
-	knc_read(event[0]);
+	knc_event_read(event[0]);
+	knc_event_read(event[1]);
+	knc_event_read(event[0]);
 }
 
 static void race_stop(struct perf_event **event)
@@ -37,39 +39,47 @@ static void race_throttled(struct perf_event **event)
 
 static void race_disable(struct perf_event **event)
 {
-	knc_pmu_disable(NULL);
-	knc_pmu_enable(NULL);
+	disable();
+	enable();
 }
 
 static void race_switch(struct perf_event **event)
 {
 	del_all(event, 2);
-	knc_pmu_disable(NULL);
+	disable();
 	knc_add(event[0], PERF_EF_START);
 	knc_add(event[1], PERF_EF_START);
-	knc_pmu_enable(NULL);
+	enable();
 }
 
 static void race_move(struct perf_event **event)
 {
 	del_all(event, 1);
-	knc_pmu_disable(NULL);
+	disable();
 	knc_add(event[2], PERF_EF_START);
-	knc_pmu_enable(NULL);
+	enable();
 	del_all(event + 2, 1);
-	knc_pmu_disable(NULL);
+	disable();
 	knc_add(event[0], PERF_EF_START);
-	knc_pmu_enable(NULL);
+	enable();
 }
 
 /* The next period is another one, as perf core does it. */
 static void race_period(struct perf_event **event)
 {
-	knc_pmu_disable(NULL);
+	s64 left, period = event[0]->hw.sample_period;
+
+	disable();
 	knc_stop(event[0], PERF_EF_UPDATE);
+	/* What was counted of it is dropped. */
+	left = local64_read(&event[0]->hw.period_left);
+	if (left > 0)
+		samples.dropped += period - left;
+	else if (-left < period)
+		samples.dropped += -left;
 	local64_set(&event[0]->hw.period_left, 0);
 	knc_start(event[0], PERF_EF_RELOAD);
-	knc_pmu_enable(NULL);
+	enable();
 }
 
 static const struct race races[] = {
@@ -79,118 +89,178 @@ static const struct race races[] = {
 	{ "disable and enable", race_disable, 10 },
 	{ "switch", race_switch, 24 },
 	{ "move", race_move, 40 },
-	{ "new period", race_period, 16, .restarts = true },
+	{ "new period", race_period, 16 },
 };
 
 DESC_FROM_NAME(race)
 KUNIT_ARRAY_PARAM(race, races, race_desc);
 
-/* One way for it to happen; 0 in @stranger: no NMI but the PMU's own */
+/* One way for it to happen; 0 in @stranger and @swallow: no NMI but the PMU's own */
 struct race_point {
-	unsigned int period, late, stranger;
-	bool throttle, read;
+	unsigned int period, late, stranger, swallow;
+	bool mask_late, throttle, read;
 };
 
-static void race_begin(struct kunit *test, struct perf_event **event,
-		       const struct race_point *point)
+/* A program that traces NMIs reads events: at no time more than was counted. */
+static void race_nmi_reads(void)
 {
-	KUNIT_ASSERT_EQ(test, knc_test_init(test), 0);
-	event[0] = new_event(test, INSTRUCTIONS, point->period);
-	event[1] = new_event(test, CYCLES, 0);
-	event[2] = new_event(test, L2_MISS, 0);
-	record.late = point->late;
-	record.stranger = point->stranger;
-	samples.throttle = point->throttle;
-	samples.read_also = point->read ? event[1] : NULL;
+	u64 before, count = 0;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		before = local64_read(&race_event[i]->count);
+		knc_event_read(race_event[i]);
+		if (local64_read(&race_event[i]->count) < before)
+			samples.wrong_reads++;
+		count += local64_read(&race_event[i]->count);
+	}
+	if (count > record.counted[0] + record.counted[1])
+		samples.wrong_reads++;
 }
 
-static void race_check(struct kunit *test, const struct race *race,
-		       struct perf_event **event, const struct race_point *point)
+static void race_begin(struct kunit *test, const struct race_point *point)
 {
-	u64 count[3], sampled;
+	init_event(test, race_event[0], INSTRUCTIONS, point->period);
+	init_event(test, race_event[1], CYCLES, 0);
+	init_event(test, race_event[2], L2_MISS, 0);
+	reset_hardware();
+	record.late = point->late;
+	record.mask_late = point->mask_late;
+	record.stranger = point->stranger;
+	record.swallow = point->swallow;
+	record.on_stranger = race_nmi_reads;
+	samples.throttle = point->throttle;
+	samples.read_also = point->read ? race_event[1] : NULL;
+}
+
+/* What the samples say was counted, and what is counted of the next period */
+static u64 race_sampled(const struct perf_event *event)
+{
+	s64 period = event->hw.sample_period;
+	s64 left = local64_read(&event->hw.period_left);
+	u64 begun = 0;
+
+	if (left > 0)
+		begun = period - left;
+	else if (-left < period)
+		begun = -left;
+
+	return samples.periods + samples.dropped + begun;
+}
+
+static void race_check(struct kunit *test, const struct race_point *point)
+{
+	u64 count[3];
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		count[i] = local64_read(&event[i]->count);
-	sampled = samples.periods + point->period -
-		  local64_read(&event[0]->hw.period_left);
+		count[i] = local64_read(&race_event[i]->count);
 
 #define EXPECT_AT(left, right)						\
 	KUNIT_EXPECT_EQ_MSG(test, (u64)(left), (u64)(right),		\
-			    "period %u, late %u, stranger %u, throttle %d, read %d", \
-			    point->period, point->late, point->stranger, \
-			    point->throttle, point->read)
+			    "period %u, late %u, stranger %u, swallow %u, mask late %d, throttle %d, read %d", \
+			    point->period, point->late, point->stranger, point->swallow, \
+			    point->mask_late, point->throttle, point->read)
 
 	EXPECT_AT(count[0] + count[1] + count[2],
 		  record.counted[0] + record.counted[1]);
-	EXPECT_AT(record.lost, 0);
+	/* Each period that is over has one sample, whenever its PMI came. */
+	EXPECT_AT(count[0], race_sampled(race_event[0]));
 	EXPECT_AT(samples.wrong_reads, 0);
+	EXPECT_AT(samples.ctrl, 0);
 	EXPECT_AT(record.msr[0x2f], 0);
 	EXPECT_AT(record.msr[0x2d], 0);
-	EXPECT_AT(record.lvtpc, 0x400);
-	EXPECT_AT(this_cpu_ptr(&knc_cpu)->busy, 0);
-	EXPECT_AT(this_cpu_ptr(&knc_cpu)->postponed, false);
+	EXPECT_AT(this_cpu()->state, KNC_RUN);
+	EXPECT_AT(this_cpu()->pending, false);
+	/* A late PMI that is swallowed leaves the entry masked until the next stop. */
+	if (!point->swallow || !point->mask_late)
+		EXPECT_AT(record.lvtpc, 0x400);
 	/*
-	 * An interrupt that comes too late finds the event gone, and a period may
-	 * be over before the interrupt of the one before has stopped the counters.
+	 * Where the entry is masked late, the driver knows each PMI for its own, and
+	 * until it has stopped the counters an edge may be lost: STATUS tells.
 	 */
-	if (!point->late && !race->restarts && point->period > 2)
-		EXPECT_AT(count[0], sampled);
+	if (point->mask_late)
+		EXPECT_AT(record.unclaimed, 0);
+	else
+		EXPECT_AT(record.lost, 0);
 #undef EXPECT_AT
 }
 
 static void race_at(struct kunit *test, const struct race *race,
 		    const struct race_point *point)
 {
-	struct perf_event *event[3];
 	unsigned long flags;
-	unsigned int i;
 
-	race_begin(test, event, point);
+	race_begin(test, point);
 
 	local_irq_save(flags);
-	knc_pmu_disable(NULL);
-	knc_add(event[0], PERF_EF_START);
-	knc_add(event[1], PERF_EF_START);
+	disable();
+	knc_add(race_event[0], PERF_EF_START);
+	knc_add(race_event[1], PERF_EF_START);
 	record.runs = true;
-	knc_pmu_enable(NULL);
+	enable();
 
-	race->operation(event);
-	/* What is late comes at last. */
-	for (i = 0; i <= point->late; i++)
-		knc_pmu_disable(NULL);
+	race->operation(race_event);
+	/* What is late comes at last, while they run or when they have left. */
+	if (point->late % 2)
+		while (record.pending)
+			knc_read_status();
+	del_all(race_event, 2);
 	while (record.pending)
 		knc_read_status();
 
 	record.runs = false;
-	del_all(event, 2);
 	local_irq_restore(flags);
 
-	race_check(test, race, event, point);
-	migrate_enable();
+	race_check(test, point);
 }
+
+static void race_draw(struct rnd_state *rnd, const struct race *race,
+		      struct race_point *point)
+{
+	u32 bits = prandom_u32_state(rnd);
+
+	point->mask_late = bits & 1;
+	point->throttle = (bits >> 1) % 4 == 0;
+	point->read = (bits >> 3) % 4 == 0 && race->operation != race_move;
+	point->swallow = (bits >> 5) % 4 ? 0 : 1 + (bits >> 7) % 3;
+	point->stranger = (bits >> 16) % (2 * race->accesses);
+}
+
+#define RACE_LATE	41
+#define RACE_DRAWS	6
 
 static void test_race(struct kunit *test)
 {
 	const struct race *race = test->param_value;
 	struct race_point point;
+	struct rnd_state rnd;
+	unsigned int i, points = 0;
 
-	/* race_begin() comes once for each point. */
-	migrate_enable();
+	for (i = 0; i < ARRAY_SIZE(race_event); i++)
+		race_event[i] = new_event(test, INSTRUCTIONS, 1000);
+	if (!seed)
+		seed = get_random_u32() | 1;
+	prandom_seed_state(&rnd, seed);
+
 	for (point.period = 1; point.period <= race->accesses; point.period++)
-		for (point.late = 0; point.late < 3; point.late++)
-			for (point.stranger = 0; point.stranger <= race->accesses;
-			     point.stranger += point.late ? 7 : 1) {
-				point.throttle = false;
-				point.read = false;
+		for (point.late = 0; point.late < RACE_LATE; point.late++)
+			for (i = 0; i <= race->accesses + RACE_DRAWS; i++) {
+				/* In time, each place of another NMI is tried. */
+				if (point.late && i > RACE_DRAWS)
+					break;
+				race_draw(&rnd, race, &point);
+				if (!point.late && i <= race->accesses)
+					point.stranger = i;
 				race_at(test, race, &point);
-				point.throttle = true;
-				race_at(test, race, &point);
-				point.throttle = false;
-				point.read = race->operation != race_move;
-				race_at(test, race, &point);
+				points++;
+				/* The first that fails tells enough. */
+				if (test->status == KUNIT_FAILURE) {
+					kunit_info(test, "seed=%lu", seed);
+					return;
+				}
 			}
-	migrate_disable();
+	kunit_info(test, "%u points, seed=%lu", points, seed);
 }
 
 static struct kunit_case knc_races_cases[] = {

@@ -11,7 +11,7 @@
 #include <kunit/test.h>
 #include <linux/types.h>
 
-enum access_kind { RDMSR, WRMSR, RDPMC, LVTPC };
+enum access_kind { RDMSR, WRMSR, RDPMC, LVTPC, READ_LVTPC };
 
 struct access {
 	enum access_kind kind;
@@ -33,12 +33,20 @@ static struct {
 	bool line, in_nmi;
 	unsigned int pending;		/* accesses until the interrupt comes */
 	unsigned int late;		/* how many that is for an overflow */
-	unsigned int stranger;		/* accesses until an NMI of somebody else's */
-	unsigned int interrupts, lost;
+	bool mask_late;			/* the entry is masked then, not at the edge */
+	unsigned int stranger;		/* accesses until an NMI of another source */
+	unsigned int swallow;		/* the interrupt whose NMI another one takes */
+	unsigned int interrupts, lost, unclaimed;
 	u64 counted[2];
+	void (*on_stranger)(void);
 
-	/* What happens once, right when counters start */
-	void (*on_start)(void);
+	/* What happens once, before or after the next access of this kind */
+	struct {
+		enum access_kind kind;
+		u32 reg;
+		void (*before)(void);
+		void (*after)(void);
+	} hook;
 } record;
 
 int knc_pmi(struct pt_regs *regs);
@@ -58,11 +66,29 @@ static void record_restart(void)
 	record.count = 0;
 }
 
-static void record_nmi(void)
+/* An NMI of the PMU's, or of another source: handlers are called for both. */
+static void record_nmi(bool own)
 {
 	record.in_nmi = true;
-	knc_pmi(&nowhere);
+	if (own && record.mask_late)
+		record.lvtpc |= 0x10000;
+	if (!own && record.on_stranger)
+		record.on_stranger();
+	if (!knc_pmi(&nowhere) && own)
+		record.unclaimed++;
+	if (!own && record.on_stranger)
+		record.on_stranger();
 	record.in_nmi = false;
+}
+
+/* Another source's handler comes first, and claims the NMI that was for both. */
+static bool record_swallowed(void)
+{
+	if (!record.swallow || --record.swallow)
+		return false;
+	if (record.mask_late)
+		record.lvtpc |= 0x10000;
+	return true;
 }
 
 /* The line to the APIC: an edge is seen unless the entry is masked. */
@@ -78,9 +104,12 @@ static void record_line(void)
 		record.lost++;
 		return;
 	}
-	record.lvtpc |= 0x10000;
+	if (!record.mask_late)
+		record.lvtpc |= 0x10000;
 	record.interrupts++;
-	record.pending = record.late + 1;
+	/* An NMI is latched once. */
+	if (!record.pending)
+		record.pending = record.late + 1;
 }
 
 /* Each access is an event, that of a WRMSR under the old values. */
@@ -108,13 +137,45 @@ static void record_interrupt(void)
 	if (record.in_nmi)
 		return;
 	if (record.stranger && !--record.stranger)
-		record_nmi();
-	if (record.pending && !--record.pending)
-		record_nmi();
+		record_nmi(false);
+	if (record.pending && !--record.pending && !record_swallowed())
+		record_nmi(true);
+}
+
+static void record_hook(enum access_kind kind, u32 reg, void (*before)(void),
+			void (*after)(void))
+{
+	record.hook.kind = kind;
+	record.hook.reg = reg;
+	record.hook.before = before;
+	record.hook.after = after;
+}
+
+static void record_call_hook(enum access_kind kind, u32 reg, void (**hook)(void))
+{
+	void (*happens)(void) = *hook;
+
+	if (!happens || record.hook.kind != kind || record.hook.reg != reg)
+		return;
+	*hook = NULL;
+	happens();
+}
+
+static void record_before(enum access_kind kind, u32 reg)
+{
+	record_call_hook(kind, reg, &record.hook.before);
+}
+
+/* Once the access is done */
+static void record_after(enum access_kind kind, u32 reg)
+{
+	record_call_hook(kind, reg, &record.hook.after);
+	record_interrupt();
 }
 
 static void knc_wrmsr(u32 msr, u64 value)
 {
+	record_before(WRMSR, msr);
 	record_access(WRMSR, msr, value);
 	record_tick();
 	switch (msr) {
@@ -134,7 +195,7 @@ static void knc_wrmsr(u32 msr, u64 value)
 		if (value & ~3ULL)
 			record.forbidden++;
 		record.msr[0x2d] &= ~value;
-		record_interrupt();
+		record_after(WRMSR, msr);
 		return;
 	case 0x2f:
 		if (value & ~3ULL)
@@ -145,19 +206,14 @@ static void knc_wrmsr(u32 msr, u64 value)
 		return;
 	}
 	record.msr[msr] = value;
-	if (msr == 0x2f && value && record.on_start) {
-		void (*happens)(void) = record.on_start;
-
-		record.on_start = NULL;
-		happens();
-	}
-	record_interrupt();
+	record_after(WRMSR, msr);
 }
 
 static u64 knc_rdmsr(u32 msr)
 {
 	u64 value = 0;
 
+	record_before(RDMSR, msr);
 	switch (msr) {
 	case 0x20: case 0x21: case 0x28: case 0x29:
 	case 0x2c: case 0x2d: case 0x2f:
@@ -168,7 +224,7 @@ static u64 knc_rdmsr(u32 msr)
 	}
 	record_access(RDMSR, msr, value);
 	record_tick();
-	record_interrupt();
+	record_after(RDMSR, msr);
 	return value;
 }
 
@@ -176,22 +232,35 @@ static u64 knc_rdpmc(u32 idx)
 {
 	u64 value = 0;
 
+	record_before(RDPMC, idx);
 	if (idx < 2)
 		value = record.msr[0x20 + idx];
 	else
 		record.forbidden++;
 	record_access(RDPMC, idx, value);
 	record_tick();
-	record_interrupt();
+	record_after(RDPMC, idx);
 	return value;
 }
 
 static void knc_write_lvtpc(u32 value)
 {
+	record_before(LVTPC, 0);
 	record_access(LVTPC, 0, value);
 	record.lvtpc = value;
 	record_tick();
-	record_interrupt();
+	record_after(LVTPC, 0);
+}
+
+static u32 knc_read_lvtpc(void)
+{
+	u32 value = record.lvtpc;
+
+	record_before(READ_LVTPC, 0);
+	record_access(READ_LVTPC, 0, value);
+	record_tick();
+	record_after(READ_LVTPC, 0);
+	return value;
 }
 
 /* Files of tests/data, as text; knc_pmu_test.c includes them. */

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Part of knc_pmu_test.c: SPFLT. PERF_SPFLT_CONTROL 1:0 filter the counters, 63 is the
+ * program's (1.4.3.4).
+ */
+#define PREFERENCE	BIT_ULL(63)
+
+static void make_spflt_event(struct perf_event *event, struct task_struct *task)
+{
+	event->attr.config1 = 1;
+	event->attach_state |= PERF_ATTACH_TASK;
+	event->hw.target = task;
+}
+
+static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
+					  struct task_struct *task)
+{
+	struct perf_event *event = new_event(test, config, 0);
+
+	event->attr.config1 = 1;
+	if (task) {
+		make_spflt_event(event, task);
+		KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+	}
+
+	return event;
+}
+
+/* The event that fork() makes of @parent for a child */
+static struct perf_event *new_inherited_event(struct kunit *test, struct perf_event *parent,
+					      struct task_struct *child)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	make_spflt_event(event, child);
+	event->parent = parent;
+	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+
+	return event;
+}
+
+/* As much of a task as the driver looks at */
+static struct task_struct *new_task(struct kunit *test)
+{
+	struct task_struct *task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	/* It is looked for on the CPU where it runs, or ran last. */
+	task_thread_info(task)->cpu = raw_smp_processor_id();
+
+	return task;
+}
+
+/* The task that runs here, if not the test's own */
+static struct task_struct *new_current(struct kunit *test)
+{
+	host.runs = new_task(test);
+
+	return host.runs;
+}
+
+/* The scheduler, and perf core for a task with @events of ours on counters. */
+static void task_switch(struct perf_event **events, int count, struct task_struct *next)
+{
+	knc_spflt_switch(NULL, false, current, next, 0);
+	if (count)
+		del_all(events, count);
+	host.runs = next;
+}
+
+static u64 preference(void)
+{
+	return record.msr[0x2c] & PREFERENCE;
+}
+
+/* A CPU-wide event: the filter is its own, the bit is left as it is. */
+static void test_spflt_cpu_wide(struct kunit *test)
+{
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, NULL);
+	struct perf_event *plain = new_event(test, CYCLES, 0);
+
+	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+	record.msr[0x2c] = PREFERENCE;
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+
+	/* The program has changed its mind; an ordinary event joins. */
+	record.msr[0x2c] = 2;
+	add_all(test, &plain, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
+
+	/* A counter without an event keeps its filter: to come back costs nothing. */
+	del_all(&event, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
+
+	/* An ordinary event takes the filtered counter. */
+	del_all(&plain, 1);
+	record.msr[0x2c] = PREFERENCE | 2;
+	add_all(test, &plain, 1);
+	KUNIT_EXPECT_EQ(test, plain->hw.idx, 0);
+	event = new_event(test, BRANCHES_, 0);
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, event->hw.idx, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
+}
+
+/* Two tasks with opposite preferences, and one that has no events at all. */
+static void test_spflt_tasks(struct kunit *test)
+{
+	struct task_struct *me = new_current(test);
+	struct task_struct *other = new_task(test), *stranger = new_task(test);
+	struct perf_event *mine;
+
+	/* Left over from the program before: a new task begins with 0. */
+	record.msr[0x2c] = PREFERENCE;
+	new_spflt_event(test, INSTRUCTIONS, other);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
+	mine = new_spflt_event(test, INSTRUCTIONS, me);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
+
+	/* The program says 1 before its event is on a counter, and is heard. */
+	record.msr[0x2c] |= PREFERENCE;
+	add_all(test, &mine, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+
+	/* It leaves with its event still counting. */
+	knc_spflt_switch(NULL, false, me, other, 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+	del_all(&mine, 1);
+	host.runs = other;
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+
+	/* The other has said nothing; a stranger says 1, and is not heard. */
+	task_switch(NULL, 0, stranger);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+
+	/* Back: the bit is there before the event is. */
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	add_all(test, &mine, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+
+	/* It says 0 while its event is not on a counter, and is heard. */
+	del_all(&mine, 1);
+	record.msr[0x2c] &= ~PREFERENCE;
+	task_switch(NULL, 0, stranger);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+}
+
+/* What it has said lasts as long as the task, whatever becomes of its events. */
+static void test_spflt_second_event(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *stranger = new_task(test);
+
+	new_spflt_event(test, INSTRUCTIONS, me);
+	record.msr[0x2c] |= PREFERENCE;
+	new_spflt_event(test, CYCLES, me);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	task_switch(NULL, 0, stranger);
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+}
+
+/* Without SPFLT events of tasks, the register is not looked at. */
+static void test_spflt_unused(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *other = new_task(test);
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	unsigned int i;
+
+	add_all(test, &event, 1);
+	task_switch(&event, 1, other);
+	task_switch(NULL, 0, me);
+	for (i = 0; i < record.count; i++)
+		KUNIT_EXPECT_FALSE(test, record.log[i].kind == WRMSR &&
+				   record.log[i].reg == 0x2c);
+	for (i = 0; i < record.count; i++)
+		KUNIT_EXPECT_FALSE(test, record.log[i].kind == RDMSR &&
+				   record.log[i].reg == 0x2c);
+}
+
+/*
+ * perf core lets clones swap their events at a switch, so that a task's event may
+ * be freed with another task. What it has said stays its own.
+ */
+static void test_spflt_clones(struct kunit *test)
+{
+	struct task_struct *me = new_current(test);
+	struct task_struct *child = new_task(test), *stranger = new_task(test);
+	struct perf_event *mine, *theirs;
+
+	mine = new_spflt_event(test, INSTRUCTIONS, me);
+	theirs = new_inherited_event(test, mine, child);
+	add_all(test, &mine, 1);
+	record.msr[0x2c] |= PREFERENCE;
+
+	/* The event stays on its counter: it is the child's from now on. */
+	task_switch(&theirs, 0, child);
+	disable();
+	enable();
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
+	del_all(&mine, 1);
+
+	/* And the child's is now that of a task whose own event is gone. */
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	task_switch(NULL, 0, stranger);
+	record.msr[0x2c] &= ~PREFERENCE;
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+}
+
+/* An inherited event is followed, and what runs while it is made is not its task. */
+static void test_spflt_inherited(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *child = new_task(test);
+	struct perf_event *parent = new_event(test, INSTRUCTIONS, 0);
+
+	record.msr[0x2c] = PREFERENCE;
+	record_restart();
+	new_inherited_event(test, parent, me);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(me), NULL);
+	new_inherited_event(test, parent, child);
+	task_switch(NULL, 0, child);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+}
+
+/* A task that ends leaves nothing to the next one at its address. */
+static void test_spflt_free(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *stranger = new_task(test);
+	struct task_struct *other = new_task(test);
+
+	new_spflt_event(test, INSTRUCTIONS, me);
+	new_spflt_event(test, INSTRUCTIONS, other);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, stranger);
+	knc_spflt_free_task(NULL, stranger);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 2);
+	knc_spflt_free_task(NULL, me);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	KUNIT_EXPECT_PTR_EQ(test, knc_spflt_find(me), NULL);
+	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(other), NULL);
+
+	new_spflt_event(test, INSTRUCTIONS, me);
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+}
+
+/* A fork() that fails leaves an entry, which the next task at that address has. */
+static void test_spflt_failed_fork(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *child = new_task(test);
+	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, me);
+
+	new_inherited_event(test, parent, child);
+	new_inherited_event(test, parent, child);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 2);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, child);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	knc_spflt_free_task(NULL, child);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+}
+
+/* A task that has ended is not followed: nothing would take it off the table. */
+static void test_spflt_ended(struct kunit *test)
+{
+	struct task_struct *task = new_task(test);
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	make_spflt_event(event, task);
+	task->exit_state = EXIT_ZOMBIE;
+	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ESRCH);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+}
+
+/* Two events of a task at once: both find it missing, one of them is second. */
+static void test_spflt_follow_twice(struct kunit *test)
+{
+	struct task_struct *me = new_current(test);
+
+	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
+	record.msr[0x2c] = PREFERENCE;
+	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	/* The first has said where it begins. */
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+}
+
+/* Without memory, and without the hooks */
+static void test_spflt_refused(struct kunit *test)
+{
+	static const enum host_thing hooks[] = { HOST_TABLE, HOST_FREE, HOST_SWITCH };
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	unsigned int i;
+
+	make_spflt_event(event, new_task(test));
+	host.refused = BIT(HOST_MEMORY);
+	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ENOMEM);
+	host.refused = 0;
+	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
+
+	for (i = 0; i < ARRAY_SIZE(hooks); i++) {
+		host_begin();
+		host.refused = BIT(hooks[i]);
+		knc_spflt_init();
+		KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -EOPNOTSUPP);
+		/* Other events do not mind. */
+		event->attach_state = PERF_ATTACH_GROUP;
+		KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
+		event->attach_state |= PERF_ATTACH_TASK;
+		event->attr.config1 = 0;
+		KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
+		event->attr.config1 = 1;
+		reset_hardware();
+		knc_spflt_exit();
+		KUNIT_EXPECT_EQ(test, host.held, 0);
+	}
+	host_begin();
+	knc_spflt_init();
+}
+
+/* Tasks come and go on a CPU whose registers are not the driver's. */
+static void test_spflt_off(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *other = new_task(test);
+	struct knc_cpu *kc = this_cpu();
+
+	new_spflt_event(test, INSTRUCTIONS, other);
+	knc_pmu_quiesce(kc);
+	record.msr[0x2c] = PREFERENCE | 3;
+	record_restart();
+	new_spflt_event(test, INSTRUCTIONS, me);
+	task_switch(NULL, 0, other);
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 3);
+}
+
+/* A reset: no filter, no bit, and what was there is not heard. */
+static void test_spflt_reset(struct kunit *test)
+{
+	struct task_struct *other = new_task(test), *stranger = new_task(test);
+	struct perf_event *wide = new_spflt_event(test, BRANCHES_, NULL);
+	struct perf_event *plain = new_event(test, CYCLES, 0);
+
+	/* It has said 1 once, and is here. */
+	new_current(test);
+	new_spflt_event(test, INSTRUCTIONS, other);
+	task_switch(NULL, 0, other);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, stranger);
+	task_switch(NULL, 0, other);
+	add_all(test, &wide, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+	del_all(&wide, 1);
+
+	knc_pmu_reset(this_cpu());
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
+	KUNIT_EXPECT_EQ(test, this_cpu()->filters, 0);
+
+	/* What it finds after the reset is not what it has said. */
+	task_switch(NULL, 0, stranger);
+	task_switch(NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+
+	/* The CPU's turn comes while the task runs: its bit is set with the next event. */
+	knc_pmu_reset(this_cpu());
+	add_all(test, &plain, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
+}
+
+/* While another task's SPFLT event still counts, the bit of the next has to wait. */
+static void test_spflt_waits(struct kunit *test)
+{
+	struct task_struct *me = new_current(test);
+	struct task_struct *other = new_task(test), *stranger = new_task(test);
+	struct perf_event *theirs = new_spflt_event(test, BRANCHES_, other);
+	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, me);
+
+	task_switch(NULL, 0, other);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	add_all(test, &mine, 1);
+
+	/* It comes and goes, and has not had its bit. */
+	task_switch(NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	task_switch(NULL, 0, stranger);
+	task_switch(NULL, 0, me);
+	task_switch(NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	del_all(&mine, 1);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+
+	/* From here on it is the program that says. */
+	record.msr[0x2c] &= ~PREFERENCE;
+	add_all(test, &theirs, 1);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	del_all(&theirs, 1);
+}
+
+/* The event of a CPU sees the bit at once. */
+static void test_spflt_waits_not(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *other = new_task(test);
+	struct perf_event *wide = new_spflt_event(test, BRANCHES_, NULL);
+
+	new_spflt_event(test, INSTRUCTIONS, me);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, other);
+	record.msr[0x2c] &= ~PREFERENCE;
+	add_all(test, &wide, 1);
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
+}
+
+/* The hook passes a task by that has no context; its first event finds it here. */
+static void test_spflt_catch_up(struct kunit *test)
+{
+	struct task_struct *me = new_task(test);
+	struct task_struct *other = new_task(test), *stranger = new_current(test);
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	new_inherited_event(test, event, me);
+	knc_spflt_find(me)->preference = PREFERENCE;
+	host.without_context = me;
+	record_restart();
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+
+	/* Once: then it is the program that says. */
+	record.msr[0x2c] = 0;
+	del_all(&event, 1);
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+
+	/* And it is heard as it leaves. */
+	task_switch(&event, 1, stranger);
+	KUNIT_EXPECT_EQ(test, knc_spflt_find(me)->preference, 0);
+
+	/* Between the hook and the switch the task that leaves still is the current one. */
+	host.without_context = NULL;
+	task_switch(NULL, 0, me);
+	record.msr[0x2c] = PREFERENCE;
+	knc_spflt_switch(NULL, false, me, other, 0);
+	record.msr[0x2c] = 0;
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	host.runs = other;
+	task_switch(&event, 1, me);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+}
+
+static struct kunit_case knc_spflt_cases[] = {
+	KUNIT_CASE(test_spflt_cpu_wide),
+	KUNIT_CASE(test_spflt_tasks),
+	KUNIT_CASE(test_spflt_second_event),
+	KUNIT_CASE(test_spflt_unused),
+	KUNIT_CASE(test_spflt_clones),
+	KUNIT_CASE(test_spflt_inherited),
+	KUNIT_CASE(test_spflt_free),
+	KUNIT_CASE(test_spflt_failed_fork),
+	KUNIT_CASE(test_spflt_ended),
+	KUNIT_CASE(test_spflt_follow_twice),
+	KUNIT_CASE(test_spflt_refused),
+	KUNIT_CASE(test_spflt_off),
+	KUNIT_CASE(test_spflt_reset),
+	KUNIT_CASE(test_spflt_waits),
+	KUNIT_CASE(test_spflt_waits_not),
+	KUNIT_CASE(test_spflt_catch_up),
+	{}
+};

@@ -1,0 +1,912 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Part of knc_pmu_test.c: the interrupt, in each state that it can find, and who reads
+ * an event meanwhile.
+ */
+
+/* Each access, in order */
+
+#define STOP		{ WRMSR, 0x2f, 0 }
+#define CTRL_IS(v)	{ RDMSR, 0x2f, v }
+#define STATUS_IS(v)	{ RDMSR, 0x2d, v }
+#define CLEAR(v)	{ WRMSR, 0x2e, v }
+#define UNMASK		{ LVTPC, 0, 0x400 }
+#define LVT_IS(v)	{ READ_LVTPC, 0, v }
+#define PMC(i, v)	{ RDPMC, i, v }
+#define LOAD(i, v)	{ WRMSR, 0x20 + (i), v }
+#define RUN(v)		{ WRMSR, 0x2f, v }
+
+static void expect_pmi(struct kunit *test, const struct access *expected,
+		       unsigned int count)
+{
+	enum knc_state state = this_cpu()->state;
+
+	record_restart();
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
+	record_expect(test, expected, count);
+	/* Samples are taken while nothing runs. */
+	KUNIT_EXPECT_EQ(test, samples.ctrl, 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	KUNIT_EXPECT_EQ(test, this_cpu()->state, state);
+	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
+}
+
+static void test_pmi_one_counter(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
+		LOAD(1, P40 - 1000), RUN(2),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
+}
+
+static void test_pmi_both_counters(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(3), CLEAR(3), UNMASK,
+		PMC(0, 5), LOAD(0, P40 - 495), PMC(1, 0), LOAD(1, P40 - 1000),
+		RUN(3),
+	};
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
+	};
+
+	add_all(test, event, 2);
+	count(1, 1000);
+	count(0, 505);
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 2);
+}
+
+/* Only what overflowed is touched. */
+static void test_pmi_one_of_two(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(1), CLEAR(1), UNMASK,
+		PMC(0, 0), LOAD(0, P40 - 500), RUN(3),
+	};
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
+	};
+
+	add_all(test, event, 2);
+	count(1, 10);
+	count(0, 500);
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_PTR_EQ(test, samples.event[0], event[1]);
+}
+
+/* The period that is reported is the one that is over, not the one that follows. */
+static unsigned long delivered_period;
+
+static int deliver_period(struct perf_event *event, struct perf_sample_data *data,
+			  struct pt_regs *regs)
+{
+	delivered_period = data->period;
+	/* perf core does so for a frequency. */
+	event->hw.sample_period = 300;
+	return 0;
+}
+
+static void test_pmi_period(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	static_call_update(knc_perf_event_overflow, deliver_period);
+	knc_pmi(&nowhere);
+	KUNIT_EXPECT_EQ(test, delivered_period, 1000);
+	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 300);
+	count(1, 300);
+	knc_pmi(&nowhere);
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	KUNIT_EXPECT_EQ(test, delivered_period, 300);
+}
+
+/* A throttled event stops there and then, the other goes on. */
+static void test_pmi_throttle(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 3), PMC(0, 3), RUN(2),
+	};
+	static const struct access resumed[] = { LOAD(0, P40 - 497), RUN(3) };
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
+	};
+
+	add_all(test, event, 2);
+	count(0, 503);
+	samples.throttle = true;
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
+	KUNIT_EXPECT_TRUE(test, is_on_counter(event[0]));
+
+	/* perf core lets it go again at the next tick, without a reload. */
+	disable();
+	record_restart();
+	knc_start(event[1], 0);
+	enable();
+	record_expect(test, resumed, ARRAY_SIZE(resumed));
+	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 503);
+}
+
+/* Stopped with its group after it wrapped: its period is over without a sample. */
+static void test_pmi_throttle_group(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 0), PMC(1, 0), PMC(0, 0),
+	};
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
+	};
+
+	add_all(test, event, 2);
+	count(0, 500);
+	count(1, 1000);
+	samples.throttle = true;
+	samples.throttle_also = event[0];
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	KUNIT_EXPECT_EQ(test, local64_read(&event[0]->count), 1000);
+
+	knc_start(event[0], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 1000);
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+}
+
+/* STATUS is left over, the counter has been loaded anew since. */
+static void test_pmi_stale_status(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, P40 - 1000), RUN(2),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	record.msr[0x2d] = 2;
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 0);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 0);
+}
+
+/* A counter that no event is on: STATUS is cleared, and nothing is read or reported. */
+static void test_pmi_empty_slot(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(1), CLEAR(1), UNMASK, RUN(2),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	record.msr[0x2d] = 1;
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 0);
+}
+
+/* Registers that are not the driver's are left alone. */
+static void test_pmi_off(struct kunit *test)
+{
+	knc_pmu_quiesce(this_cpu());
+	record.msr[0x2d] = 1;
+	record_restart();
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+}
+
+/* Bits of STATUS that no counter has say nothing. */
+static void test_pmi_reserved_status(struct kunit *test)
+{
+	record.msr[0x2d] = 0x700000004ULL;
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 0);
+	record.msr[0x2d] |= 2;
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0x700000004ULL);
+	record.msr[0x2d] = 0;
+}
+
+/*
+ * STATUS is 0. The entry says whether it was a PMI: a late one, if it is masked, and
+ * it is unmasked then. The counters go on in RUN and READ, as they did before, and
+ * do not start in STOP and PMI.
+ */
+struct late_case {
+	const char *name;
+	enum knc_state state;
+	bool masked, runs;
+	int handled;
+	struct access expected[6];
+	unsigned int count;
+};
+
+#define LATE_RUN(st, v)							\
+	{ #st ", late", st, true, true, 1,				\
+	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(v) }, 5 },	\
+	{ #st ", not ours", st, false, true, 0,				\
+	  { STOP, STATUS_IS(0), LVT_IS(0x400), RUN(v) }, 4 }
+
+static const struct late_case late_cases[] = {
+	LATE_RUN(KNC_RUN, 2),
+	LATE_RUN(KNC_READ, 2),
+	{ "KNC_STOP, late", KNC_STOP, true, false, 1,
+	  { CTRL_IS(0), STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK }, 5 },
+	{ "KNC_STOP, not ours", KNC_STOP, false, false, 0,
+	  { CTRL_IS(0), STOP, STATUS_IS(0), LVT_IS(0x400) }, 4 },
+	{ "KNC_STOP beside the write, late", KNC_STOP, true, true, 1,
+	  { CTRL_IS(2), STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(2) }, 6 },
+	{ "KNC_STOP beside the write, not ours", KNC_STOP, false, true, 0,
+	  { CTRL_IS(2), STOP, STATUS_IS(0), LVT_IS(0x400), RUN(2) }, 5 },
+	{ "KNC_PMI, late", KNC_PMI, true, false, 1,
+	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK }, 4 },
+	{ "KNC_PMI, not ours", KNC_PMI, false, false, 0,
+	  { STOP, STATUS_IS(0), LVT_IS(0x400) }, 3 },
+};
+
+DESC_FROM_NAME(late_case)
+KUNIT_ARRAY_PARAM(late, late_cases, late_case_desc);
+
+static void test_pmi_late(struct kunit *test)
+{
+	const struct late_case *c = test->param_value;
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu();
+
+	add_all(test, &event, 1);
+	count(1, 999);
+	kc->state = c->state;
+	record.msr[0x2f] = c->runs ? 2 : 0;
+	record.lvtpc = c->masked ? 0x10400 : 0x400;
+	record_restart();
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), c->handled);
+	record_expect(test, c->expected, c->count);
+	KUNIT_EXPECT_EQ(test, kc->state, c->state);
+	KUNIT_EXPECT_FALSE(test, kc->pending);
+	KUNIT_EXPECT_EQ(test, samples.count, 0);
+	kc->state = KNC_RUN;
+}
+
+/* The last event has gone: a late PMI starts nothing. */
+static void test_pmi_late_no_event(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK,
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 1002);
+	del_all(&event, 1);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	/* It was on its way, and has masked the entry once more. */
+	record.lvtpc = 0x10400;
+	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+}
+
+/* Soft-masked: it stops the counters, is noted, and leaves STATUS and the entry. */
+
+static void expect_soft_masked(struct kunit *test, const struct access *expected,
+			       unsigned int count)
+{
+	enum knc_state state = this_cpu()->state;
+
+	record.lvtpc = 0x10400;
+	record_restart();
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
+	record_expect(test, expected, count);
+	KUNIT_EXPECT_TRUE(test, this_cpu()->pending);
+	KUNIT_EXPECT_EQ(test, this_cpu()->state, state);
+	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
+	KUNIT_EXPECT_EQ(test, samples.count, 0);
+}
+
+static void expect_replayed(struct kunit *test, struct perf_event *event,
+			    u64 count, u64 ctrl)
+{
+	struct knc_cpu *kc = this_cpu();
+
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
+	KUNIT_EXPECT_EQ(test, samples.count, count / 1000);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], ctrl);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
+	KUNIT_EXPECT_FALSE(test, kc->pending);
+	KUNIT_EXPECT_EQ(test, kc->state, KNC_RUN);
+	KUNIT_EXPECT_FALSE(test, in_nmi());
+}
+
+static const struct access masked_in_stop[] = { CTRL_IS(0), STOP, STATUS_IS(2) };
+
+static void test_pmi_in_stop(struct kunit *test)
+{
+	static const struct access replay[] = {
+		CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	disable();
+	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	record_restart();
+	enable();
+	record_expect(test, replay, ARRAY_SIZE(replay));
+	expect_replayed(test, event, 1000, 2);
+	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
+}
+
+/* An event that comes meanwhile is started with the rest. */
+static void test_pmi_in_stop_add(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *other = new_event(test, CYCLES, 0);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	disable();
+	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	KUNIT_ASSERT_EQ(test, knc_add(other, PERF_EF_START), 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
+	enable();
+	expect_replayed(test, event, 1000, 3);
+}
+
+static void overflow_now(void)
+{
+	count(1, P40 - record.msr[0x21]);
+	record.lvtpc = 0x10400;
+	knc_pmi(&nowhere);
+}
+
+/* Right before the counters stop they run: the PMI is handled, and they go on. */
+static void test_pmi_beside_stop(struct kunit *test)
+{
+	static const struct access expected[] = {
+		CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
+		LOAD(1, P40 - 1000), RUN(2), STOP,
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	record_restart();
+	record_hook(WRMSR, 0x2f, overflow_now, NULL);
+	disable();
+	record_expect(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
+	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
+	enable();
+	expect_replayed(test, event, 1000, 2);
+	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
+}
+
+/* Right after they start, before the driver has said so: the same. */
+static void test_pmi_beside_start(struct kunit *test)
+{
+	static const struct access expected[] = {
+		RUN(2), CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
+		LOAD(1, P40 - 1000), RUN(2),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	disable();
+	record_restart();
+	record_hook(WRMSR, 0x2f, NULL, overflow_now);
+	enable();
+	record_expect(test, expected, ARRAY_SIZE(expected));
+	expect_replayed(test, event, 1000, 2);
+	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
+}
+
+/* Right before they start: it is pending, and the driver looks again. */
+static void test_pmi_before_start(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	disable();
+	record_hook(WRMSR, 0x2f, overflow_now, NULL);
+	enable();
+	expect_replayed(test, event, 1000, 2);
+	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
+}
+
+/* Again and again, at each write that starts or stops them */
+static unsigned int writes_left, wraps;
+
+static void overflow_again(void)
+{
+	/* If it has not wrapped already */
+	if (record.msr[0x21] >> 39) {
+		wraps++;
+		overflow_now();
+	}
+	if (--writes_left)
+		record_hook(WRMSR, 0x2f, overflow_again, NULL);
+}
+
+static void test_pmi_again(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	unsigned int writes;
+
+	add_all(test, &event, 1);
+	for (writes = 1; writes < 12; writes++) {
+		local64_set(&event->count, 0);
+		samples.count = 0;
+		wraps = 0;
+		disable();
+		writes_left = writes;
+		record_hook(WRMSR, 0x2f, overflow_again, NULL);
+		enable();
+		record.hook.before = NULL;
+		KUNIT_EXPECT_GE(test, wraps, 1);
+		expect_replayed(test, event, 1000 * wraps, 2);
+	}
+}
+
+/* PMI in READ: the counters stop, and the reader starts them again. */
+static void test_pmi_in_read(struct kunit *test)
+{
+	static const struct access expected[] = {
+		PMC(1, P40 - 900), STOP, STATUS_IS(2),
+		STOP, CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 100);
+	record_restart();
+	record_hook(RDPMC, 1, NULL, overflow_now);
+	knc_event_read(event);
+	record_expect(test, expected, ARRAY_SIZE(expected));
+	expect_replayed(test, event, 1000, 2);
+	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
+}
+
+static struct kunit *nmi_test;
+
+static void nmi_now(void)
+{
+	KUNIT_EXPECT_EQ(nmi_test, knc_pmi(&nowhere), 1);
+	KUNIT_EXPECT_EQ(nmi_test, this_cpu()->state, KNC_PMI);
+}
+
+/* A real NMI within a replay, before STATUS is clear and after */
+static void test_pmi_in_replay(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	int after;
+
+	nmi_test = test;
+	add_all(test, &event, 1);
+	for (after = 0; after < 2; after++) {
+		local64_set(&event->count, 0);
+		samples.count = 0;
+		disable();
+		count(1, 1000);
+		expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+		record_hook(WRMSR, 0x2e, after ? NULL : nmi_now, after ? nmi_now : NULL);
+		enable();
+		expect_replayed(test, event, 1000, 2);
+		KUNIT_EXPECT_PTR_EQ(test, record.hook.before, NULL);
+		KUNIT_EXPECT_PTR_EQ(test, record.hook.after, NULL);
+	}
+}
+
+/* A counter that is stopped has wrapped: the sample comes before the event leaves. */
+
+static void test_stop_wrapped(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, PMC(1, 2), CLEAR(3), UNMASK, PMC(1, 2), LOAD(1, P40 - 998),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 1002);
+	record.lvtpc = 0x10400;
+	record_restart();
+	KUNIT_EXPECT_TRUE(test, knc_event_stop(event));
+	record_expect(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
+	KUNIT_EXPECT_EQ(test, samples.periods, 1000);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
+
+	/* Once it is stopped it has no more. */
+	record_restart();
+	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+}
+
+/* The other counter has wrapped as well: both have their sample, in one replay. */
+static void test_stop_wrapped_both(struct kunit *test)
+{
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
+	};
+
+	add_all(test, event, 2);
+	count(1, 1000);
+	count(0, 500);
+	knc_stop(event[0], 0);
+	KUNIT_EXPECT_EQ(test, samples.count, 2);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x20], P40 - 500);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
+}
+
+/* The replay of a stop throttles the event: it is stopped, and not by the caller. */
+static void test_stop_throttled(struct kunit *test)
+{
+	static const struct access expected[] = {
+		STOP, PMC(1, 0), CLEAR(3), UNMASK, PMC(1, 0), PMC(1, 0),
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	samples.throttle = true;
+	record_restart();
+	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
+	record_expect(test, expected, ARRAY_SIZE(expected));
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
+}
+
+/* To be moved is no reason to go on. */
+static void test_move_throttled(struct kunit *test)
+{
+	struct perf_event *event[] = {
+		new_event(test, CYCLES, 0), new_event(test, INSTRUCTIONS, 1000),
+	};
+	struct perf_event *l2 = new_event(test, L2_MISS, 0);
+
+	add_all(test, event, 2);
+	del_all(event, 1);
+	count(0, 1000);
+	samples.throttle = true;
+	add_all(test, &l2, 1);
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
+
+	/* perf core lets it go on. */
+	knc_start(event[1], 0);
+	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
+	count(1, 10);
+	knc_event_read(event[1]);
+	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 1010);
+}
+
+/* Throttled before it is moved: the same. */
+static void test_move_stopped(struct kunit *test)
+{
+	struct perf_event *event[] = {
+		new_event(test, CYCLES, 0), new_event(test, INSTRUCTIONS, 1000),
+	};
+	struct perf_event *l2 = new_event(test, L2_MISS, 0);
+
+	add_all(test, event, 2);
+	count(0, 100);
+	knc_stop(event[1], 0);
+	del_all(event, 1);
+	add_all(test, &l2, 1);
+	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
+	knc_start(event[1], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
+}
+
+/* Where a sample is of */
+
+static const struct pt_regs *delivered_regs;
+static struct pt_regs delivered;
+
+static int deliver_regs(struct perf_event *event, struct perf_sample_data *data,
+			struct pt_regs *regs)
+{
+	delivered_regs = regs;
+	delivered = *regs;
+	return 0;
+}
+
+static void test_pmi_regs(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct pt_regs regs = {};
+
+	add_all(test, &event, 1);
+	static_call_update(knc_perf_event_overflow, deliver_regs);
+	count(1, 1000);
+	knc_pmi(&regs);
+	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
+
+	/* A replay is a place in the driver. */
+	count(1, 1000);
+	knc_stop(event, 0);
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	KUNIT_EXPECT_FALSE(test, user_mode(&delivered));
+	KUNIT_EXPECT_EQ(test, delivered.ip & ~0x3ffffUL,
+			(unsigned long)test_pmi_regs & ~0x3ffffUL);
+}
+
+/* A sample of user mode alone has nothing of the kernel's, whose thread this is. */
+static void test_pmi_regs_user(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct pt_regs regs;
+
+	memset(&regs, 0x5a, sizeof(regs));
+	regs.cs = __KERNEL_CS;
+	event->attr.exclude_kernel = 1;
+	host.entry_area = kunit_kzalloc(test, sizeof(long), GFP_KERNEL);
+	add_all(test, &event, 1);
+	static_call_update(knc_perf_event_overflow, deliver_regs);
+	count(1, 1000);
+	knc_pmi(&regs);
+	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
+	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
+	KUNIT_EXPECT_EQ(test, delivered.sp, 0);
+	KUNIT_EXPECT_EQ(test, delivered.bx, 0);
+
+	regs.cs = __USER_CS;
+	count(1, 1000);
+	knc_pmi(&regs);
+	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
+
+	/* A replay is in the kernel, too. */
+	count(1, 1000);
+	delivered = *task_pt_regs(get_current());
+	delivered.ip = 1;
+	knc_stop(event, 0);
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
+	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
+}
+
+/* An NMI comes while a replayed sample is delivered, which then reads an event. */
+static unsigned int delivery_depth, delivery_deepest;
+
+static int deliver_and_read(struct perf_event *event, struct perf_sample_data *data,
+			    struct pt_regs *regs)
+{
+	delivery_deepest = max(delivery_deepest, ++delivery_depth);
+	if (!samples.count++) {
+		record.msr[0x2d] = 2;
+		knc_pmi(&nowhere);
+		knc_event_read(event);
+	}
+	delivery_depth--;
+	return 0;
+}
+
+static void test_pmi_in_delivery(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 1000);
+	disable();
+	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	delivery_deepest = 0;
+	static_call_update(knc_perf_event_overflow, deliver_and_read);
+	enable();
+	static_call_update(knc_perf_event_overflow, record_overflow);
+	KUNIT_EXPECT_EQ(test, delivery_deepest, 1);
+	expect_replayed(test, event, 1000, 2);
+}
+
+/* One of 16 interrupts is timed, and of those that were the PMU's. */
+static void test_pmi_timed(struct kunit *test)
+{
+	unsigned int i;
+
+	host_begin();
+	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	for (i = 0; i < 32; i++)
+		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 0);
+	KUNIT_EXPECT_EQ(test, host.took, 0);
+	for (i = 0; i < 32; i++) {
+		record.lvtpc = 0x10400;
+		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 1);
+	}
+	KUNIT_EXPECT_EQ(test, host.took, 2);
+	knc_module_exit();
+}
+
+static struct kunit_case knc_pmi_cases[] = {
+	KUNIT_CASE(test_pmi_one_counter),
+	KUNIT_CASE(test_pmi_both_counters),
+	KUNIT_CASE(test_pmi_one_of_two),
+	KUNIT_CASE(test_pmi_period),
+	KUNIT_CASE(test_pmi_throttle),
+	KUNIT_CASE(test_pmi_throttle_group),
+	KUNIT_CASE(test_pmi_stale_status),
+	KUNIT_CASE(test_pmi_empty_slot),
+	KUNIT_CASE(test_pmi_off),
+	KUNIT_CASE(test_pmi_reserved_status),
+	KUNIT_CASE_PARAM(test_pmi_late, late_gen_params),
+	KUNIT_CASE(test_pmi_late_no_event),
+	KUNIT_CASE(test_pmi_in_stop),
+	KUNIT_CASE(test_pmi_in_stop_add),
+	KUNIT_CASE(test_pmi_beside_stop),
+	KUNIT_CASE(test_pmi_beside_start),
+	KUNIT_CASE(test_pmi_before_start),
+	KUNIT_CASE(test_pmi_again),
+	KUNIT_CASE(test_pmi_in_read),
+	KUNIT_CASE(test_pmi_in_replay),
+	KUNIT_CASE(test_stop_wrapped),
+	KUNIT_CASE(test_stop_wrapped_both),
+	KUNIT_CASE(test_stop_throttled),
+	KUNIT_CASE(test_move_throttled),
+	KUNIT_CASE(test_move_stopped),
+	KUNIT_CASE(test_pmi_regs),
+	KUNIT_CASE(test_pmi_regs_user),
+	KUNIT_CASE(test_pmi_in_delivery),
+	KUNIT_CASE(test_pmi_timed),
+	{}
+};
+
+/* What an event on no counter is read as: its last count, with no access */
+static void expect_last_count(struct kunit *test, struct perf_event *event, u64 count)
+{
+	record_restart();
+	knc_event_read(event);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
+}
+
+static void test_read_no_slot(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *other = new_event(test, CYCLES, 0);
+
+	expect_last_count(test, event, 0);
+	disable();
+	KUNIT_ASSERT_EQ(test, knc_add(event, 0), 0);
+	expect_last_count(test, event, 0);
+	enable();
+	expect_last_count(test, event, 0);
+
+	knc_start(event, PERF_EF_RELOAD);
+	count(1, 100);
+	knc_stop(event, 0);
+	record.msr[0x21] += 5;
+	expect_last_count(test, event, 100);
+	disable();
+	expect_last_count(test, event, 100);
+	enable();
+
+	/* Another has its counter now. */
+	del_all(&event, 1);
+	add_all(test, &other, 1);
+	KUNIT_ASSERT_EQ(test, other->hw.idx, 1);
+	count(1, 1000);
+	expect_last_count(test, event, 100);
+	event->hw.idx = 1;
+	expect_last_count(test, event, 100);
+}
+
+/* By an NMI, in each state */
+static void test_read_in_state(struct kunit *test)
+{
+	static const struct {
+		enum knc_state state;
+		u64 count;
+	} cases[] = {
+		{ KNC_OFF, 0 }, { KNC_STOP, 100 }, { KNC_RUN, 100 }, { KNC_READ, 0 },
+		{ KNC_PMI, 100 },
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu();
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		add_all(test, &event, 1);
+		count(1, 100);
+		kc->state = cases[i].state;
+		record_restart();
+		knc_event_read(event);
+		KUNIT_EXPECT_EQ_MSG(test, kc->state, cases[i].state, "case %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, local64_read(&event->count), cases[i].count,
+				    "case %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, record.count, !!cases[i].count, "case %u", i);
+		kc->state = KNC_RUN;
+		del_all(&event, 1);
+		local64_set(&event->count, 0);
+	}
+}
+
+/* While a counter is loaded the event is on none. */
+static struct perf_event *read_by_nmi;
+
+static void read_now(void)
+{
+	knc_event_read(read_by_nmi);
+}
+
+static void test_read_in_load(struct kunit *test)
+{
+	static const u8 regs[] = { 0x29, 0x21 };
+	unsigned int i, after;
+
+	for (i = 0; i < ARRAY_SIZE(regs); i++)
+		for (after = 0; after < 2; after++) {
+			read_by_nmi = new_event(test, i ? CYCLES : INSTRUCTIONS + after, 1000);
+			record.msr[0x21] = 4711;
+			record_hook(WRMSR, regs[i], after ? NULL : read_now,
+				    after ? read_now : NULL);
+			add_all(test, &read_by_nmi, 1);
+			KUNIT_EXPECT_EQ(test, local64_read(&read_by_nmi->count), 0);
+			count(1, 100);
+			del_all(&read_by_nmi, 1);
+			KUNIT_EXPECT_EQ(test, local64_read(&read_by_nmi->count), 100);
+		}
+}
+
+/* While it is stopped an NMI may read it as well: nothing is counted twice. */
+static void test_read_in_account(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+
+	add_all(test, &event, 1);
+	count(1, 100);
+	read_by_nmi = event;
+	record_hook(RDPMC, 1, NULL, read_now);
+	knc_stop(event, 0);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 900);
+
+	/* Who reads a reader gets the last count. */
+	knc_start(event, 0);
+	count(1, 100);
+	record_restart();
+	record_hook(RDPMC, 1, NULL, read_now);
+	knc_event_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 200);
+	KUNIT_EXPECT_EQ(test, record.count, 1);
+	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
+}
+
+/* The interrupt is long overdue: half the counter's range beyond the wrap. */
+static void test_long_overdue(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	add_all(test, &event, 1);
+	count(1, P39 + 10);
+	knc_event_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P39 + 10);
+	count(1, P39);
+	knc_event_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P40 + 10);
+}
+
+static struct kunit_case knc_read_cases[] = {
+	KUNIT_CASE(test_read_no_slot),
+	KUNIT_CASE(test_read_in_state),
+	KUNIT_CASE(test_read_in_load),
+	KUNIT_CASE(test_read_in_account),
+	KUNIT_CASE(test_long_overdue),
+	{}
+};

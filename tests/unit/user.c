@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Part of knc_pmu_test.c: the registers of the program, at each instruction of the
+ * kernel's entry and exit (arch/x86/entry/calling.h and entry_64.S) that moves them
+ * between the processor and a stack.
+ */
+#define STALE		0x5a5a5a5a5a5a5a5aUL
+#define RETURN_ADDRESS	0xffffffff81234567UL
+#define USER_FLAGS	0x246UL
+#define KERNEL_IP	0xffffffff81000042UL
+
+/* The processor, the stacks, and what the program had */
+static struct {
+	struct kunit *test;
+	struct cpu_entry_area *area;
+	struct task_struct *task;
+	struct pt_regs *saved;
+	struct pt_regs program, cpu;
+	const char *path;
+	unsigned int step;
+} entry;
+
+/* Each register has a value that no other has. */
+static void entry_begin(struct kunit *test, const char *path)
+{
+	unsigned long *reg = (unsigned long *)&entry.program;
+	unsigned int i;
+
+	if (entry.test != test) {
+		entry.test = test;
+		entry.area = host.entry_area;
+		entry.task = kunit_kzalloc(test, sizeof(*entry.task), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, entry.task);
+		entry.task->stack = kunit_kzalloc(test, THREAD_SIZE, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, entry.task->stack);
+		entry.saved = task_pt_regs(entry.task);
+		host.runs = entry.task;
+	}
+	/* What older entries have left on the stacks has come from user mode, too. */
+	memset(&entry.area->entry_stack_page, 0x5b, sizeof(entry.area->entry_stack_page));
+	memset(&entry.area->estacks, 0x5b, sizeof(entry.area->estacks));
+	memset(entry.task->stack, 0x5b, THREAD_SIZE);
+
+	for (i = 0; i < sizeof(entry.program) / sizeof(long); i++)
+		reg[i] = 0x1000 + i;
+	entry.program.orig_ax = -1;
+	entry.program.cs = __USER_CS;
+	entry.program.ss = __USER_DS;
+	entry.program.flags = USER_FLAGS;
+	entry.path = path;
+	entry.step = 0;
+
+	entry.cpu = entry.program;
+	entry.cpu.cs = __KERNEL_CS;
+	entry.cpu.ss = __KERNEL_DS;
+	entry.cpu.ip = KERNEL_IP;
+	entry.cpu.flags = 2;
+}
+
+/* An NMI comes before the next instruction. */
+static void entry_check(void)
+{
+	const unsigned long *expected = (unsigned long *)&entry.program;
+	struct pt_regs user;
+	const unsigned long *got = (unsigned long *)&user;
+	unsigned int i;
+
+	memset(&user, 0x77, sizeof(user));
+	knc_user_regs(&user, &entry.cpu);
+	/* A number of a system call, or of an error: nothing that a program has. */
+	user.orig_ax = -1;
+	for (i = 0; i < sizeof(user) / sizeof(long); i++)
+		KUNIT_EXPECT_EQ_MSG(entry.test, got[i], expected[i], "%s, step %u, register %u",
+				    entry.path, entry.step, i);
+	entry.step++;
+}
+
+static void entry_push(unsigned long value)
+{
+	entry.cpu.sp -= sizeof(long);
+	*(unsigned long *)entry.cpu.sp = value;
+	entry_check();
+}
+
+static unsigned long entry_pop(void)
+{
+	unsigned long value = *(unsigned long *)entry.cpu.sp;
+
+	entry.cpu.sp += sizeof(long);
+	return value;
+}
+
+/* From RDX on, as PUSH_REGS does it; then CLEAR_REGS */
+static void entry_push_regs(unsigned long ax)
+{
+	entry_push(entry.cpu.dx);
+	entry_push(entry.cpu.cx);
+	entry_push(ax);
+	entry_push(entry.cpu.r8);
+	entry_push(entry.cpu.r9);
+	entry_push(entry.cpu.r10);
+	entry_push(entry.cpu.r11);
+	entry_push(entry.cpu.bx);
+	entry_push(entry.cpu.bp);
+	entry_push(entry.cpu.r12);
+	entry_push(entry.cpu.r13);
+	entry_push(entry.cpu.r14);
+	entry_push(entry.cpu.r15);
+	entry.cpu.si = entry.cpu.dx = entry.cpu.cx = entry.cpu.r8 = entry.cpu.r9 = 0;
+	entry.cpu.r10 = entry.cpu.r11 = entry.cpu.bx = entry.cpu.bp = entry.cpu.r12 = 0;
+	entry.cpu.r13 = entry.cpu.r14 = entry.cpu.r15 = 0;
+	entry_check();
+}
+
+/* An exception or an interrupt from user mode, on the stack that ends at @end */
+static void entry_exception(struct kunit *test, unsigned long end, const char *path)
+{
+	unsigned long *place;
+
+	entry_begin(test, path);
+	/* The processor does this in one go. */
+	memcpy((void *)end - 5 * sizeof(long), &entry.program.ip, 5 * sizeof(long));
+	entry.cpu.sp = end - 5 * sizeof(long);
+	entry_check();
+	entry_push(-1);
+
+	/* call error_entry: PUSH_AND_CLEAR_REGS save_ret=1 */
+	entry_push(RETURN_ADDRESS);
+	entry_push(entry.cpu.si);
+	place = (unsigned long *)entry.cpu.sp + 1;
+	entry.cpu.si = *place;
+	entry_check();
+	*place = entry.cpu.di;
+	entry_check();
+	entry_push_regs(entry.cpu.ax);
+	entry_push(RETURN_ADDRESS);
+	entry.cpu.di = end - sizeof(struct pt_regs);
+	entry.cpu.ax = 0;
+	entry_check();
+}
+
+static void test_user_exception(struct kunit *test)
+{
+	struct cpu_entry_area *area = host.entry_area;
+
+	entry_exception(test, (unsigned long)(&area->entry_stack_page + 1), "exception");
+	entry_exception(test, CEA_ESTACK_TOP(&area->estacks, DB), "#DB");
+	entry_exception(test, CEA_ESTACK_TOP(&area->estacks, MCE), "#MC");
+}
+
+/* Once the registers are in task_pt_regs() they are found there, whatever the stack. */
+static void test_user_kernel(struct kunit *test)
+{
+	struct cpu_entry_area *area = host.entry_area;
+	unsigned long end = (unsigned long)(&area->entry_stack_page + 1);
+	struct pt_regs *frame = (struct pt_regs *)end - 1;
+
+	entry_begin(test, "kernel");
+	*entry.saved = entry.program;
+	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
+	entry.cpu.cs = __KERNEL_CS;
+
+	/* The task's stack, below the registers; another one; none of ours */
+	entry.cpu.sp = (unsigned long)entry.saved;
+	entry_check();
+	entry.cpu.sp = (unsigned long)entry.saved - 1000;
+	entry_check();
+	entry.cpu.sp = (unsigned long)(entry.saved + 1) + 8;
+	entry_check();
+	entry.cpu.sp = (unsigned long)area;
+	entry_check();
+	entry.cpu.sp = (unsigned long)&area->entry_stack_page;
+	entry_check();
+	entry.cpu.sp = CEA_ESTACK_TOP(&area->estacks, DF);
+	entry_check();
+	entry.cpu.sp = CEA_ESTACK_TOP(&area->estacks, NMI);
+	entry_check();
+
+	/* An exception that has come from the kernel, on the stack for those of users */
+	frame->cs = __KERNEL_CS;
+	entry.cpu.sp = (unsigned long)frame - 8;
+	entry_check();
+	frame = (struct pt_regs *)CEA_ESTACK_TOP(&area->estacks, DB) - 1;
+	frame->cs = __KERNEL_CS;
+	entry.cpu.sp = (unsigned long)frame - 8;
+	entry_check();
+}
+
+/* SYSCALL keeps what the processor would push elsewhere in RCX and R11. */
+static void test_user_syscall(struct kunit *test)
+{
+	unsigned long irq_flags;
+
+	entry_begin(test, "SYSCALL");
+	entry.program.cx = entry.program.ip;
+	entry.program.r11 = entry.program.flags;
+	entry.cpu.cx = entry.program.cx;
+	entry.cpu.r11 = entry.program.r11;
+	entry.cpu.sp = entry.program.sp;
+	entry_check();
+
+	/* The scratch space of an entry: nothing enters here while interrupts are off. */
+	local_irq_save(irq_flags);
+	this_cpu_write(cpu_tss_rw.x86_tss.sp2, entry.program.sp);
+	entry.cpu.sp = (unsigned long)(entry.saved + 1);
+	entry_check();
+	entry_push(__USER_DS);
+	entry_push(entry.program.sp);
+	entry_push(entry.cpu.r11);
+	entry_push(__USER_CS);
+	this_cpu_write(cpu_tss_rw.x86_tss.sp2, STALE);
+	*(unsigned long *)(entry.cpu.sp -= sizeof(long)) = entry.cpu.cx;
+	local_irq_restore(irq_flags);
+	entry_check();
+	entry_push(entry.cpu.ax);
+	entry_push(entry.cpu.di);
+	entry_push(entry.cpu.si);
+	entry_push_regs(entry.cpu.ax);
+	entry.cpu.ax = entry.cpu.di = 0;
+	entry_push(RETURN_ADDRESS);
+}
+
+/* POP_REGS, but for RDI, from task_pt_regs() */
+static void entry_pop_regs(void)
+{
+	static const size_t order[] = {
+		offsetof(struct pt_regs, r15), offsetof(struct pt_regs, r14),
+		offsetof(struct pt_regs, r13), offsetof(struct pt_regs, r12),
+		offsetof(struct pt_regs, bp), offsetof(struct pt_regs, bx),
+		offsetof(struct pt_regs, r11), offsetof(struct pt_regs, r10),
+		offsetof(struct pt_regs, r9), offsetof(struct pt_regs, r8),
+		offsetof(struct pt_regs, ax), offsetof(struct pt_regs, cx),
+		offsetof(struct pt_regs, dx), offsetof(struct pt_regs, si),
+	};
+	struct pt_regs cpu = entry.cpu;
+	unsigned int i;
+
+	*entry.saved = entry.program;
+	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
+	entry.cpu.cs = cpu.cs;
+	entry.cpu.sp = (unsigned long)entry.saved;
+	entry_check();
+	for (i = 0; i < ARRAY_SIZE(order); i++) {
+		*(unsigned long *)((void *)&entry.cpu + order[i]) = entry_pop();
+		entry_check();
+	}
+	entry.cpu.di = entry.cpu.sp;
+	entry_check();
+}
+
+static void test_user_iret(struct kunit *test)
+{
+	unsigned long end = (unsigned long)(&host.entry_area->entry_stack_page + 1);
+
+	entry_begin(test, "IRET");
+	entry.program.cs = __USER32_CS;
+	entry_pop_regs();
+	entry.cpu.sp = end;
+	entry_check();
+	entry_push(entry.program.ss);
+	entry_push(entry.program.sp);
+	entry_push(entry.program.flags);
+	entry_push(entry.program.cs);
+	entry_push(entry.program.ip);
+	/* RDI, and RAX for a moment (SWITCH_TO_USER_CR3_STACK) */
+	entry_push(entry.program.di);
+	entry_push(entry.cpu.ax);
+	entry.cpu.ax = entry_pop();
+	entry_check();
+	entry.cpu.di = entry_pop();
+	entry_check();
+}
+
+static void test_user_sysret(struct kunit *test)
+{
+	unsigned long end = (unsigned long)(&host.entry_area->entry_stack_page + 1);
+
+	entry_begin(test, "SYSRET");
+	entry.program.cx = entry.program.ip;
+	entry.program.r11 = entry.program.flags;
+	entry_pop_regs();
+	entry.cpu.sp = end;
+	entry_check();
+	entry_push(entry.program.sp);
+	entry_push(entry.program.di);
+	entry_push(entry.cpu.ax);
+	entry.cpu.ax = entry_pop();
+	entry_check();
+	entry.cpu.di = entry_pop();
+	entry_check();
+	entry.cpu.sp = entry_pop();
+	entry_check();
+}
+
+/* A thread of the kernel has none, and a task that has never been there has not yet. */
+static void test_user_none(struct kunit *test)
+{
+	static const struct pt_regs none = { .cs = __USER_CS };
+	struct pt_regs user;
+
+	entry_begin(test, "none");
+	entry.task->flags = PF_KTHREAD;
+	knc_user_regs(&user, &entry.cpu);
+	KUNIT_EXPECT_EQ(test, memcmp(&user, &none, sizeof(user)), 0);
+
+	entry.task->flags = 0;
+	memset(entry.saved, 0, sizeof(*entry.saved));
+	entry.cpu.sp = (unsigned long)entry.saved - 1000;
+	knc_user_regs(&user, &entry.cpu);
+	KUNIT_EXPECT_EQ(test, memcmp(&user, &none, sizeof(user)), 0);
+}
+
+static int knc_user_regs_init(struct kunit *test)
+{
+	knc_test_init(test);
+	entry.test = NULL;
+	host.entry_area = vzalloc(sizeof(*host.entry_area));
+	entry.area = host.entry_area;
+
+	return host.entry_area ? 0 : -ENOMEM;
+}
+
+static void knc_user_regs_exit(struct kunit *test)
+{
+	vfree(entry.area);
+	knc_test_exit(test);
+}
+
+static struct kunit_case knc_user_regs_cases[] = {
+	KUNIT_CASE(test_user_exception),
+	KUNIT_CASE(test_user_kernel),
+	KUNIT_CASE(test_user_syscall),
+	KUNIT_CASE(test_user_iret),
+	KUNIT_CASE(test_user_sysret),
+	KUNIT_CASE(test_user_none),
+	{}
+};
