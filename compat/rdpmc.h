@@ -10,7 +10,13 @@
 
 #include "../knc_pmu.h"
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0) && IS_MODULE(CONFIG_KNC_PMU)
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
+#else
+#define COMPAT_USER_RDPMC	0
+#endif
+
+#if COMPAT_USER_RDPMC
 
 #include <linux/mutex.h>
 #include <linux/smp.h>

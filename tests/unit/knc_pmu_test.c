@@ -140,7 +140,6 @@ static void host_begin(void)
 	host.raw_event = -ENOENT;
 	knc_pmu = NULL;
 	knc_rdpmc_open = false;
-	knc_fork_tracepoint = NULL;
 	knc_switch_tracepoint = NULL;
 	knc_free_tracepoint = NULL;
 }
