@@ -75,6 +75,13 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #endif
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+/* Newer kernels give access to CR4, which RDPMC for programs takes, to KVM only. */
+#define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
+#else
+#define COMPAT_USER_RDPMC	0
+#endif
+
 /* The scheduler's tracepoint comes before perf core switches the events. */
 #define COMPAT_SWITCH_TOLD_FIRST	true
 

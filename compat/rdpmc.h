@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * RDPMC for programs, by the module (1.3.2). Newer kernels give access to CR4, which it
- * takes, to KVM only.
- */
+/* RDPMC for programs, by the module (1.3.2) */
 #ifndef _KNC_COMPAT_RDPMC_H
 #define _KNC_COMPAT_RDPMC_H
 
-#include <linux/version.h>
-
 #include "../knc_pmu.h"
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-#define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
-#else
-#define COMPAT_USER_RDPMC	0
-#endif
 
 #if COMPAT_USER_RDPMC
 

@@ -25,7 +25,7 @@ struct rhashtable_params {
 struct rhashtable {
 	struct hlist_head *tbl;
 	const struct rhashtable_params *params;
-	spinlock_t lock;
+	spinlock_t lock;		/* of insertion and removal */
 	atomic_t nelems;
 };
 
