@@ -56,9 +56,9 @@ static void knc_disable(struct perf_event *event)
 	knc_event_stop(event);
 }
 
+/* .disable has accounted for the event. */
 static u64 knc_update(struct perf_event *event)
 {
-	knc_event_read(event);
 	return 0;
 }
 
@@ -101,6 +101,7 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 	.get_event_constraints	= knc_get_event_constraints,
 	.set_period		= knc_set_period,
 	.update			= knc_update,
+	.read			= knc_event_read,
 	.cpu_starting		= knc_cpu_starting,
 	.cpu_dying		= knc_cpu_dying,
 	.eventsel		= KNC_MSR_EVNTSEL0,

@@ -70,7 +70,7 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 /**
  * knc_event_load() - put an event on its counter, for what is left of its period
  * @kc: the PMU of this hardware thread, in KNC_STOP or KNC_PMI
- * @event: the event
+ * @event: the event; the counter's PerfEvtSel is its own
  * @idx: a counter whose slot is empty or has @event
  *
  * A program adds what it reads by RDPMC to what the event's page says, so the page
@@ -79,15 +79,10 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 static inline void knc_event_load(struct knc_cpu *kc, struct perf_event *event,
 				  unsigned int idx)
 {
-	u32 evtsel = event->hw.config;
 	s64 value;
 
 	/* While it is written, an NMI that reads the event gets its last count. */
 	knc_fill_slot(kc, idx, NULL);
-	if (kc->evtsel[idx] != evtsel) {
-		knc_write_evntsel(idx, evtsel);
-		kc->evtsel[idx] = evtsel;
-	}
 	value = knc_event_next_period(event);
 	local64_set(&event->hw.prev_count, value);
 	knc_write_counter(idx, value);

@@ -99,11 +99,15 @@ static DEFINE_PER_CPU(unsigned int, knc_pmis);
 
 int knc_perf_pmi(struct pt_regs *regs)
 {
-	bool timed = !(this_cpu_inc_return(knc_pmis) % KNC_TIMED_PMIS);
-	u64 start = timed ? sched_clock() : 0;
-	int handled = knc_pmi(regs);
+	int handled;
+	u64 start;
 
-	if (timed && handled)
+	if (this_cpu_inc_return(knc_pmis) % KNC_TIMED_PMIS)
+		return knc_pmi(regs);
+
+	start = sched_clock();
+	handled = knc_pmi(regs);
+	if (handled)
 		static_call_cond(knc_perf_sample_event_took)(sched_clock() - start);
 
 	return handled;

@@ -16,17 +16,15 @@
 #include "knc_pmu.h"
 
 /* An event of user mode has overflowed there, even if the PMI finds the kernel. */
-static int knc_pmi_deliver(struct perf_event *event, struct perf_sample_data *data,
-			   struct pt_regs *regs)
+static noinline int knc_pmi_deliver_user(struct perf_event *event,
+					 struct perf_sample_data *data,
+					 const struct pt_regs *regs)
 {
 	struct pt_regs user;
 
-	if (unlikely(event->attr.exclude_kernel) && !user_mode(regs)) {
-		knc_user_regs(&user, regs);
-		regs = &user;
-	}
+	knc_user_regs(&user, regs);
 
-	return knc_host_overflow(event, data, regs);
+	return knc_host_overflow(event, data, &user);
 }
 
 /* A counter that wrapped: account, report if the period is over, load. */
@@ -44,7 +42,9 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 	if (local64_read(&event->hw.period_left) <= 0) {
 		/* Before the load: the next period may be of another length. */
 		perf_sample_data_init(&data, 0, event->hw.last_period);
-		if (knc_pmi_deliver(event, &data, regs))
+		if (unlikely(event->attr.exclude_kernel) && !user_mode(regs) ?
+		    knc_pmi_deliver_user(event, &data, regs) :
+		    knc_host_overflow(event, &data, regs))
 			knc_host_stop(event);
 	}
 
@@ -57,7 +57,7 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 					   struct pt_regs *regs)
 {
-	unsigned int idx;
+	unsigned long wrapped;
 
 	/* 4: clear before 5: the line must be 0 for the next edge to be one. */
 	knc_clear_status(status);
@@ -68,9 +68,8 @@ static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 
 	/* 6: reset what overflowed, and deliver. */
 	inc_perf_irq_stat();
-	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
-		if (status & BIT(idx))
-			knc_pmi_reset_counter(kc, idx, regs);
+	for (wrapped = status; wrapped; wrapped &= wrapped - 1)
+		knc_pmi_reset_counter(kc, __ffs(wrapped), regs);
 
 	/*
 	 * 7: the IRET is the end of an NMI, which sets no in-service bit. An EOI would
@@ -91,6 +90,26 @@ static noinline int knc_pmi_late(void)
 	return 1;
 }
 
+/* The counters are stopped, or one is read: what overflowed has to wait. */
+static noinline int knc_pmi_masked(struct knc_cpu *kc)
+{
+	int handled = 1;
+
+	if (kc->state == KNC_OFF)
+		return 0;
+
+	knc_write_global_ctrl(0);
+	if (knc_read_status()) {
+		WRITE_ONCE(kc->pending, true);
+	} else {
+		handled = knc_pmi_late();
+		if (kc->state == KNC_READ)
+			knc_run_counters(kc);
+	}
+
+	return handled;
+}
+
 /**
  * knc_pmi() - handle a performance monitoring interrupt
  * @regs: the interrupted context
@@ -104,34 +123,26 @@ int knc_pmi(struct pt_regs *regs)
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);		/* 1: enter */
 	enum knc_state state = kc->state;
 	int handled = 1;
-	bool running;
 	u64 status;
 
-	if (state == KNC_OFF)
-		return 0;
 	/* In KNC_STOP the counters run right beside the write of GLOBAL_CTRL. */
-	running = state == KNC_RUN ||
-		  (state == KNC_STOP && knc_read_global_ctrl());
+	if (unlikely(state != KNC_RUN) &&
+	    !(state == KNC_STOP && knc_read_global_ctrl()))
+		return knc_pmi_masked(kc);
 
 	/* 2: stop, so that nothing can overflow between 3 and 5 and be missed. */
 	knc_write_global_ctrl(0);
 
 	/* 3: the line told that counters overflowed, only STATUS tells which. */
 	status = knc_read_status();
-
-	if (!status) {
-		handled = knc_pmi_late();
-	} else if (running) {
+	if (likely(status)) {
 		WRITE_ONCE(kc->state, KNC_PMI);
 		knc_pmi_handle(kc, status, regs);
 		knc_set_state(kc, state);
 	} else {
-		WRITE_ONCE(kc->pending, true);
-		return 1;
+		handled = knc_pmi_late();
 	}
-
-	if (running || state == KNC_READ)
-		knc_run_counters(kc);
+	knc_run_counters(kc);
 
 	return handled;
 }

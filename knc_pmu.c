@@ -412,8 +412,14 @@ void knc_event_start(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	enum knc_state state = knc_pmu_disable(kc);
+	u32 evtsel = event->hw.config;
+	int idx = event->hw.idx;
 
-	knc_event_load(kc, event, event->hw.idx);
+	if (kc->evtsel[idx] != evtsel) {
+		knc_write_evntsel(idx, evtsel);
+		kc->evtsel[idx] = evtsel;
+	}
+	knc_event_load(kc, event, idx);
 	if (state == KNC_RUN)
 		knc_pmu_enable(kc);
 }
@@ -466,8 +472,7 @@ void knc_event_read(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 
-	switch (kc->state) {
-	case KNC_RUN:
+	if (likely(kc->state == KNC_RUN)) {
 		knc_set_state(kc, KNC_READ);
 		knc_account_slot(kc, event);
 		knc_set_state(kc, KNC_RUN);
@@ -475,13 +480,7 @@ void knc_event_read(struct perf_event *event)
 			knc_pmu_disable(kc);
 			knc_pmu_enable(kc);
 		}
-		break;
-	case KNC_STOP:
-	case KNC_PMI:
+	} else if (kc->state == KNC_STOP || kc->state == KNC_PMI) {
 		knc_account_slot(kc, event);
-		break;
-	case KNC_READ:
-	case KNC_OFF:
-		break;
 	}
 }

@@ -102,14 +102,8 @@ static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_even
 /* Return: a mask of the counters that have an event. */
 static inline u32 knc_filled_slots(const struct knc_cpu *kc)
 {
-	u32 filled = 0;
-	int idx;
-
-	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
-		if (READ_ONCE(kc->event[idx]))
-			filled |= BIT(idx);
-
-	return filled;
+	return (READ_ONCE(kc->event[0]) ? BIT(0) : 0) |
+	       (READ_ONCE(kc->event[1]) ? BIT(1) : 0);
 }
 
 static inline void knc_run_counters(const struct knc_cpu *kc)
