@@ -237,7 +237,7 @@ static void entry_pop_regs(void)
 
 	*entry.saved = entry.program;
 	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
-	entry.cpu.cs = cpu.cs;
+	memcpy(&entry.cpu.ip, &cpu.ip, 5 * sizeof(long));
 	entry.cpu.sp = (unsigned long)entry.saved;
 	entry_check();
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
