@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Part of knc_pmu_test.c: what the driver does to a running event, with an
- * interrupt after each of its accesses to a register in turn. The hardware of
+ * interrupt before and after each of its accesses to a register in turn. The hardware of
  * record.h runs meanwhile, and knows what it has counted. The interrupt may be late,
  * other NMIs come, and may take its place: for each point some of that is drawn.
  */
@@ -225,11 +225,12 @@ static void race_draw(struct rnd_state *rnd, const struct race *race,
 	point->throttle = (bits >> 1) % 4 == 0;
 	point->read = (bits >> 3) % 4 == 0 && race->operation != race_move;
 	point->swallow = (bits >> 5) % 4 ? 0 : 1 + (bits >> 7) % 3;
-	point->stranger = (bits >> 16) % (2 * race->accesses);
+	point->stranger = (bits >> 16) % (4 * race->accesses);
 }
 
-#define RACE_LATE	41
-#define RACE_DRAWS	60
+/* Places: 40 accesses */
+#define RACE_LATE	81
+#define RACE_DRAWS	16
 
 static void test_race(struct kunit *test)
 {
@@ -245,12 +246,12 @@ static void test_race(struct kunit *test)
 
 	for (point.period = 1; point.period <= race->accesses; point.period++)
 		for (point.late = 0; point.late < RACE_LATE; point.late++)
-			for (i = 0; i <= race->accesses + RACE_DRAWS; i++) {
+			for (i = 0; i <= 2 * race->accesses + RACE_DRAWS; i++) {
 				/* In time, each place of another NMI is tried. */
 				if (point.late && i > RACE_DRAWS)
 					break;
 				race_draw(&rnd, race, &point);
-				if (!point.late && i <= race->accesses)
+				if (!point.late && i <= 2 * race->accesses)
 					point.stranger = i;
 				race_at(test, race, &point);
 				points++;
