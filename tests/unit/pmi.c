@@ -230,15 +230,15 @@ struct late_case {
 	unsigned int count;
 };
 
-#define LATE_RUN(st, v)							\
-	{ #st ", late", st, true, true, 1,				\
-	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(v) }, 5 },	\
-	{ #st ", not ours", st, false, true, 0,				\
-	  { STOP, STATUS_IS(0), LVT_IS(0x400), RUN(v) }, 4 }
-
 static const struct late_case late_cases[] = {
-	LATE_RUN(KNC_RUN, 2),
-	LATE_RUN(KNC_READ, 2),
+	{ "KNC_RUN, late", KNC_RUN, true, true, 1,
+	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(2) }, 5 },
+	{ "KNC_RUN, not ours", KNC_RUN, false, true, 0,
+	  { STOP, STATUS_IS(0), LVT_IS(0x400), RUN(2) }, 4 },
+	{ "KNC_READ, late", KNC_READ, true, true, 1,
+	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(2) }, 5 },
+	{ "KNC_READ, not ours", KNC_READ, false, true, 0,
+	  { STOP, STATUS_IS(0), LVT_IS(0x400), RUN(2) }, 4 },
 	{ "KNC_STOP, late", KNC_STOP, true, false, 1,
 	  { CTRL_IS(0), STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK }, 5 },
 	{ "KNC_STOP, not ours", KNC_STOP, false, false, 0,

@@ -159,7 +159,7 @@ static void race_check(struct kunit *test, const struct race_point *point)
 
 #define EXPECT_AT(left, right)						\
 	KUNIT_EXPECT_EQ_MSG(test, (u64)(left), (u64)(right),		\
-			    "period %u, late %u, stranger %u, swallow %u, mask late %d, throttle %d, read %d", \
+		"period %u late %u stranger %u swallow %u mask_late %d throttle %d read %d", \
 			    point->period, point->late, point->stranger, point->swallow, \
 			    point->mask_late, point->throttle, point->read)
 

@@ -106,9 +106,11 @@ static void entry_push_regs(unsigned long ax)
 	entry_push(entry.cpu.r13);
 	entry_push(entry.cpu.r14);
 	entry_push(entry.cpu.r15);
-	entry.cpu.si = entry.cpu.dx = entry.cpu.cx = entry.cpu.r8 = entry.cpu.r9 = 0;
-	entry.cpu.r10 = entry.cpu.r11 = entry.cpu.bx = entry.cpu.bp = entry.cpu.r12 = 0;
-	entry.cpu.r13 = entry.cpu.r14 = entry.cpu.r15 = 0;
+	/* R15 to R8, and some that the kernel uses soon */
+	memset(&entry.cpu, 0, offsetof(struct pt_regs, ax));
+	entry.cpu.cx = 0;
+	entry.cpu.dx = 0;
+	entry.cpu.si = 0;
 	entry_check();
 }
 
@@ -216,7 +218,8 @@ static void test_user_syscall(struct kunit *test)
 	entry_push(entry.cpu.di);
 	entry_push(entry.cpu.si);
 	entry_push_regs(entry.cpu.ax);
-	entry.cpu.ax = entry.cpu.di = 0;
+	entry.cpu.ax = 0;
+	entry.cpu.di = 0;
 	entry_push(RETURN_ADDRESS);
 }
 
