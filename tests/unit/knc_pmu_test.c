@@ -7,7 +7,6 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
-#include <linux/random.h>
 #include <linux/sched/task_stack.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>

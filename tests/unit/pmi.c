@@ -230,15 +230,15 @@ struct late_case {
 	unsigned int count;
 };
 
-#define LATE_RUN(st, v)							\
-	{ #st ", late", st, true, true, 1,				\
-	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(v) }, 5 },	\
-	{ #st ", not ours", st, false, true, 0,				\
-	  { STOP, STATUS_IS(0), LVT_IS(0x400), RUN(v) }, 4 }
-
 static const struct late_case late_cases[] = {
-	LATE_RUN(KNC_RUN, 2),
-	LATE_RUN(KNC_READ, 2),
+	{ "KNC_RUN, late", KNC_RUN, true, true, 1,
+	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(2) }, 5 },
+	{ "KNC_RUN, not ours", KNC_RUN, false, true, 0,
+	  { STOP, STATUS_IS(0), LVT_IS(0x400), RUN(2) }, 4 },
+	{ "KNC_READ, late", KNC_READ, true, true, 1,
+	  { STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK, RUN(2) }, 5 },
+	{ "KNC_READ, not ours", KNC_READ, false, true, 0,
+	  { STOP, STATUS_IS(0), LVT_IS(0x400), RUN(2) }, 4 },
 	{ "KNC_STOP, late", KNC_STOP, true, false, 1,
 	  { CTRL_IS(0), STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK }, 5 },
 	{ "KNC_STOP, not ours", KNC_STOP, false, false, 0,
@@ -864,6 +864,27 @@ static void test_read_in_load(struct kunit *test)
 		}
 }
 
+/* The same where it is loaded anew, by a replay */
+static void test_read_in_reload(struct kunit *test)
+{
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	unsigned int after;
+
+	add_all(test, &event, 1);
+	read_by_nmi = event;
+	for (after = 0; after < 2; after++) {
+		local64_set(&event->count, 0);
+		samples.count = 0;
+		disable();
+		count(1, 1000);
+		expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+		record_hook(WRMSR, 0x21, after ? NULL : read_now, after ? read_now : NULL);
+		enable();
+		expect_replayed(test, event, 1000, 2);
+		KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 1000);
+	}
+}
+
 /* While it is stopped an NMI may read it as well: nothing is counted twice. */
 static void test_read_in_account(struct kunit *test)
 {
@@ -906,6 +927,7 @@ static struct kunit_case knc_read_cases[] = {
 	KUNIT_CASE(test_read_no_slot),
 	KUNIT_CASE(test_read_in_state),
 	KUNIT_CASE(test_read_in_load),
+	KUNIT_CASE(test_read_in_reload),
 	KUNIT_CASE(test_read_in_account),
 	KUNIT_CASE(test_long_overdue),
 	{}

@@ -31,10 +31,11 @@ static struct {
 	/* The running hardware */
 	bool runs;
 	bool line, in_nmi;
-	unsigned int pending;		/* accesses until the interrupt comes */
+	/* Places are those before and after each access. */
+	unsigned int pending;		/* places until the interrupt comes */
 	unsigned int late;		/* how many that is for an overflow */
 	bool mask_late;			/* the entry is masked then, not at the edge */
-	unsigned int stranger;		/* accesses until an NMI of another source */
+	unsigned int stranger;		/* places until an NMI of another source */
 	unsigned int swallow;		/* the interrupt whose NMI another one takes */
 	unsigned int interrupts, lost, unclaimed;
 	u64 counted[2];
@@ -127,14 +128,10 @@ static void record_tick(void)
 	}
 }
 
-/* Whatever comes, comes after the access. */
-static void record_interrupt(void)
+/* The interrupts that are due: they come before an access, and after it. */
+static void record_nmis(void)
 {
-	if (!record.runs)
-		return;
-
-	record_line();
-	if (record.in_nmi)
+	if (!record.runs || record.in_nmi)
 		return;
 	if (record.stranger && !--record.stranger)
 		record_nmi(false);
@@ -164,13 +161,16 @@ static void record_call_hook(enum access_kind kind, u32 reg, void (**hook)(void)
 static void record_before(enum access_kind kind, u32 reg)
 {
 	record_call_hook(kind, reg, &record.hook.before);
+	record_nmis();
 }
 
 /* Once the access is done */
 static void record_after(enum access_kind kind, u32 reg)
 {
 	record_call_hook(kind, reg, &record.hook.after);
-	record_interrupt();
+	if (record.runs)
+		record_line();
+	record_nmis();
 }
 
 static void knc_wrmsr(u32 msr, u64 value)
@@ -254,9 +254,10 @@ static void knc_write_lvtpc(u32 value)
 
 static u32 knc_read_lvtpc(void)
 {
-	u32 value = record.lvtpc;
+	u32 value;
 
 	record_before(READ_LVTPC, 0);
+	value = record.lvtpc;
 	record_access(READ_LVTPC, 0, value);
 	record_tick();
 	record_after(READ_LVTPC, 0);

@@ -106,19 +106,11 @@ static void entry_push_regs(unsigned long ax)
 	entry_push(entry.cpu.r13);
 	entry_push(entry.cpu.r14);
 	entry_push(entry.cpu.r15);
-	entry.cpu.si = 0;
-	entry.cpu.dx = 0;
+	/* R15 to R8, and some that the kernel uses soon */
+	memset(&entry.cpu, 0, offsetof(struct pt_regs, ax));
 	entry.cpu.cx = 0;
-	entry.cpu.r8 = 0;
-	entry.cpu.r9 = 0;
-	entry.cpu.r10 = 0;
-	entry.cpu.r11 = 0;
-	entry.cpu.bx = 0;
-	entry.cpu.bp = 0;
-	entry.cpu.r12 = 0;
-	entry.cpu.r13 = 0;
-	entry.cpu.r14 = 0;
-	entry.cpu.r15 = 0;
+	entry.cpu.dx = 0;
+	entry.cpu.si = 0;
 	entry_check();
 }
 
@@ -248,7 +240,7 @@ static void entry_pop_regs(void)
 
 	*entry.saved = entry.program;
 	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
-	entry.cpu.cs = cpu.cs;
+	memcpy(&entry.cpu.ip, &cpu.ip, 5 * sizeof(long));
 	entry.cpu.sp = (unsigned long)entry.saved;
 	entry_check();
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
