@@ -202,7 +202,7 @@ static void check_place(const struct place *p, u64 period, u32 skid, struct swee
 	if (skid <= BEFORE && ip != p->site - BEFORE + skid)
 		why = "the program was not there yet, or no more";
 	else if (skid > BEFORE && ip != p->inside && ip != p->or_inside &&
-		 (ip <= p->after || ip > p->end))
+		 (ip < p->after || ip > p->end))
 		why = "the program was not there";
 	if (why) {
 		snprintf(text, sizeof(text), "%s: ip is %+ld from the entry", why,

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -146,6 +147,7 @@ TEST(opens_quiet, "opens-quiet", 120)
  * did before.
  */
 #define CROWD		8000
+#define MOST_TASKS	16000
 #define TURNS		500
 #define TRIES		12
 
@@ -207,6 +209,7 @@ static void crowd(struct crowd *c, u64 n)
 
 	pin(0);
 	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	attr.config1 = 1;
 	attr.inherit = 1;
 	fd = ev_open(&attr, 0, -1, -1);
@@ -216,6 +219,8 @@ static void crowd(struct crowd *c, u64 n)
 
 		must(pid >= 0, "fork %llu: %s", ULL(i), strerror(errno));
 		if (!pid) {
+			/* when the test has failed, and there is nobody to do it */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			__atomic_add_fetch(&c->asleep, 1, __ATOMIC_RELAXED);
 			for (;;)
 				pause();
@@ -238,6 +243,11 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 
 	must(cpus_online() > 1, "there is but one CPU");
 	setrlimit(RLIMIT_NPROC, &all);
+	/* A small kernel has numbers for hardly more than that. */
+	if (sysctl_get("kernel/pid_max") < MOST_TASKS)
+		sysctl_set("kernel/pid_max", MOST_TASKS);
+	if (sysctl_get("kernel/threads-max") < MOST_TASKS)
+		sysctl_set("kernel/threads-max", MOST_TASKS);
 	pair_start(cpus_online() - 1);
 	cost_of_turns();
 	alone = cost_of_turns();
