@@ -427,3 +427,98 @@ TEST(late_foreign, "late-foreign", 240)
 	for (skid = 50; skid <= 1000; skid += 50)
 		foreign_in_flight(skid);
 }
+
+/*
+ * On the cards' kernel: NMIs that RAS keeps to itself, and machine checks, by what
+ * tests/uos/knc_test_nmi.c has for it.
+ */
+#define TEST_NMI	"/sys/module/knc_test_nmi/parameters/"
+
+static void nmi_parameter_set(const char *name, unsigned int value)
+{
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof(path), TEST_NMI "%s", name);
+	f = fopen(path, "we");
+	if (!f)
+		skip("needs the cards' kernel, and its knc_test_nmi.ko");
+	must(fprintf(f, "%u", value) > 0 && !fclose(f), "%s: %s", path, strerror(errno));
+}
+
+static unsigned int nmi_parameter(const char *name)
+{
+	unsigned int value;
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof(path), TEST_NMI "%s", name);
+	f = fopen(path, "re");
+	must(f && fscanf(f, "%u", &value) == 1, "%s: %s", path, strerror(errno));
+	fclose(f);
+	return value;
+}
+
+/* What it has lost is over with the next stop: of its event, and of a later one. */
+TEST(nmi_swallowed, "nmi-swallowed", 60)
+{
+	struct tally t = {};
+	unsigned int many;
+	struct ring r;
+	u64 n;
+	int fd;
+
+	nmi_parameter_set("swallow", 0);
+	prepare();
+	for (many = 1; many <= 3; many++) {
+		n = twenty(0, 0);
+		must(n == 20, "before: %llu of 20 samples", ULL(n));
+		fd = open_sampling(FOREIGN_PERIOD, &r, 8);
+		nmi_parameter_set("swallow", many);
+		measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0);
+		must(nmi_parameter("swallow") < many, "no NMI came");
+		nmi_parameter_set("swallow", 0);
+		ring_tally(&r, &t, NULL, NULL);
+		note("%u to be swallowed: %llu of 20 samples meanwhile", many, ULL(t.samples));
+		memset(&t, 0, sizeof(t));
+		measured_spin(fd, FOREIGN_PERIOD * 10, 0);
+		ring_tally(&r, &t, NULL, NULL);
+		must(t.samples >= 19 && t.samples <= 21,
+		     "stopped, and on again: %llu of 20 samples", ULL(t.samples));
+		ring_unmap(&r);
+		close(fd);
+		n = twenty(0, 0);
+		must(n == 20, "a new event: %llu of 20 samples", ULL(n));
+	}
+}
+
+/* A machine check goes on to whoever it is for, whatever the PMU has to say. */
+TEST(machine_check, "machine-check", 60)
+{
+	struct tally t = {};
+	struct ring r;
+	int cpu, fd;
+	u64 n;
+
+	nmi_parameter_set("machine_check", 1);
+	must(!nmi_parameter("machine_check"), "without an overflow, a machine check is stopped");
+	prepare();
+	cpu = sched_getcpu();
+	fd = open_sampling(FOREIGN_PERIOD, &r, 8);
+	td_inject(cpu, TD_SKID, 0, 100000000);
+	ev_on(fd);
+	spin(FOREIGN_PERIOD);
+	must(td_read(cpu, TD_GLOBAL_STATUS), "no overflow is pending");
+	nmi_parameter_set("machine_check", 1);
+	must(!nmi_parameter("machine_check"), "with an overflow pending, a machine check is stopped");
+	must(td_read(cpu, TD_GLOBAL_STATUS), "the overflow is not pending any more");
+	td_inject(cpu, TD_NOTHING, 0, 0);
+	spin(1);
+	ev_off(fd);
+	ring_tally(&r, &t, NULL, NULL);
+	must(t.samples, "the overflow has no sample");
+	ring_unmap(&r);
+	close(fd);
+	n = twenty(0, 0);
+	must(n == 20, "afterwards: %llu of 20 samples", ULL(n));
+}

@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Takes NMIs that nobody else wants, as tests/guest/kmod/knc_test_nmi.c does, by
- * what Linux 2.6.38 has for it.
+ * what Linux 2.6.38 has for it; and, when it is told so, what a card's kernel does
+ * besides: NMIs go to its RAS module first, which may keep them, and a machine check is
+ * announced as an NMI is.
  */
+#include <linux/kallsyms.h>
 #include <linux/kdebug.h>
+#include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/notifier.h>
+#include <linux/sched.h>
+
+#include <asm/ptrace.h>
+
+#define TRAP_NMI		2
+#define TRAP_MACHINE_CHECK	18
 
 /* How many: no more than were sent */
 static unsigned long taken;
 module_param(taken, ulong, 0444);
+
+/* So many NMIs nobody else is to see */
+static unsigned int swallow;
+module_param(swallow, uint, 0644);
 
 static int knc_test_nmi(struct notifier_block *self, unsigned long reason, void *data)
 {
@@ -26,14 +41,59 @@ static struct notifier_block knc_test_nmi_notifier = {
 	.priority = -1,
 };
 
+static int knc_test_swallow(struct notifier_block *self, unsigned long reason, void *data)
+{
+	struct die_args *args = data;
+
+	if (reason != DIE_NMI || args->trapnr != TRAP_NMI || !swallow)
+		return NOTIFY_DONE;
+
+	swallow--;
+	return NOTIFY_STOP;
+}
+
+static struct notifier_block knc_test_swallow_notifier = {
+	.notifier_call = knc_test_swallow,
+	.priority = INT_MAX,
+};
+
+/* As do_machine_check() has it; written: it is announced, read: whether it was stopped */
+static int stopped;
+
+static int knc_test_machine_check(const char *value, const struct kernel_param *param)
+{
+	typeof(notify_die) *announce = (void *)kallsyms_lookup_name("notify_die");
+	unsigned long flags;
+
+	if (!announce)
+		return -ENOENT;
+
+	local_irq_save(flags);
+	stopped = announce(DIE_NMI, "machine check", task_pt_regs(current), 0,
+			   TRAP_MACHINE_CHECK, SIGKILL) == NOTIFY_STOP;
+	local_irq_restore(flags);
+	return 0;
+}
+
+static struct kernel_param_ops knc_test_machine_check_ops = {
+	.set = knc_test_machine_check,
+	.get = param_get_int,
+};
+module_param_cb(machine_check, &knc_test_machine_check_ops, &stopped, 0644);
+
 static int __init knc_test_nmi_init(void)
 {
-	return register_die_notifier(&knc_test_nmi_notifier);
+	int ret = register_die_notifier(&knc_test_nmi_notifier);
+
+	if (!ret)
+		ret = register_die_notifier(&knc_test_swallow_notifier);
+	return ret;
 }
 module_init(knc_test_nmi_init);
 
 static void __exit knc_test_nmi_exit(void)
 {
+	unregister_die_notifier(&knc_test_swallow_notifier);
 	unregister_die_notifier(&knc_test_nmi_notifier);
 }
 module_exit(knc_test_nmi_exit);
