@@ -287,19 +287,26 @@ static void check_samples(const struct race *r, struct shot *s)
 	s->late = *s->why;
 }
 
-/* Whatever came late, or was somebody else's: the next overflow has its sample. */
-static void check_next(const struct race *r, struct shot *s)
+/* Whatever came late, or was somebody else's: a new event has its sample. */
+static void check_next(struct shot *s)
 {
-	u64 samples = s->samples;
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	struct tally t = {};
+	struct ring r;
+	int fd;
 
-	set_period(s->fd[0], RUN_UP);
-	first_on(s);
+	attr.sample_period = RUN_UP;
+	attr.sample_type = PERF_SAMPLE_IP;
+	fd = ev_open(&attr, 0, -1, -1);
+	ring_map(&r, fd, 1, attr.sample_type);
+	ev_on(fd);
 	spin(RUN_UP * 3 / 4);
-	first_off(s);
-	take_samples(r, s);
-	if (s->samples == samples)
+	ev_off(fd);
+	ring_tally(&r, &t, NULL, NULL);
+	if (!t.samples)
 		wrong(s, "afterwards an overflow has no sample");
-	s->samples = samples;
+	ring_unmap(&r);
+	close(fd);
 }
 
 /* What is off does not count. */
@@ -470,8 +477,8 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 		wrong(s, "an edge was lost");
 	if (r->check)
 		r->check(s);
-	if ((s->draw.skid || s->draw.nmi) && !r->throttles && !r->repeats)
-		check_next(r, s);
+	if ((s->draw.skid || s->draw.nmi) && !r->throttles)
+		check_next(s);
 	close_all(s);
 }
 
