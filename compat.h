@@ -82,6 +82,9 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #define COMPAT_USER_RDPMC	0
 #endif
 
+/* Who has the counters where they are not free, and what to do */
+#define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
+
 /* The scheduler's tracepoint comes before perf core switches the events. */
 #define COMPAT_SWITCH_TOLD_FIRST	true
 

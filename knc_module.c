@@ -52,7 +52,7 @@ static int knc_reserve_counters(void)
 		return 0;
 
 	knc_release_counters(idx);
-	pr_err("another driver has events on the counters\n");
+	pr_err(COMPAT_COUNTERS_USER "\n");
 	return -EBUSY;
 }
 

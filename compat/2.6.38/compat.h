@@ -175,6 +175,10 @@ int compat_probe_unregister(struct tracepoint *tp, void *probe);
  */
 #define COMPAT_SWITCH_TOLD_FIRST	false
 
+/* Who has the counters where they are not free, and what to do */
+#define COMPAT_COUNTERS_USER						\
+	"the kernel's own driver has events on the counters: end the programs that have them open, then load again"
+
 /* NMIs, in kernel.c */
 
 #define NMI_DONE			0

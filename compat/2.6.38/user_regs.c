@@ -6,7 +6,9 @@
  * but in the first instructions of the kernel, where RBP is the program's.
  */
 #include <linux/sched.h>
+#include <linux/smp.h>
 
+#include <asm/desc.h>
 #include <asm/processor.h>
 #include <asm/ptrace.h>
 #include <asm/segment.h>
@@ -24,9 +26,48 @@ static bool compat_in_syscall_gap(const struct pt_regs *regs)
 		regs->cx < TASK_SIZE_MAX);
 }
 
+/* The processor's own pointer to it: the symbol is not exported. */
+static const struct x86_hw_tss *compat_this_tss(void)
+{
+	const struct desc_struct *gdt = get_cpu_gdt_table(smp_processor_id());
+	const tss_desc *tss = (const tss_desc *)&gdt[GDT_ENTRY_TSS];
+
+	return (const struct x86_hw_tss *)(tss->base0 | tss->base1 << 16 |
+					   (unsigned long)tss->base2 << 24 |
+					   (unsigned long)tss->base3 << 32);
+}
+
+/*
+ * An exception with a stack of its own leaves the program's registers there, and moves
+ * them to the task's stack at its end, if at all. The debug stack is two: the kernel has
+ * the processor enter on the lower one while it is on the upper one.
+ */
+static struct pt_regs *compat_exception_regs(const struct pt_regs *regs)
+{
+	const struct x86_hw_tss *tss = compat_this_tss();
+	unsigned long end = ALIGN(regs->sp, EXCEPTION_STKSZ);
+	unsigned int i;
+
+	for (i = 0; i < N_EXCEPTION_STACKS; i++)
+		if (end == tss->ist[i] ||
+		    (i == DEBUG_STACK - 1 && end == tss->ist[i] + EXCEPTION_STKSZ))
+			return (struct pt_regs *)end - 1;
+
+	return NULL;
+}
+
+/* Where they are once the kernel's entry is over */
+static const struct pt_regs *compat_saved_regs(const struct pt_regs *regs)
+{
+	struct pt_regs *saved = compat_exception_regs(regs);
+
+	/* An exception within the kernel has none. */
+	return saved && user_mode(saved) ? saved : task_pt_regs(current);
+}
+
 void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs)
 {
-	const struct pt_regs *saved = task_pt_regs(current);
+	const struct pt_regs *saved = compat_saved_regs(regs);
 
 	*user = (struct pt_regs){ .cs = __USER_CS };
 	if (current->flags & PF_KTHREAD)

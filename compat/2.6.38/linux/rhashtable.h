@@ -5,6 +5,7 @@
 
 #include <linux/hash.h>
 #include <linux/rculist.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -60,7 +61,19 @@ static inline void *compat_rhash_find(struct rhashtable *ht, const void *key)
 	return NULL;
 }
 
-#define rhashtable_lookup_fast(ht, key, params)	compat_rhash_find(ht, key)
+/* As that of newer kernels, it needs no caller that holds a lock. */
+static inline void *compat_rhash_lookup(struct rhashtable *ht, const void *key)
+{
+	void *object;
+
+	rcu_read_lock_sched();
+	object = compat_rhash_find(ht, key);
+	rcu_read_unlock_sched();
+
+	return object;
+}
+
+#define rhashtable_lookup_fast(ht, key, params)	compat_rhash_lookup(ht, key)
 
 static inline int compat_rhash_insert(struct rhashtable *ht, struct rhash_head *head)
 {
