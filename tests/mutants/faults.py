@@ -2,7 +2,8 @@
 """The tables of faults: read, and each put into the text that it is for.
 
 A table is called after the driver's file that its faults are for, with ".txt" at
-the end, and is in a folder like that file. Faults are separated by blank lines, "#" begins a comment. A fault is
+the end, and is in a folder like that file. Faults are separated by blank lines, "#" begins a
+comment. A fault is
 
     fault NAME
     in FUNCTION                 where to look; without it, the whole file
@@ -20,7 +21,7 @@ the end, and is in a folder like that file. Faults are separated by blank lines,
     +<what it becomes>
 
 The lines with "-" must be in the file exactly once, one after the other; what
-they are indented with does not matter. TEXT goes on in lines that begin with a
+they are indented with does not matter, nor do comments and blank lines. TEXT goes on in lines that begin with a
 tab. "boot" among the tests of the guest is what is looked at when all is over:
 the kernel's log, and the balance of interrupts.
 """
@@ -29,6 +30,15 @@ import re
 
 KINDS = ("unit", "guest", "alone", "builtin", "uos")
 FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
+
+
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
+
+
+def strip_comments(text):
+    """The same with blanks for the comments: each line stays where it is."""
+    return COMMENT.sub(lambda found: found.group() if found.group()[0] == '"' else
+                       re.sub(r"[^\n]", " ", found.group()), text)
 
 
 class Wrong(Exception):
@@ -59,16 +69,21 @@ class Fault:
 
     def apply(self, text):
         """The text of the driver's file with the fault in it."""
-        lines = text.split("\n")
-        before = [line.strip() for line in self.before]
-        places = [at for first, end in self.ranges(lines)
-                  for at in range(first, end - len(before) + 1)
-                  if [line.strip() for line in lines[at:at + len(before)]] == before]
+        lines, bare = text.split("\n"), strip_comments(text).split("\n")
+        before = [line.strip() for line in strip_comments("\n".join(self.before)).split("\n")
+                  if line.strip()]
+        places = []
+        for first, end in self.ranges(lines):
+            code = [at for at in range(first, end) if bare[at].strip()]
+            for at in range(len(code) - len(before) + 1):
+                found = code[at:at + len(before)]
+                if [bare[number].strip() for number in found] == before:
+                    places.append((found[0], found[-1] + 1))
         if len(places) != 1:
             raise Wrong(f"{self.where}: {self.name}: its lines are in {self.file} "
                         f"{len(places)} times")
-        at = places[0]
-        return "\n".join(lines[:at] + self.after + lines[at + len(before):])
+        first, end = places[0]
+        return "\n".join(lines[:first] + self.after + lines[end:])
 
     def ranges(self, lines):
         """Where to look: (first, end) of the function, or of each that #if knows."""
