@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #define ULL(n)		((unsigned long long)(n))
 #define STACK		64
@@ -52,7 +53,8 @@ struct place {
 	}
 
 static const struct place at_syscall = PLACE("SYSCALL", place_syscall, after, after);
-static const struct place at_fault = PLACE("page fault", place_fault, site, site);
+/* Once more from the beginning; behind it the kernel has been left. */
+static const struct place at_fault = PLACE("page fault", place_fault, site, after);
 /* As in the manual, it is a trap; where it has not begun, it is the instruction. */
 static const struct place at_int3 = PLACE("INT3", place_int3, after, site);
 
@@ -426,4 +428,73 @@ TEST(late_foreign, "late-foreign", 240)
 	/* up to where the NMI is over before the PMI arrives */
 	for (skid = 50; skid <= 1000; skid += 50)
 		foreign_in_flight(skid);
+}
+
+/*
+ * A program may have any stack pointer as it enters the kernel by SYSCALL, one too that
+ * points to the stack on which exceptions enter it. What others have left there is not
+ * for a sample of that program.
+ */
+#define SECRET		0x5ec4e700
+#define ENTRY_STACK	0xfffffe0000002800UL	/* of CPU 0, in the middle */
+
+static void keep_secrets(void)
+{
+	pin(0);
+	for (;;)
+		asm volatile("mov %0, %%ebx; mov %0, %%r12d; mov %0, %%r13d\n\t"
+			     "mov %0, %%r14d; mov %0, %%r15d\n\t"
+			     "mov $100000, %%ecx\n1:\tdec %%ecx; jnz 1b"
+			     : : "i" (SECRET) : "rbx", "rcx", "r12", "r13", "r14", "r15");
+}
+
+static void call_with_stack(unsigned long sp)
+{
+	asm volatile("mov %%rsp, %%r8\n\tmov %1, %%rsp\n\tsyscall\n\tmov %%r8, %%rsp"
+		     : : "a" (SYS_getppid), "r" (sp) : "rcx", "r8", "r11", "memory");
+}
+
+static void look_for_secrets(void)
+{
+	u64 samples = 0, secrets = 0, elsewhere = 0;
+	struct record rec;
+	struct ring r;
+	int fd, i, n;
+
+	fd = open_sampling(1, &r, 64);
+	for (n = 0; n < 40; n++) {
+		usleep(10000);
+		ev_on(fd);
+		call_with_stack(ENTRY_STACK);
+		ev_off(fd);
+		while (ring_next(&r, &rec)) {
+			if (rec.type != PERF_RECORD_SAMPLE || !rec.abi)
+				continue;
+			samples++;
+			elsewhere += rec.ip != rec.regs[IP];
+			for (i = 0; i < REGS; i++)
+				secrets += rec.regs[i] == SECRET;
+		}
+	}
+	ring_unmap(&r);
+	close(fd);
+	note("%llu samples, %llu registers of another program's", ULL(samples), ULL(secrets));
+	must(samples, "no samples");
+	must(!secrets, "%llu registers in %llu samples are another program's", ULL(secrets),
+	     ULL(samples));
+}
+
+TEST(sample_stranger, "sample-stranger", 60)
+{
+	pid_t pid;
+
+	sample_limit(NO_SAMPLE_LIMIT);
+	pin(0);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		keep_secrets();
+	as_nobody(look_for_secrets);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
