@@ -20,9 +20,9 @@
 #define REG(name)	(1ULL << PERF_REG_X86_##name)
 
 /* In the order of their bits, which is that in the sample */
-enum { BX, BP, SP, IP, R12, R13, R14, R15, REGS };
+enum { BX, DI, BP, SP, IP, R12, R13, R14, R15, REGS };
 static const char * const reg_names[REGS] = {
-	"bx", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
+	"bx", "di", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
 };
 
 /* places.S */
@@ -77,7 +77,7 @@ static struct perf_event_attr sampling(u64 period)
 	attr.sample_type = PERF_SAMPLE_IP;
 	if (has_regs()) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-		attr.sample_regs_user = REG(BX) | REG(BP) | REG(SP) | REG(IP) | REG(R12) |
+		attr.sample_regs_user = REG(BX) | REG(DI) | REG(BP) | REG(SP) | REG(IP) | REG(R12) |
 					REG(R13) | REG(R14) | REG(R15);
 		attr.sample_stack_user = STACK;
 	}
@@ -160,7 +160,7 @@ static const char *check_regs(const struct record *rec)
 {
 	static char why[128];
 	u64 want[REGS] = {
-		[BX] = 0xb0, [BP] = 0xb1, [SP] = (u64)sp_of(1), [IP] = rec->ip,
+		[BX] = 0xb0, [DI] = (u64)page, [BP] = 0xb1, [SP] = (u64)sp_of(1), [IP] = rec->ip,
 		[R12] = 0xb2, [R13] = 0xb3, [R14] = 0xb4, [R15] = 0xb5,
 	};
 	unsigned int i;
