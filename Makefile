@@ -55,7 +55,7 @@ install-tools:
 install-source:
 	install -d '$(source_dir)'
 	install -m 644 Kbuild dkms.conf $(wildcard *.c *.h) '$(source_dir)'
-	install -D -m 644 -t '$(source_dir)/compat' $(wildcard compat/*.h)
+	install -D -m 644 -t '$(source_dir)/compat' $(wildcard compat/*.[ch])
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 
 deb:

@@ -333,6 +333,7 @@ int knc_pmu_probe(void)
 	    rdmsrq_safe(KNC_MSR_SPFLT_CONTROL, &value))
 		return -ENODEV;
 
+	knc_find_syscall();
 	return 0;
 }
 

@@ -30,7 +30,8 @@ void knc_event_read(struct perf_event *event);
 int knc_pmi(struct pt_regs *regs);
 void knc_pmi_replay(struct knc_cpu *kc);
 
-/* knc_user_regs.c; compat/2.6.38/user_regs.c */
+/* compat/user_regs.c; compat/2.6.38/user_regs.c */
+void knc_find_syscall(void);
 void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 
 /* spflt.c: user-controlled counting */

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #define ULL(n)		((unsigned long long)(n))
 #define STACK		64
@@ -19,9 +20,9 @@
 #define REG(name)	(1ULL << PERF_REG_X86_##name)
 
 /* In the order of their bits, which is that in the sample */
-enum { BX, BP, SP, IP, R12, R13, R14, R15, REGS };
+enum { BX, DI, BP, SP, IP, R12, R13, R14, R15, REGS };
 static const char * const reg_names[REGS] = {
-	"bx", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
+	"bx", "di", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
 };
 
 /* places.S */
@@ -52,7 +53,8 @@ struct place {
 	}
 
 static const struct place at_syscall = PLACE("SYSCALL", place_syscall, after, after);
-static const struct place at_fault = PLACE("page fault", place_fault, site, site);
+/* Once more from the beginning; behind it the kernel has been left. */
+static const struct place at_fault = PLACE("page fault", place_fault, site, after);
 /* As in the manual, it is a trap; where it has not begun, it is the instruction. */
 static const struct place at_int3 = PLACE("INT3", place_int3, after, site);
 
@@ -75,7 +77,7 @@ static struct perf_event_attr sampling(u64 period)
 	attr.sample_type = PERF_SAMPLE_IP;
 	if (has_regs()) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-		attr.sample_regs_user = REG(BX) | REG(BP) | REG(SP) | REG(IP) | REG(R12) |
+		attr.sample_regs_user = REG(BX) | REG(DI) | REG(BP) | REG(SP) | REG(IP) | REG(R12) |
 					REG(R13) | REG(R14) | REG(R15);
 		attr.sample_stack_user = STACK;
 	}
@@ -158,7 +160,7 @@ static const char *check_regs(const struct record *rec)
 {
 	static char why[128];
 	u64 want[REGS] = {
-		[BX] = 0xb0, [BP] = 0xb1, [SP] = (u64)sp_of(1), [IP] = rec->ip,
+		[BX] = 0xb0, [DI] = (u64)page, [BP] = 0xb1, [SP] = (u64)sp_of(1), [IP] = rec->ip,
 		[R12] = 0xb2, [R13] = 0xb3, [R14] = 0xb4, [R15] = 0xb5,
 	};
 	unsigned int i;
@@ -521,4 +523,73 @@ TEST(machine_check, "machine-check", 60)
 	close(fd);
 	n = twenty(0, 0);
 	must(n == 20, "afterwards: %llu of 20 samples", ULL(n));
+}
+
+/*
+ * A program may have any stack pointer as it enters the kernel by SYSCALL, one too that
+ * points to the stack on which exceptions enter it. What others have left there is not
+ * for a sample of that program.
+ */
+#define SECRET		0x5ec4e700
+#define ENTRY_STACK	0xfffffe0000002800UL	/* of CPU 0, in the middle */
+
+static void keep_secrets(void)
+{
+	pin(0);
+	for (;;)
+		asm volatile("mov %0, %%ebx; mov %0, %%r12d; mov %0, %%r13d\n\t"
+			     "mov %0, %%r14d; mov %0, %%r15d\n\t"
+			     "mov $100000, %%ecx\n1:\tdec %%ecx; jnz 1b"
+			     : : "i" (SECRET) : "rbx", "rcx", "r12", "r13", "r14", "r15");
+}
+
+static void call_with_stack(unsigned long sp)
+{
+	asm volatile("mov %%rsp, %%r8\n\tmov %1, %%rsp\n\tsyscall\n\tmov %%r8, %%rsp"
+		     : : "a" (SYS_getppid), "r" (sp) : "rcx", "r8", "r11", "memory");
+}
+
+static void look_for_secrets(void)
+{
+	u64 samples = 0, secrets = 0, elsewhere = 0;
+	struct record rec;
+	struct ring r;
+	int fd, i, n;
+
+	fd = open_sampling(1, &r, 64);
+	for (n = 0; n < 40; n++) {
+		usleep(10000);
+		ev_on(fd);
+		call_with_stack(ENTRY_STACK);
+		ev_off(fd);
+		while (ring_next(&r, &rec)) {
+			if (rec.type != PERF_RECORD_SAMPLE || !rec.abi)
+				continue;
+			samples++;
+			elsewhere += rec.ip != rec.regs[IP];
+			for (i = 0; i < REGS; i++)
+				secrets += rec.regs[i] == SECRET;
+		}
+	}
+	ring_unmap(&r);
+	close(fd);
+	note("%llu samples, %llu registers of another program's", ULL(samples), ULL(secrets));
+	must(samples, "no samples");
+	must(!secrets, "%llu registers in %llu samples are another program's", ULL(secrets),
+	     ULL(samples));
+}
+
+TEST(sample_stranger, "sample-stranger", 60)
+{
+	pid_t pid;
+
+	sample_limit(NO_SAMPLE_LIMIT);
+	pin(0);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid)
+		keep_secrets();
+	as_nobody(look_for_secrets);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }

@@ -20,7 +20,7 @@ import re
 
 from faults import FUNCTION, Wrong, strip_comments
 
-FILES = ("knc_pmu.c", "knc_pmi.c", "knc_user_regs.c", "spflt.c", "knc_module.c",
+FILES = ("knc_pmu.c", "knc_pmi.c", "compat/user_regs.c", "spflt.c", "knc_module.c",
          "knc_perf.c", "knc_softmask.h", "knc_counter.h", "knc_pmu_msr.h", "compat.h",
          "compat/rdpmc.h")
 

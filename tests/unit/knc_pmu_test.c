@@ -30,7 +30,7 @@
 #undef pr_fmt
 #include "../../knc_pmu.c"
 #include "../../knc_pmi.c"
-#include "../../knc_user_regs.c"
+#include "../../compat/user_regs.c"
 #include "../../spflt.c"
 #undef pr_fmt
 #include "../../knc_module.c"

@@ -8,6 +8,8 @@
 #define RETURN_ADDRESS	0xffffffff81234567UL
 #define USER_FLAGS	0x246UL
 #define KERNEL_IP	0xffffffff81000042UL
+#define SYSCALL_IP	0xffffffff82000000UL
+#define CR3		0x7ebcb000UL
 
 /* The processor, the stacks, and what the program had */
 static struct {
@@ -199,11 +201,22 @@ static void test_user_syscall(struct kunit *test)
 	entry.cpu.cx = entry.program.cx;
 	entry.cpu.r11 = entry.program.r11;
 	entry.cpu.sp = entry.program.sp;
+	entry.cpu.ip = SYSCALL_IP;
+	entry_check();
+	/* The program may have any stack pointer: it may point to what others have left. */
+	entry.program.sp = (unsigned long)&host.entry_area->entry_stack_page + 1024;
+	entry.cpu.sp = entry.program.sp;
 	entry_check();
 
 	/* The scratch space of an entry: nothing enters here while interrupts are off. */
 	local_irq_save(irq_flags);
 	this_cpu_write(cpu_tss_rw.x86_tss.sp2, entry.program.sp);
+	entry.cpu.ip = SYSCALL_IP + 16;
+	entry_check();
+	/* Page tables of the kernel's (SWITCH_TO_KERNEL_CR3) */
+	entry.cpu.sp = CR3;
+	entry_check();
+	entry.cpu.ip = SYSCALL_IP + 100;
 	entry.cpu.sp = (unsigned long)(entry.saved + 1);
 	entry_check();
 	entry_push(__USER_DS);
@@ -268,6 +281,8 @@ static void test_user_iret(struct kunit *test)
 	/* RDI, and RAX for a moment (SWITCH_TO_USER_CR3_STACK) */
 	entry_push(entry.program.di);
 	entry_push(entry.cpu.ax);
+	entry.cpu.di = CR3;
+	entry_check();
 	entry.cpu.ax = entry_pop();
 	entry_check();
 	entry.cpu.di = entry_pop();
@@ -282,16 +297,22 @@ static void test_user_sysret(struct kunit *test)
 	entry.program.cx = entry.program.ip;
 	entry.program.r11 = entry.program.flags;
 	entry_pop_regs();
+	entry.cpu.ip = SYSCALL_IP + 150;
 	entry.cpu.sp = end;
 	entry_check();
 	entry_push(entry.program.sp);
 	entry_push(entry.program.di);
 	entry_push(entry.cpu.ax);
+	entry.cpu.di = CR3;
+	entry_check();
 	entry.cpu.ax = entry_pop();
 	entry_check();
 	entry.cpu.di = entry_pop();
 	entry_check();
 	entry.cpu.sp = entry_pop();
+	entry_check();
+	/* The program's, which may point anywhere */
+	entry.cpu.sp = end - 2048;
 	entry_check();
 }
 
@@ -319,6 +340,8 @@ static int knc_user_regs_init(struct kunit *test)
 	entry.test = NULL;
 	host.entry_area = vzalloc(sizeof(*host.entry_area));
 	entry.area = host.entry_area;
+	knc_syscall_entry = SYSCALL_IP;
+	knc_syscall_length = 200;
 
 	return host.entry_area ? 0 : -ENOMEM;
 }

@@ -14,11 +14,12 @@
 #include <linux/string.h>
 
 #include <asm/cpu_entry_area.h>
+#include <asm/msr.h>
 #include <asm/processor.h>
 #include <asm/ptrace.h>
 #include <asm/segment.h>
 
-#include "knc_pmu.h"
+#include "../knc_pmu.h"
 
 /* The general registers are the first in struct pt_regs, up to RDI. */
 static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,
@@ -54,8 +55,13 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 	struct pt_regs *frame = (struct pt_regs *)end - 1;
 	const struct pt_regs *saved = task_pt_regs(current);
 
-	/* The end of an exit, or an exception that has come from the kernel */
-	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame)) {
+	/*
+	 * An exit, which has RDI there in place of a number, and CR3 in RDI where user mode
+	 * has page tables of its own; or an exception that has come from the kernel
+	 */
+	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame) ||
+	    (frame->orig_ax == saved->di &&
+	     !memcmp(&frame->ip, &saved->ip, sizeof(*frame) - offsetof(struct pt_regs, ip)))) {
 		*user = *saved;
 		return;
 	}
@@ -69,9 +75,39 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 		user->di = saved->di;
 }
 
+/*
+ * The kernel's entry by SYSCALL, up to its SYSRET. There, and only there, the stack pointer
+ * may be the program's, which may have it point anywhere: to another program's registers on
+ * the entry stack, too. So what there is to do follows from the instruction.
+ */
+static unsigned long knc_syscall_entry, knc_syscall_length;
+
+#define KNC_SYSCALL_MOST	1024
+/*
+ * After ENDBR64 and SWAPGS the stack pointer is stored. Then it is CR3 for a moment, where
+ * user mode has page tables of its own, and by this length the kernel's.
+ */
+#define KNC_SYSCALL_STORES_SP	12
+#define KNC_SYSCALL_HAS_STACK	64
+
+/* knc_find_syscall() - find the kernel's entry by SYSCALL; it is the same on all CPUs. */
+void knc_find_syscall(void)
+{
+	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
+	unsigned long length;
+	u64 entry;
+
+	rdmsrq(MSR_LSTAR, entry);
+	for (length = 0; length < KNC_SYSCALL_MOST; length++)
+		if (!memcmp((void *)(entry + length), sysretq, sizeof(sysretq)))
+			break;
+	knc_syscall_entry = entry;
+	knc_syscall_length = length + sizeof(sysretq);
+}
+
 /* SYSCALL keeps the address in RCX, the flags in R11, and the stack pointer as it is. */
-static void knc_syscall_regs(struct pt_regs *user, const struct pt_regs *regs,
-			     unsigned long sp)
+static void knc_syscall_gap(struct pt_regs *user, const struct pt_regs *regs,
+			    unsigned long sp)
 {
 	*user = *regs;
 	user->ip = regs->cx;
@@ -79,6 +115,22 @@ static void knc_syscall_regs(struct pt_regs *user, const struct pt_regs *regs,
 	user->sp = sp;
 	user->cs = __USER_CS;
 	user->ss = __USER_DS;
+}
+
+static void knc_syscall_regs(struct pt_regs *user, const struct pt_regs *regs)
+{
+	const struct pt_regs *saved = task_pt_regs(current);
+	unsigned long done = regs->ip - knc_syscall_entry;
+
+	if (done < KNC_SYSCALL_STORES_SP)
+		knc_syscall_gap(user, regs, regs->sp);
+	else if (regs->sp > (unsigned long)saved && regs->sp <= (unsigned long)&saved->ip)
+		knc_merge_regs(user, saved, regs);
+	else if (done < KNC_SYSCALL_HAS_STACK ||
+		 (regs->sp > (unsigned long)&saved->ip && regs->sp <= (unsigned long)(saved + 1)))
+		knc_syscall_gap(user, regs, this_cpu_read(cpu_tss_rw.x86_tss.sp2));
+	else
+		*user = *saved;
 }
 
 /**
@@ -93,12 +145,10 @@ void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs)
 
 	if (current->flags & PF_KTHREAD)
 		*user = (struct pt_regs){ .cs = __USER_CS };
+	else if (regs->ip - knc_syscall_entry < knc_syscall_length)
+		knc_syscall_regs(user, regs);
 	else if (end)
 		knc_entry_stack_regs(user, end, regs);
-	else if (regs->sp < TASK_SIZE_MAX)
-		knc_syscall_regs(user, regs, regs->sp);
-	else if (regs->sp > (unsigned long)&saved->ip && regs->sp <= (unsigned long)(saved + 1))
-		knc_syscall_regs(user, regs, this_cpu_read(cpu_tss_rw.x86_tss.sp2));
 	else if (regs->sp > (unsigned long)saved && regs->sp <= (unsigned long)&saved->ip)
 		knc_merge_regs(user, saved, regs);
 	else
