@@ -490,7 +490,8 @@ static void test_period(struct kunit *test)
 	event->hw.last_period = 4711;
 
 	disable();
-	knc_event_load(this_cpu(), event, 1);
+	event->hw.idx = 1;
+	knc_event_start(event);
 	/* The period that is over is reported with the length that it had. */
 	KUNIT_EXPECT_EQ(test, event->hw.last_period, c->over ? c->period : 4711);
 	KUNIT_EXPECT_PTR_EQ(test, this_cpu()->event[1], event);
