@@ -21,17 +21,15 @@ comment. A fault is
     +<what it becomes>
 
 The lines with "-" must be in the file exactly once, one after the other; what
-they are indented with does not matter, nor do comments and blank lines. TEXT goes on in lines that begin with a
-tab. "boot" among the tests of the guest is what is looked at when all is over:
-the kernel's log, and the balance of interrupts.
+they are indented with does not matter, nor do comments and blank lines. TEXT goes
+on in lines that begin with a tab. "boot" among the tests of the guest is what is
+looked at when all is over: the kernel's log, and the balance of interrupts.
 """
 import os
 import re
 
 KINDS = ("unit", "guest", "alone", "builtin", "uos")
 FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
-
-
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
 
 

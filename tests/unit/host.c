@@ -39,6 +39,7 @@ static void test_load(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, host.capabilities & PERF_PMU_CAP_NO_INTERRUPT);
 	/* perf core would not let go of a PMU with these. */
 	KUNIT_EXPECT_EQ(test, host.maps, COMPAT_USER_RDPMC);
+	KUNIT_EXPECT_PTR_EQ(test, host.event_init, &knc_perf_event_init);
 
 	host_unload(test);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
@@ -271,20 +272,18 @@ static void test_add_off(struct kunit *test)
 }
 
 /* Added without being started, it does not run; started twice, it is once. */
-static void test_start_and_stop(struct kunit *test)
+static void start_and_stop(struct kunit *test, struct perf_event *event, int idx)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
 	disable();
 	KUNIT_ASSERT_EQ(test, knc_add(event, 0), 0);
 	enable();
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 
 	knc_start(event, PERF_EF_RELOAD);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
-	count(1, 100);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], BIT(idx));
+	count(idx, 100);
 	knc_start(event, PERF_EF_RELOAD);
-	count(1, 10);
+	count(idx, 10);
 	knc_event_read(event);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 110);
 
@@ -294,6 +293,13 @@ static void test_start_and_stop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 110);
 	knc_del(event, 0);
 	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
+}
+
+/* On each counter: an event of the core-ring interface has counter 0. */
+static void test_start_and_stop(struct kunit *test)
+{
+	start_and_stop(test, new_event(test, INSTRUCTIONS, 1000), 1);
+	start_and_stop(test, new_event(test, L2_MISS, 1000), 0);
 }
 
 /* Where RDPMC is open to programs, no counter holds what a task has left there. */

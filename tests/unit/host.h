@@ -53,6 +53,7 @@ static struct {
 	int capabilities;
 	const char *name;
 	bool maps;
+	int (*event_init)(struct perf_event *event);
 	unsigned int took;
 	/* The task that runs, if it is not the test's own, and one without a context */
 	struct task_struct *runs;
@@ -175,6 +176,7 @@ static struct pmu *host_register_pmu(const struct pmu *template, const char *nam
 	host.name = name;
 	host.capabilities = template->capabilities;
 	host.maps = template->event_mapped || template->event_unmapped;
+	host.event_init = template->event_init;
 	if (!host_take(HOST_PMU))
 		return ERR_PTR(-ENOMEM);
 	host_pmu.name = name;
