@@ -517,7 +517,7 @@ static void must_have_no_timer(void)
 TEST(unload_mux_timer, "unload-mux-timer", 120)
 {
 	static const unsigned int intervals[] = { 300, 30, 300, 3, 1 };
-	struct { bool stop; u64 written; } *s = shared(sizeof(*s));
+	struct { bool stop, may, at_it; u64 written; } *s = shared(sizeof(*s));
 	unsigned int i;
 	pid_t pid;
 
@@ -539,17 +539,28 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 	pid = fork();
 	must(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
-		for (i = 0; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); i++)
-			if (set_interval(i % 2 ? 20 : 21))
+		for (i = 0; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); i++) {
+			__atomic_store_n(&s->at_it, true, __ATOMIC_SEQ_CST);
+			if (__atomic_load_n(&s->may, __ATOMIC_SEQ_CST) &&
+			    set_interval(i % 2 ? 20 : 21))
 				s->written++;
+			__atomic_store_n(&s->at_it, false, __ATOMIC_SEQ_CST);
+			if (!__atomic_load_n(&s->may, __ATOMIC_SEQ_CST))
+				usleep(1000);
+		}
 		_exit(0);
 	}
 	for (i = 0; i < 20; i++) {
+		__atomic_store_n(&s->may, true, __ATOMIC_SEQ_CST);
+		usleep(50000);
 		must(!driver_unload(), "unloading, with a writer: %s", strerror(errno));
 		must_have_no_timer();
 		usleep(1000 * i);
-		must(!driver_load(), "loading, with a writer: %s", strerror(errno));
-		usleep(50000);
+		/* perf core itself has the file there before what is written to. */
+		__atomic_store_n(&s->may, false, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(&s->at_it, __ATOMIC_SEQ_CST))
+			usleep(100);
+		must(!driver_load(), "loading, after a writer: %s", strerror(errno));
 	}
 	s->stop = true;
 	reap(pid);
