@@ -409,6 +409,26 @@ static void test_spflt_waits(struct kunit *test)
 	del_all(&theirs, 1);
 }
 
+/* The bit that had to wait is not another task's. */
+static void test_spflt_waits_in_vain(struct kunit *test)
+{
+	struct task_struct *me = new_current(test);
+	struct task_struct *other = new_task(test), *stranger = new_task(test);
+	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, me);
+
+	new_spflt_event(test, BRANCHES_, other);
+	task_switch(NULL, 0, other);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, me);
+	add_all(test, &mine, 1);
+	task_switch(NULL, 0, other);
+	task_switch(NULL, 0, stranger);
+	del_all(&mine, 1);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	task_switch(NULL, 0, other);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+}
+
 /* The event of a CPU sees the bit at once. */
 static void test_spflt_waits_not(struct kunit *test)
 {
@@ -464,6 +484,22 @@ static void test_spflt_catch_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
+/* It has left, and is back: both times without a context. */
+static void test_spflt_catch_up_back(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *stranger = new_task(test);
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+
+	new_inherited_event(test, event, me);
+	knc_spflt_find(me)->preference = PREFERENCE;
+	host.without_context = me;
+	task_switch(NULL, 0, stranger);
+	task_switch(NULL, 0, me);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+}
+
 static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_cpu_wide),
 	KUNIT_CASE(test_spflt_tasks),
@@ -479,7 +515,9 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_off),
 	KUNIT_CASE(test_spflt_reset),
 	KUNIT_CASE(test_spflt_waits),
+	KUNIT_CASE(test_spflt_waits_in_vain),
 	KUNIT_CASE(test_spflt_waits_not),
 	KUNIT_CASE(test_spflt_catch_up),
+	KUNIT_CASE(test_spflt_catch_up_back),
 	{}
 };

@@ -59,6 +59,7 @@ static void test_unload_running(struct kunit *test)
 	host_load(test);
 	add_all(test, &event, 1);
 	host_unload(test);
+	KUNIT_EXPECT_EQ(test, host.lvtpc_at_nmi, 0x10400);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x29], 0);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
@@ -115,8 +116,12 @@ static void test_load_refused(struct kunit *test)
 	for (thing = 0; thing < HOST_THINGS; thing++) {
 		host_begin();
 		host.refused = BIT(thing);
+		/* As knc_cpu_online() leaves them, which is not called here */
+		knc_pmu_reset(this_cpu());
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), host_error(thing),
 				    "thing %u", thing);
+		if (thing == HOST_PMU)
+			KUNIT_EXPECT_EQ(test, host.lvtpc_at_nmi, 0x10400);
 		KUNIT_EXPECT_EQ_MSG(test, !!(host.asked & BIT(thing)), host_is_asked(thing),
 				    "thing %u", thing);
 		if (!host_error(thing)) {
@@ -216,7 +221,9 @@ static void test_init_offline(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
-	event->cpu = nr_cpu_ids;
+	event->cpu = 2;
+	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
+	host.offline = 2;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), -ENODEV);
 	event->attach_state |= PERF_ATTACH_TASK;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);

@@ -48,16 +48,19 @@ static struct {
 	unsigned int waits;
 	/* ... and when it gave the NMI handler up */
 	unsigned long held_at_nmi;
+	u32 lvtpc_at_nmi;
 	/* What it told perf core */
 	int type;
 	int capabilities;
 	const char *name;
 	bool maps;
 	int (*event_init)(struct perf_event *event);
-	unsigned int took;
+	unsigned int took, irqs;
 	/* The task that runs, if it is not the test's own, and one without a context */
 	struct task_struct *runs;
 	const struct task_struct *without_context;
+	/* If not 0, a CPU that is on its way up or down */
+	int offline;
 	/* This CPU's stacks for the entry from user mode */
 	struct cpu_entry_area *entry_area;
 } host;
@@ -127,6 +130,7 @@ static int host_register_nmi(void)
 static void host_unregister_nmi(void)
 {
 	host.held_at_nmi = host.held;
+	host.lvtpc_at_nmi = record.lvtpc;
 	host_give(HOST_NMI);
 }
 
@@ -261,6 +265,8 @@ static struct task_struct *host_current(void)
 #undef rdmsrq_safe
 #undef compat_pmu_unregister
 #undef rhashtable_init
+#undef cpu_online
+#undef inc_perf_irq_stat
 #undef current
 #undef register_nmi_handler
 #undef kzalloc
@@ -290,6 +296,8 @@ static struct task_struct *host_current(void)
 #define rhashtable_init(table, params)		host_rhashtable_init(table, params)
 #define rhashtable_free_and_destroy(t, fn, arg)	host_rhashtable_destroy(t, fn, arg)
 #define compat_task_has_context(task)		((task) != host.without_context)
+#define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
+#define inc_perf_irq_stat()			(host.irqs++)
 #define get_cpu_entry_area(cpu)			host.entry_area
 #define current					host_current()
 

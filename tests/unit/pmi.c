@@ -45,6 +45,8 @@ static void test_pmi_one_counter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
+	/* /proc/interrupts has it. */
+	KUNIT_EXPECT_EQ(test, host.irqs, 1);
 }
 
 static void test_pmi_both_counters(struct kunit *test)
@@ -499,7 +501,10 @@ static void test_pmi_in_replay(struct kunit *test)
 		count(1, 1000);
 		expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
 		record_hook(WRMSR, 0x2e, after ? NULL : nmi_now, after ? nmi_now : NULL);
+		record_restart();
 		enable();
+		/* One replay for both: 5 accesses, and 2 or 4 in the NMI. */
+		KUNIT_EXPECT_EQ(test, record.count, after ? 9 : 7);
 		expect_replayed(test, event, 1000, 2);
 		KUNIT_EXPECT_PTR_EQ(test, record.hook.before, NULL);
 		KUNIT_EXPECT_PTR_EQ(test, record.hook.after, NULL);
