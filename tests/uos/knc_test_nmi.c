@@ -75,7 +75,7 @@ static int knc_test_machine_check(const char *value, const struct kernel_param *
 	return 0;
 }
 
-static struct kernel_param_ops knc_test_machine_check_ops = {
+static const struct kernel_param_ops knc_test_machine_check_ops = {
 	.set = knc_test_machine_check,
 	.get = param_get_int,
 };

@@ -26,7 +26,7 @@ struct rhashtable_params {
 struct rhashtable {
 	struct hlist_head *tbl;
 	const struct rhashtable_params *params;
-	spinlock_t lock;		/* of insertion and removal */
+	spinlock_t lock;		/* of those that insert and remove; readers need none */
 	atomic_t nelems;
 };
 
