@@ -205,7 +205,9 @@ static void knc_spflt_adopt(void *task)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 
-	if (current == task && kc->state != KNC_OFF)
+	/* Unless another opener's event has had the task's bit set already */
+	if (current == task && kc->state != KNC_OFF &&
+	    this_cpu_ptr(&knc_spflt_cpu)->task != task)
 		knc_spflt_come(kc, task, 0, true);
 }
 

@@ -124,6 +124,9 @@ static int compat_event_init(struct perf_event *event)
 
 	if (!compat_is_hardware(event))
 		return -ENOENT;
+	/* Newer perf cores refuse a period that is negative as a signed number. */
+	if (!event->attr.freq && (s64)event->attr.sample_period < 0)
+		return -EINVAL;
 	if (!try_module_get(THIS_MODULE))
 		return -EBUSY;
 
