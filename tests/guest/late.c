@@ -410,7 +410,7 @@ static void foreign_in_flight(u32 skid)
 		must(n == 20, "an NMI after %u instructions, each PMI %u late: %llu of 20 samples",
 		     after, skid, ULL(n));
 		n = twenty(0, 0);
-		must(n == 20, "an NMI after %u instructions, a PMI %u late: afterwards %llu of 20 samples",
+		must(n == 20, "an NMI after %u, a PMI %u late: afterwards %llu of 20 samples",
 		     after, skid, ULL(n));
 	}
 }
@@ -512,7 +512,7 @@ TEST(machine_check, "machine-check", 60)
 	spin(FOREIGN_PERIOD);
 	must(td_read(cpu, TD_GLOBAL_STATUS), "no overflow is pending");
 	nmi_parameter_set("machine_check", 1);
-	must(!nmi_parameter("machine_check"), "with an overflow pending, a machine check is stopped");
+	must(!nmi_parameter("machine_check"), "an overflow is pending: a machine check stopped");
 	must(td_read(cpu, TD_GLOBAL_STATUS), "the overflow is not pending any more");
 	td_inject(cpu, TD_NOTHING, 0, 0);
 	spin(1);

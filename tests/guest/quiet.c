@@ -133,7 +133,7 @@ TEST(opens_quiet, "opens-quiet", 120)
 		as_nobody(open_and_close);
 		ipis = ipis_of(cpu) - ipis;
 		writes = td_read(cpu, TD_WRMSRS) - writes;
-		note("%d %s events cost CPU %d, which is idle, %llu IPIs and %llu writes of PMU registers",
+		note("%d %s events cost CPU %d, which is idle, %llu IPIs and %llu register writes",
 		     OPENS, kinds[kind].what, cpu, ULL(ipis), ULL(writes));
 		must(ipis <= AT_MOST && !writes,
 		     "%d opens of %s events cost an idle CPU %llu IPIs and %llu writes of PMU registers",

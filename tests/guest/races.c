@@ -101,7 +101,7 @@ struct race {
 	bool repeats;			/* overflow after overflow, without a run-up */
 	bool throttles;			/* the overflow throttles the event */
 	bool equals;			/* the sibling counts what the first one does */
-	bool member;			/* the first event is one of a group that the second leads */
+	bool member;			/* the first event is in a group that the second leads */
 	bool calm;			/* nothing is drawn */
 	bool mixed;			/* an overflow is, beside the action */
 };
@@ -633,7 +633,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 			strcpy(why, s.why);
 		}
 	}
-	note("%llu points in %llu instructions, %llu hits, %llu of a late PMI, %llu with an NMI, %llu points missed, %llu bad",
+	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad",
 	     ULL(points), ULL(whole.length), ULL(hits), ULL(late), ULL(nmis), ULL(missed),
 	     ULL(bad));
 	must(points, "no points");
