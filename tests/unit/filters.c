@@ -159,7 +159,10 @@ static void test_spflt_second_event(struct kunit *test)
 
 	new_spflt_event(test, INSTRUCTIONS, me);
 	record.msr[0x2c] |= PREFERENCE;
+	/* Nothing is to be allocated for it. */
+	host.refused = BIT(HOST_MEMORY);
 	new_spflt_event(test, CYCLES, me);
+	host.refused = 0;
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
 	task_switch(NULL, 0, stranger);
