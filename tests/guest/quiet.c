@@ -118,6 +118,7 @@ static void open_and_close(void)
 
 TEST(opens_quiet, "opens-quiet", 120)
 {
+	long before = sysctl_get("kernel/perf_event_paranoid");
 	int cpu = cpus_online() - 1;
 	u64 ipis, writes;
 
@@ -139,6 +140,7 @@ TEST(opens_quiet, "opens-quiet", 120)
 		     "%d opens of %s events cost an idle CPU %llu IPIs and %llu writes of PMU registers",
 		     OPENS, kinds[kind].what, ULL(ipis), ULL(writes));
 	}
+	sysctl_set("kernel/perf_event_paranoid", before);
 }
 
 /*
