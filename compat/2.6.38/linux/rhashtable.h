@@ -3,14 +3,15 @@
 #ifndef _KNC_COMPAT_LINUX_RHASHTABLE_H
 #define _KNC_COMPAT_LINUX_RHASHTABLE_H
 
-#include <linux/hash.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <linux/string.h>
 
-#define COMPAT_RHASH_BITS	10
+#define COMPAT_RHASH_BITS	13
+
+/* Of newer kernels. That kernel's hash_ptr() has few buckets for aligned pointers. */
+#define COMPAT_GOLDEN_RATIO_64	0x61c8864680b583ebULL
 
 struct rhash_head {
 	struct hlist_node node;
@@ -41,9 +42,15 @@ static inline int rhashtable_init(struct rhashtable *ht,
 }
 
 /* Keys are pointers. */
+static inline u64 compat_rhash_key(const void *key)
+{
+	return *(const u64 *)key;
+}
+
 static inline struct hlist_head *compat_rhash_bucket(struct rhashtable *ht, const void *key)
 {
-	return ht->tbl + hash_ptr(*(void * const *)key, COMPAT_RHASH_BITS);
+	return ht->tbl + (compat_rhash_key(key) * COMPAT_GOLDEN_RATIO_64 >>
+			  (64 - COMPAT_RHASH_BITS));
 }
 
 static inline void *compat_rhash_find(struct rhashtable *ht, const void *key)
@@ -54,7 +61,7 @@ static inline void *compat_rhash_find(struct rhashtable *ht, const void *key)
 	     node = rcu_dereference_raw(node->next)) {
 		void *object = (void *)node - ht->params->head_offset;
 
-		if (!memcmp(object + ht->params->key_offset, key, ht->params->key_len))
+		if (compat_rhash_key(object + ht->params->key_offset) == compat_rhash_key(key))
 			return object;
 	}
 
