@@ -56,8 +56,8 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 	const struct pt_regs *saved = task_pt_regs(current);
 
 	/*
-	 * An exit, which has RDI there in place of a number, and CR3 in RDI where user mode
-	 * has page tables of its own; or an exception that has come from the kernel
+	 * An exit has RDI in the place of the number, and with page table isolation CR3 in
+	 * RDI. An exception may also have come from the kernel.
 	 */
 	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame) ||
 	    (frame->orig_ax == saved->di &&
@@ -76,16 +76,16 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 }
 
 /*
- * The kernel's entry by SYSCALL, up to its SYSRET. There, and only there, the stack pointer
- * may be the program's, which may have it point anywhere: to another program's registers on
- * the entry stack, too. So what there is to do follows from the instruction.
+ * The kernel's entry by SYSCALL, up to its SYSRET. Only there the stack pointer may be the
+ * program's, and the program may point it at another program's registers on the entry
+ * stack. So the instruction decides where the registers are, not the stack pointer.
  */
 static unsigned long knc_syscall_entry, knc_syscall_length;
 
 #define KNC_SYSCALL_MOST	1024
 /*
- * After ENDBR64 and SWAPGS the stack pointer is stored. Then it is CR3 for a moment, where
- * user mode has page tables of its own, and by this length the kernel's.
+ * After ENDBR64 and SWAPGS the stack pointer is stored. With page table isolation it then
+ * holds CR3 for a moment. After this length it is the kernel's.
  */
 #define KNC_SYSCALL_STORES_SP	12
 #define KNC_SYSCALL_HAS_STACK	64

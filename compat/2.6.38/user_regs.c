@@ -38,9 +38,8 @@ static const struct x86_hw_tss *compat_this_tss(void)
 }
 
 /*
- * An exception with a stack of its own leaves the program's registers there, and moves
- * them to the task's stack at its end, if at all. The debug stack is two: the kernel has
- * the processor enter on the lower one while it is on the upper one.
+ * An exception that has an IST stack leaves the program's registers there. The debug stack
+ * is two: while the kernel is on the upper one, the processor enters on the lower one.
  */
 static struct pt_regs *compat_exception_regs(const struct pt_regs *regs)
 {
