@@ -831,10 +831,10 @@ static void change_period(struct shot *s)
 	s->at_least = first_count(s);
 	set_period(s->fd[0], NEVER);
 	s->at_most = first_count(s);
-	/* The cards' perf core ends the one that has begun. */
+	ev_off(s->fd[0]);
+	/* The cards' perf core ends the one that has begun. Asked here: it is a system call. */
 	if (cards_kernel())
 		s->at_most = 0;
-	ev_off(s->fd[0]);
 }
 
 static const struct race setting_period = { .operation = change_period };
