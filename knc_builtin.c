@@ -49,6 +49,21 @@ static int knc_set_period(struct perf_event *event)
 	return 0;
 }
 
+/*
+ * What perf core has hw.interrupts at while an event is throttled. An event may be
+ * throttled as it is stopped, by the last overflow. perf core does not look, and starts
+ * it, if it was stopped for a new period, or to be moved: it waits for the tick.
+ */
+#define KNC_THROTTLED	(~0ULL)		/* MAX_INTERRUPTS of kernel/events/core.c */
+
+static void knc_enable(struct perf_event *event)
+{
+	if (event->hw.interrupts == KNC_THROTTLED)
+		x86_pmu_stop(event, PERF_EF_UPDATE);
+	else
+		knc_event_start(event);
+}
+
 static void knc_disable(struct perf_event *event)
 {
 	/* Stopped, should perf core throttle it while its last overflow is handled */
@@ -94,7 +109,7 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 	.handle_irq		= knc_pmi,
 	.disable_all		= knc_disable_all,
 	.enable_all		= knc_enable_all,
-	.enable			= knc_event_start,
+	.enable			= knc_enable,
 	.disable		= knc_disable,
 	.hw_config		= knc_hw_config,
 	.schedule_events	= x86_schedule_events,

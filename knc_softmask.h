@@ -102,8 +102,12 @@ static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_even
 /* Return: a mask of the counters that have an event. */
 static inline u32 knc_filled_slots(const struct knc_cpu *kc)
 {
-	return (READ_ONCE(kc->event[0]) ? BIT(0) : 0) |
-	       (READ_ONCE(kc->event[1]) ? BIT(1) : 0);
+	u32 filled = !!READ_ONCE(kc->event[0]);
+
+	if (READ_ONCE(kc->event[1]))
+		filled |= BIT(1);
+
+	return filled;
 }
 
 static inline void knc_run_counters(const struct knc_cpu *kc)

@@ -53,6 +53,9 @@
 /* Longer than what an interrupt takes, which counts as well */
 #define SECOND_PERIOD	(4000 * (int)scale())
 
+/* Longer than from one tick to the next */
+#define TICK		1200000
+
 #define MSR_GLOBAL_CTRL	0x2f
 
 /* What is drawn for a point; 0: nothing of that kind */
@@ -753,27 +756,33 @@ TEST(race_skid_group, "race-skid-group", 3600)
 	race(&of_leader);
 }
 
+static void sweep_throttled(const struct race *r, u64 from, u64 to)
+{
+	long before = sysctl_get("kernel/perf_event_max_sample_rate");
+	struct shot s;
+
+	sample_limit(1);
+	for (allowed = 0; allowed < 4; allowed++) {
+		fire(r, &s, NULL, 2 * RUN_UP + 2000, 0);
+		if (s.throttles)
+			break;
+	}
+	must(allowed < 4, "no event is throttled");
+	note("%d interrupts in a tick are allowed", allowed);
+	sweep(r, from, to);
+	sample_limit(before);
+}
+
 /* The overflow that throttles the event, while it is read */
 TEST(race_read_throttle, "race-read-throttle", 3600)
 {
 	static const struct race r = {
 		.operation = read_twice, .throttles = true, .every = true,
 	};
-	long before = sysctl_get("kernel/perf_event_max_sample_rate");
-	struct shot s;
 
 	td_need();
 	pin(cpus_online() - 1);
-	sample_limit(1);
-	for (allowed = 0; allowed < 4; allowed++) {
-		fire(&r, &s, NULL, 2 * RUN_UP + 2000, 0);
-		if (s.throttles)
-			break;
-	}
-	must(allowed < 4, "no event is throttled");
-	note("%d interrupts in a tick are allowed", allowed);
-	sweep(&r, 1, 0);
-	sample_limit(before);
+	sweep_throttled(&r, 1, 0);
 }
 
 /*
@@ -842,6 +851,35 @@ static const struct race setting_period = { .operation = change_period };
 TEST(race_period, "race-period", 3600)
 {
 	race(&setting_period);
+}
+
+/*
+ * The overflow that throttles the event, late, so that it is handled when the event is
+ * stopped for its new period. perf core starts the event, and again at the next tick.
+ */
+static void change_period_for_a_tick(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	s->at_least = first_count(s);
+	set_period(s->fd[0], NEVER);
+	s->at_most = first_count(s);
+	spin(TICK);
+	ev_off(s->fd[0]);
+	if (cards_kernel())
+		s->at_most = 0;
+}
+
+TEST(race_period_throttle, "race-period-throttle", 3600)
+{
+	static const struct race r = {
+		.operation = change_period_for_a_tick, .throttles = true, .every = true,
+	};
+	u64 length;
+
+	td_need();
+	pin(cpus_online() - 1);
+	length = measure(&setting_period).length;
+	sweep_throttled(&r, length * 2 / 5, length * 3 / 5);
 }
 
 /* Another event comes and goes. */
