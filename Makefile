@@ -28,8 +28,8 @@ mandir ?= $(datadir)/man
 source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
 # Of these tools, those that there are
 tools_dir = $(datadir)/knc-pmu
-tools := $(notdir $(wildcard scripts/knc-draw scripts/knc-host scripts/knc-metrics))
-tools_files := $(wildcard scripts/knc_tables.py knc_pmu_tables.ini knc_pmu_events.h)
+tools := $(notdir $(wildcard tools/knc-draw tools/knc-host tools/knc-metrics))
+tools_files := $(wildcard tools/knc_tables.py tools/knc_pmu_tables.ini knc_pmu_events.h)
 
 install: install-dev install-tools
 
@@ -41,15 +41,14 @@ install-dev:
 	install -D -m 644 man/knc_pmu_user.3 '$(DESTDIR)$(mandir)/man3/knc_pmu_user.3'
 
 install-tools:
-	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(tools_dir)/scripts' '$(DESTDIR)$(mandir)/man1'
-	for f in $(tools_files); do \
-		install -m 644 "$$f" '$(DESTDIR)$(tools_dir)'/"$$f" || exit 1; done
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(tools_dir)' '$(DESTDIR)$(mandir)/man1'
+	install -m 644 $(tools_files) '$(DESTDIR)$(tools_dir)'
 	for t in $(tools); do \
-		install -m 755 "scripts/$$t" '$(DESTDIR)$(tools_dir)/scripts' && \
-		ln -sf '$(tools_dir)/scripts'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" && \
+		install -m 755 "tools/$$t" '$(DESTDIR)$(tools_dir)' && \
+		ln -sf '$(tools_dir)'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" && \
 		install -m 644 "man/$$t.1" '$(DESTDIR)$(mandir)/man1' || exit 1; done
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
-		scripts/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
+		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
 # For DKMS: what the module is built from
 install-source:
@@ -75,8 +74,8 @@ perf:
 	@scripts/build-perf
 
 tables:
-	@scripts/gen-tables perf tables/perf
-	@scripts/gen-tables perfmon tables/perfmon
+	@tools/gen-tables perf tables/perf
+	@tools/gen-tables perfmon tables/perfmon
 	@echo 'tables/perf and tables/perfmon'
 
 bench-card:

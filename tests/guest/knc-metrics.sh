@@ -3,7 +3,7 @@
 # knc-metrics on the card: as perf stat -M has it, of a program and attached
 . ./lib.sh
 
-metrics="python3 scripts/knc-metrics"
+metrics="python3 tools/knc-metrics"
 # value METRIC FILE - out of the CSV
 value()
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What an owner of a card sends, scripts/report: all of it is there, and the self-test
+# What an owner of a card sends, tools/report: all of it is there, and the self-test
 # counts what it should.
 . ./lib.sh
 

@@ -8,12 +8,18 @@ import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SCRIPTS = os.path.join(TOP, "scripts")
+ROOMS = [os.path.join(TOP, room) for room in ("scripts", "tools")]
+
+
+def find(name):
+    """A program of ours, or the name as it is."""
+    paths = [os.path.join(room, name) for room in ROOMS]
+    return next(filter(os.path.exists, paths), name)
 
 
 def load(name):
     """A script in Python, as a module."""
-    path = os.path.join(SCRIPTS, name)
+    path = find(name)
     loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), path)
     spec = importlib.util.spec_from_loader(loader.name, loader)
     module = importlib.util.module_from_spec(spec)
@@ -45,10 +51,7 @@ class ScriptTest(unittest.TestCase):
 
     def run_it(self, *command, timeout=60, **env):
         """Status, stdout and stderr of a command of ours."""
-        program = command[0]
-        if "/" not in program and os.path.exists(os.path.join(SCRIPTS, program)):
-            program = os.path.join(SCRIPTS, program)
-        done = subprocess.run([program, *command[1:]], cwd=self.work, check=False,
+        done = subprocess.run([find(command[0]), *command[1:]], cwd=self.work, check=False,
                               env={**os.environ, **env}, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=timeout)
         return (done.returncode, done.stdout.decode(errors="replace"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/knc-draw: the numbers in the pictures are those of perf."""
+"""tools/knc-draw: the numbers in the pictures are those of perf."""
 import re
 import xml.etree.ElementTree as ElementTree
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/knc-host, with cards that are directories and a perf that says what it was
+"""tools/knc-host, with cards that are directories and a perf that says what it was
 given. tests/guest has it with emulated cards.
 """
 import os

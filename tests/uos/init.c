@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /init of a card's own kernel on the emulated card: what scripts/uos-init and
+ * /init of a card's own kernel on the emulated card: what uos/init and
  * tests/guest/guest.sh are elsewhere. No program of Debian's runs on Linux 2.6.38,
  * as its C library refuses kernels before 3.2; this one and the tests are linked
  * with another.

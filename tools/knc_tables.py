@@ -2,7 +2,7 @@
 """The events of knc_pmu_events.h and the metrics of knc_pmu_tables.ini.
 
 Imported by what makes tables of them: gen-events, gen-tables, install-in-tree,
-knc-metrics. The two files are looked for beside this one, and above it.
+knc-metrics. The two files are beside this one, or in the directory above.
 """
 import configparser
 import json
@@ -32,7 +32,7 @@ class Bad(Exception):
 
 def find(name):
     """One of the two files: of a checkout, or as installed."""
-    for folder in (os.path.dirname(HERE), HERE):
+    for folder in (HERE, os.path.dirname(HERE)):
         path = os.path.join(folder, name)
         if os.path.exists(path):
             return path

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts what is known beforehand, for scripts/report. One file that any
+ * Counts what is known beforehand, for tools/report. One file that any
  * compiler for the card takes, with headers of any age: link it statically.
  *
  * Prints a line for each check; ends with 1 if one has failed.
