@@ -36,7 +36,7 @@
 #endif
 
 /*
- * In between, perf core uses the buffers that it has for NMIs. Interrupts are off, and a
+ * Between these two calls perf core uses its buffers for NMIs. Interrupts are off; a
  * real NMI may come.
  */
 static inline void compat_nmi_level_enter(void)
@@ -76,13 +76,13 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-/* Newer kernels give access to CR4, which RDPMC for programs takes, to KVM only. */
+/* RDPMC for programs needs CR4.PCE. Newer kernels export access to CR4 to KVM only. */
 #define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
 #else
 #define COMPAT_USER_RDPMC	0
 #endif
 
-/* Who has the counters where they are not free, and what to do */
+/* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
 
 /* The scheduler's tracepoint comes before perf core switches the events. */
@@ -138,8 +138,8 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 #endif
 
 /*
- * perf core frees the timers by which events take turns, and does not cancel them; and
- * a write to this file starts them. There are no events any more that would.
+ * perf core frees its timers for multiplexing and does not cancel them. A write to this
+ * file starts them, even without events.
  */
 static inline void compat_pmu_unregister(struct pmu *pmu)
 {

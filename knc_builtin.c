@@ -34,8 +34,8 @@ static int knc_hw_config(struct perf_event *event)
 		return ret;
 
 	/*
-	 * No RDPMC, as the page would be written at each sample. The x86 core has no other
-	 * flag by which a driver can say so, and no other use for this one.
+	 * No RDPMC for sampling events: the page would be written at each sample. This is
+	 * the only flag of the x86 core that says so, and it has no other effect here.
 	 */
 	if (is_sampling_event(event))
 		event->hw.flags |= PERF_X86_EVENT_LARGE_PEBS;
@@ -43,16 +43,16 @@ static int knc_hw_config(struct perf_event *event)
 	return knc_spflt_event_init(event);
 }
 
-/* .enable loads the counter: newer kernels call this for a stopped event, too. */
+/* .enable loads the counter. Newer kernels call this for a stopped event, too. */
 static int knc_set_period(struct perf_event *event)
 {
 	return 0;
 }
 
 /*
- * What perf core has hw.interrupts at while an event is throttled. An event may be
- * throttled as it is stopped, by the last overflow. perf core does not look, and starts
- * it, if it was stopped for a new period, or to be moved: it waits for the tick.
+ * hw.interrupts of a throttled event. An event's last overflow is handled when the event
+ * is stopped, and may throttle it. perf core does not expect that, and starts the event if
+ * it was stopped for a new period, or to be moved. It must stay stopped until the tick.
  */
 #define KNC_THROTTLED	(~0ULL)		/* MAX_INTERRUPTS of kernel/events/core.c */
 
@@ -66,7 +66,7 @@ static void knc_enable(struct perf_event *event)
 
 static void knc_disable(struct perf_event *event)
 {
-	/* Stopped, should perf core throttle it while its last overflow is handled */
+	/* First: if its last overflow throttles it, x86_pmu_stop() has nothing to do. */
 	__clear_bit(event->hw.idx, this_cpu_ptr(&cpu_hw_events)->active_mask);
 	knc_event_stop(event);
 }
@@ -140,7 +140,7 @@ __init int knc_pmu_init(void)
 	if (boot_cpu_data.x86_model != KNC_MODEL || knc_pmu_probe())
 		return -ENODEV;
 
-	/* INIT and kexec leave counters as they were; the x86 core refuses to start then. */
+	/* INIT and kexec leave counters running; the x86 core refuses to start then. */
 	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 
 	x86_pmu = knc_x86_pmu;

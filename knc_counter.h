@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An event on its counter: periods, and how a counter is loaded and read. The
- * counter is stopped, or soft-masking keeps the PMI out (knc_softmask.h).
+ * An event on its counter: periods, and how the counter is loaded and read. The counter
+ * is stopped, or the PMI is soft-masked (knc_softmask.h).
  */
 #ifndef _KNC_COUNTER_H
 #define _KNC_COUNTER_H
@@ -12,7 +12,7 @@
 
 #include "knc_softmask.h"
 
-/* Signed, as programs that use RDPMC take a counter to be: it counts up to 0. */
+/* Sign-extended, as for programs that use RDPMC: the counter counts up to 0. */
 static inline s64 knc_counter_to_signed(u64 value)
 {
 	return sign_extend64(value, KNC_COUNTER_WIDTH - 1);
@@ -23,8 +23,8 @@ static inline s64 knc_counter_to_signed(u64 value)
  * @event: the event in slot @idx
  * @idx: its counter
  *
- * An NMI may do the same between any two instructions while the counter is stopped:
- * what one has added the other finds in prev_count.
+ * While the counter is stopped an NMI may account for the same event between any two of
+ * these instructions. The exchange of prev_count has each count added once.
  *
  * Return: the counter, sign-extended; it is negative until it wraps.
  */
@@ -41,7 +41,7 @@ static inline s64 knc_event_account(struct perf_event *event, unsigned int idx)
 }
 
 /**
- * knc_event_next_period() - work out what an event's counter is to be loaded with
+ * knc_event_next_period() - compute what to load into an event's counter
  * @event: an event whose count is up to date, in no slot
  *
  * To overflow on the N-th event a counter starts at 2^40 - N. A period that does
@@ -56,7 +56,7 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 	s64 period = hwc->sample_period;
 
 	if (left <= 0) {
-		/* More than a whole period late: begin anew. */
+		/* More than a whole period late: drop what was missed. */
 		if (left <= -period)
 			left = 0;
 		left += period;
@@ -73,15 +73,15 @@ static inline s64 knc_event_next_period(struct perf_event *event)
  * @event: the event; the counter's PerfEvtSel is its own
  * @idx: a counter whose slot is empty or has @event
  *
- * A program adds what it reads by RDPMC to what the event's page says, so the page
- * is brought up to date with each load.
+ * A program that uses RDPMC adds the counter to the offset in the event's page, so the
+ * page is updated with each load.
  */
 static inline void knc_event_load(struct knc_cpu *kc, struct perf_event *event,
 				  unsigned int idx)
 {
 	s64 value;
 
-	/* While it is written, an NMI that reads the event gets its last count. */
+	/* With the slot empty, an NMI that reads the event gets its last count. */
 	knc_fill_slot(kc, idx, NULL);
 	value = knc_event_next_period(event);
 	local64_set(&event->hw.prev_count, value);

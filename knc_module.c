@@ -13,7 +13,7 @@
 
 #include "knc_pmu.h"
 
-/* Set once perf core is done with registering it */
+/* Set when perf core has registered it */
 static struct pmu *knc_pmu;
 
 static void knc_stop(struct perf_event *event, int flags)
@@ -26,7 +26,7 @@ void knc_host_stop(struct perf_event *event)
 	knc_event_stop(event);
 }
 
-/* The registers are the driver's from load to unload. */
+/* The registers are reserved from load to unload. */
 
 static void knc_release_counters(unsigned int counters)
 {
@@ -61,7 +61,7 @@ static void knc_quiesce_this_cpu(void *unused)
 	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 }
 
-/* Which event has which counter, on it or not */
+/* Which event each counter is for, whether or not the event is on it */
 
 struct knc_owners {
 	struct perf_event *event[KNC_NUM_COUNTERS];
@@ -81,7 +81,7 @@ static unsigned long knc_free_counters(const struct knc_owners *owners)
 	return free;
 }
 
-/* A counter that is programmed for the event already saves a write. */
+/* A counter whose PerfEvtSel is right already saves a write. */
 static int knc_pick_counter(const struct perf_event *event, unsigned long counters)
 {
 	const struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
@@ -91,7 +91,7 @@ static int knc_pick_counter(const struct perf_event *event, unsigned long counte
 		if (kc->evtsel[idx] == event->hw.config)
 			return idx;
 
-	/* Counter 0 last: some events have no other. */
+	/* Counter 1 first: some events can only use counter 0. */
 	return __fls(counters);
 }
 
@@ -101,10 +101,10 @@ static void knc_give_counter(struct knc_owners *owners, struct perf_event *event
 	event->hw.idx = idx;
 }
 
-/* The counters are stopped, so nothing is lost on the way. */
+/* The counters are stopped, so no count is lost. */
 static void knc_move(struct knc_owners *owners, struct perf_event *event, int idx)
 {
-	/* Not one that is throttled, or is throttled just now */
+	/* False if the event is throttled, or its last overflow throttles it. */
 	bool counts = knc_event_stop(event);
 
 	owners->event[event->hw.idx] = NULL;
@@ -113,7 +113,7 @@ static void knc_move(struct knc_owners *owners, struct perf_event *event, int id
 		knc_event_start(event);
 }
 
-/* With two counters, moving one event aside is all that there is to solve. */
+/* With two counters, at most one event has to move. */
 static int knc_find_counter(struct knc_owners *owners, struct perf_event *event)
 {
 	unsigned long counters = knc_event_counters(event);
@@ -135,13 +135,13 @@ static int knc_find_counter(struct knc_owners *owners, struct perf_event *event)
 	return idx;
 }
 
-/* The callbacks of struct pmu, with interrupts off but for event_init */
+/* The callbacks of struct pmu. Interrupts are off in all but event_init. */
 
 int knc_event_init(struct perf_event *event)
 {
 	int ret;
 
-	/* perf core finds the PMU, by its type, before it is complete. */
+	/* perf core calls this before perf_pmu_register() returns. */
 	if (!smp_load_acquire(&knc_pmu))
 		return -ENOENT;
 
@@ -188,7 +188,7 @@ static int knc_add(struct perf_event *event, int flags)
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	int idx;
 
-	/* A CPU on its way up may run tasks before knc_cpu_online(). */
+	/* A CPU that comes online may run tasks before knc_cpu_online(). */
 	if (kc->state == KNC_OFF)
 		knc_pmu_reset(kc);
 
@@ -210,7 +210,7 @@ static void knc_del(struct perf_event *event, int flags)
 	knc_event_stop(event);
 	this_cpu_ptr(&knc_owners)->event[idx] = NULL;
 	event->hw.idx = -1;
-	/* What it has left there is not for the next program to read. */
+	/* The next program must not read by RDPMC what this event has counted. */
 	if (READ_ONCE(knc_rdpmc_open))
 		knc_write_counter(idx, 0);
 	perf_event_update_userpage(event);
@@ -234,7 +234,7 @@ static int knc_nmi(unsigned int type, struct pt_regs *regs)
 	return knc_perf_pmi(regs);
 }
 
-/* CPU hotplug. What the registers of a CPU hold when it comes back is not known. */
+/* CPU hotplug. The registers of a CPU that comes online have unknown values. */
 static enum cpuhp_state knc_prepare_state;
 static enum cpuhp_state knc_online_state;
 
@@ -355,7 +355,7 @@ static void __exit knc_module_exit(void)
 	knc_perf_unregister(knc_pmu);
 	knc_spflt_exit();
 	knc_remove_hotplug();
-	/* Quiesce first: an interrupt on its way still needs its handler. */
+	/* Quiesce first: a PMI in flight needs its handler. */
 	on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
 	knc_release_counters(KNC_NUM_COUNTERS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The module and the perf core of today: registration, samples, RDPMC for programs. */
+/* The module and perf core: registration, and delivery of samples */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
 #include <linux/err.h>
@@ -17,17 +17,17 @@ static int knc_overflow_unknown(struct perf_event *event,
 				struct perf_sample_data *data,
 				struct pt_regs *regs)
 {
-	/* Not reached: without delivery no sampling event is accepted. */
+	/* Not reached: without perf_event_overflow() sampling events are refused. */
 	WARN_ON_ONCE(1);
 	return 1;
 }
 
 DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
 
-/* Keeps sampling below kernel.perf_cpu_time_max_percent; not exported, either */
+/* Keeps sampling below kernel.perf_cpu_time_max_percent. Not exported either. */
 DEFINE_STATIC_CALL_NULL(knc_perf_sample_event_took, perf_sample_event_took);
 
-/* A kprobe finds symbols that the module loader does not give out. */
+/* A kprobe finds symbols that are not exported. */
 static void *knc_find_symbol(const char *name)
 {
 	struct kprobe probe = { .symbol_name = name };
@@ -65,7 +65,7 @@ static bool knc_find_overflow(void)
 
 static bool knc_can_sample;
 
-/* Ask perf core: if it knows raw events, another driver has them. */
+/* If perf core knows raw events, another driver has registered them. */
 static bool knc_others_have_cpu(void)
 {
 	struct perf_event_attr attr = {
@@ -93,7 +93,7 @@ int knc_perf_prepare(void)
 	return 0;
 }
 
-/* One interrupt in so many is timed: a look at the clock costs much in an NMI. */
+/* One PMI in so many is timed: to read the clock is expensive in an NMI. */
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 

@@ -15,7 +15,7 @@
 #include "knc_counter.h"
 #include "knc_pmu.h"
 
-/* An event of user mode has overflowed there, even if the PMI finds the kernel. */
+/* An event of user mode has overflowed in user mode, even if its PMI comes later. */
 static noinline int knc_pmi_deliver_user(struct perf_event *event,
 					 struct perf_sample_data *data,
 					 const struct pt_regs *regs)
@@ -27,12 +27,12 @@ static noinline int knc_pmi_deliver_user(struct perf_event *event,
 	return knc_host_overflow(event, data, &user);
 }
 
-/* A counter that wrapped: account, report if the period is over, load. */
+/* The counter has wrapped: account, deliver if the period is over, load. */
 static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned int idx,
 						  struct pt_regs *regs)
 {
 	struct perf_event *event = kc->event[idx];
-	/* Large; perf core sets what it uses. */
+	/* It is large, and perf core sets the fields that it uses. */
 	struct perf_sample_data data __uninitialized;
 
 	if (!event || knc_event_account(event, idx) < 0)
@@ -40,7 +40,7 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 
 	/* A period longer than the counter takes more than one wrap. */
 	if (local64_read(&event->hw.period_left) <= 0) {
-		/* Before the load: the next period may be of another length. */
+		/* Before the load, which changes last_period. */
 		perf_sample_data_init(&data, 0, event->hw.last_period);
 		if (unlikely(event->attr.exclude_kernel) && !user_mode(regs) ?
 		    knc_pmi_deliver_user(event, &data, regs) :
@@ -48,22 +48,22 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 			knc_host_stop(event);
 	}
 
-	/* Unless it has been stopped, by the host or by perf core. */
+	/* Not if the delivery has stopped the event. */
 	if (kc->event[idx] == event)
 		knc_event_load(kc, event, idx);
 }
 
-/* With the counters stopped, after step 3 */
+/* Steps 4 to 7, with the counters stopped */
 static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 					   struct pt_regs *regs)
 {
 	unsigned long wrapped;
 
-	/* 4: clear before 5: the line must be 0 for the next edge to be one. */
+	/* 4: clear before 5: the line must fall before it can rise again. */
 	knc_clear_status(status);
 	WRITE_ONCE(kc->pending, false);
 
-	/* 5: unmask before the counters run: an edge while masked is lost. */
+	/* 5: unmask before the counters run: an edge at a masked entry is lost. */
 	knc_unmask_lvtpc();
 
 	/* 6: reset what overflowed, and deliver. */
@@ -72,14 +72,14 @@ static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 		knc_pmi_reset_counter(kc, __ffs(wrapped), regs);
 
 	/*
-	 * 7: the IRET is the end of an NMI, which sets no in-service bit. An EOI would
-	 * acknowledge the interrupt that the NMI fell into.
+	 * 7: the IRET ends the NMI. There is no EOI: an NMI sets no in-service bit, so an
+	 * EOI would acknowledge the interrupt that the NMI has interrupted.
 	 */
 }
 
 /*
- * STATUS is 0. If the LVT entry is masked, this is a PMI that came late: the overflow
- * was handled in an NMI that came first, or when the counter was stopped.
+ * STATUS is 0. If the LVT entry is masked, this is a late PMI: its overflow was handled
+ * in an earlier NMI, or when the counter was stopped.
  */
 static noinline int knc_pmi_late(void)
 {
@@ -90,7 +90,7 @@ static noinline int knc_pmi_late(void)
 	return 1;
 }
 
-/* The counters are stopped, or one is read: what overflowed has to wait. */
+/* The PMI is soft-masked: the overflow waits for its replay. */
 static noinline int knc_pmi_masked(struct knc_cpu *kc)
 {
 	int handled = 1;
@@ -114,9 +114,9 @@ static noinline int knc_pmi_masked(struct knc_cpu *kc)
  * knc_pmi() - handle a performance monitoring interrupt
  * @regs: the interrupted context
  *
- * Called for every NMI, as an NMI does not say where it comes from.
+ * Called for every NMI: an NMI does not tell its source.
  *
- * Return: 1 if it was a PMI, else 0. There is one for all counters that overflowed.
+ * Return: 1 if it was a PMI, else 0. One PMI may stand for both counters.
  */
 int knc_pmi(struct pt_regs *regs)
 {
@@ -125,15 +125,15 @@ int knc_pmi(struct pt_regs *regs)
 	int handled = 1;
 	u64 status;
 
-	/* In KNC_STOP the counters run right beside the write of GLOBAL_CTRL. */
+	/* KNC_STOP is set before GLOBAL_CTRL is cleared, and left after it is set. */
 	if (unlikely(state != KNC_RUN) &&
 	    !(state == KNC_STOP && knc_read_global_ctrl()))
 		return knc_pmi_masked(kc);
 
-	/* 2: stop, so that nothing can overflow between 3 and 5 and be missed. */
+	/* 2: stop: an overflow between 3 and 5 would be lost. */
 	knc_write_global_ctrl(0);
 
-	/* 3: the line told that counters overflowed, only STATUS tells which. */
+	/* 3: STATUS tells which counters have overflowed. */
 	status = knc_read_status();
 	if (likely(status)) {
 		WRITE_ONCE(kc->state, KNC_PMI);
@@ -151,10 +151,9 @@ int knc_pmi(struct pt_regs *regs)
  * knc_pmi_replay() - handle an overflow whose PMI is pending, late, or was swallowed
  * @kc: the PMU of this hardware thread, in KNC_STOP
  *
- * Counters that have wrapped say so by themselves, so STATUS is not read. To perf core
- * it is an NMI, with the buffers of that level: those of this one may be in use by the
- * reader of an event. A real NMI that comes meanwhile is pending until STATUS is
- * clear, and is replayed with this one.
+ * STATUS is not read: bit 39 of a counter tells whether it has wrapped. perf core takes
+ * this for an NMI, and uses its buffers for NMIs: those for this context may be in use.
+ * A PMI that comes before STATUS is clear becomes pending, and is replayed with this one.
  */
 noinline void knc_pmi_replay(struct knc_cpu *kc)
 {

@@ -81,7 +81,7 @@ const struct attribute_group knc_pmu_events_group = {
 	.attrs = knc_events_attrs,
 };
 
-/* perf's generic events. DATA_READ is 0, so the interrupt bit marks an entry. */
+/* perf's generic events. The code of DATA_READ is 0, so the interrupt bit marks entries. */
 #define KNC_SEL(NAME)	(KNC_EVENT_##NAME | KNC_EVNTSEL_INT)
 
 #define KNC_GENERIC_ENTRY(id, name, ident, NAME)			\
@@ -108,7 +108,7 @@ static const u64 knc_cache_map[PERF_COUNT_HW_CACHE_MAX]
 #define KNC_CACHE_OP		GENMASK_ULL(15, 8)
 #define KNC_CACHE_RESULT	GENMASK_ULL(23, 16)
 
-/* What raw config may hold: the user's choice, and bits the kernel sets itself. */
+/* Bits of a raw config that users choose, and bits that the kernel sets in any case */
 #define KNC_CONFIG_USER		(KNC_EVNTSEL_EVENT | KNC_EVNTSEL_UMASK | \
 				 KNC_EVNTSEL_EDGE | KNC_EVNTSEL_ANY | \
 				 KNC_EVNTSEL_INV | KNC_EVNTSEL_CMASK)
@@ -180,8 +180,8 @@ static int knc_raw_config(const struct perf_event *event, u64 *config)
 }
 
 /*
- * perf core accepts an event of a CPU that is on its way up, and does not install it: it
- * would never count, and still point to its group's leader when the leader is freed.
+ * perf core accepts an event of a CPU that is coming online, but does not install it. The
+ * event would never count, and would keep a pointer to its leader when that is freed.
  */
 static int knc_check_cpu(const struct perf_event *event)
 {
@@ -203,7 +203,7 @@ static int knc_check_attr(const struct perf_event *event)
 		return knc_refuse(-EOPNOTSUPP, "no precise samples");
 	if (attr->exclude_host)
 		return knc_refuse(-EOPNOTSUPP, "no guests to count");
-	/* A task is never the idle task. */
+	/* No task is the idle task. */
 	if (attr->exclude_idle && !(event->attach_state & PERF_ATTACH_TASK))
 		return knc_refuse(-EOPNOTSUPP, "cannot leave out the idle task");
 
@@ -214,8 +214,8 @@ static int knc_check_attr(const struct perf_event *event)
  * knc_event_counters() - the counters that can count an event
  * @event: an event that knc_event_config() has encoded
  *
- * The manual does not say. Other drivers have most events of the core-ring interface on
- * counter 0 only; Intel's own tool is reported to have all of them there.
+ * The manual does not say. Other drivers put most events of the core-ring interface on
+ * counter 0 only; Intel's own tool is reported to put all of them there.
  *
  * Return: a mask of counters.
  */
@@ -227,7 +227,7 @@ unsigned long knc_event_counters(const struct perf_event *event)
 	return KNC_COUNTER_MASK;
 }
 
-/* What could never be scheduled is refused, whether or not all of it is enabled. */
+/* Refuse a group that can never be scheduled, whether or not all of it is enabled. */
 static int knc_check_group(struct perf_event *event)
 {
 	struct perf_event *leader = event->group_leader;
@@ -236,7 +236,7 @@ static int knc_check_group(struct perf_event *event)
 
 	if (leader == event)
 		return 0;
-	/* The leader has lost its CPU. perf core would free it, and not tell its members. */
+	/* Its CPU went offline. perf core frees such a leader without telling its members. */
 	if (!(READ_ONCE(leader->attach_state) & PERF_ATTACH_GROUP))
 		return knc_refuse(-ENODEV, "its group is no more");
 	if (!is_software_event(leader) && leader->pmu != event->pmu)
@@ -266,8 +266,8 @@ static int knc_check_group(struct perf_event *event)
  *
  * Return: 0; -EINVAL for bits or generic events that do not exist, or a group that does
  * not fit the counters; -ENOENT for a generic event that the chip has no event for;
- * -EOPNOTSUPP for what it cannot do; -EACCES for thread count mode without privilege;
- * -ENODEV for a CPU that is not online, or was not since the group's leader was opened.
+ * -EOPNOTSUPP for what the PMU cannot do; -EACCES for thread count mode without privilege;
+ * -ENODEV for a CPU that is offline, or was since the group's leader was opened.
  */
 int knc_event_config(struct perf_event *event)
 {
@@ -297,7 +297,7 @@ int knc_event_config(struct perf_event *event)
 	if (ret)
 		return ret;
 
-	/* Every event interrupts: 2^40 are counted in minutes (1.4.3.8). */
+	/* Every event interrupts: 40 bits wrap within minutes (1.4.3.8). */
 	config |= KNC_EVNTSEL_INT | KNC_EVNTSEL_EN;
 	if (!attr->exclude_user)
 		config |= KNC_EVNTSEL_USR;
@@ -315,9 +315,9 @@ int knc_event_config(struct perf_event *event)
 }
 
 /**
- * knc_pmu_probe() - see whether the PMU's registers are there
+ * knc_pmu_probe() - check that the PMU's registers are there
  *
- * Once, at load: later accesses are plain ones, those to the APIC by its memory.
+ * Called once, at load. Later accesses do not check for faults.
  *
  * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use, or in a
  * mode that the chip does not have.
@@ -338,8 +338,8 @@ int knc_pmu_probe(void)
 }
 
 /**
- * knc_pmu_quiesce() - leave nothing running and no interrupt to come
- * @kc: the PMU of this hardware thread; interrupts are off, as in all that follows
+ * knc_pmu_quiesce() - stop the PMU of this hardware thread
+ * @kc: its PMU; interrupts are off here and in all functions below
  *
  * All registers become 0, the LVT entry masked.
  */
@@ -347,7 +347,7 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 {
 	unsigned int idx;
 
-	/* From here on a late PMI, which would unmask the entry, is not handled. */
+	/* Before the entry is masked: a late PMI would unmask it. */
 	knc_set_state(kc, KNC_OFF);
 	knc_write_global_ctrl(0);
 	knc_mask_lvtpc();
@@ -360,7 +360,7 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 	}
 	knc_spflt_reset(kc);
 
-	/* Last, when nothing can set it again. */
+	/* Last: no counter sets STATUS again. */
 	knc_clear_status(KNC_COUNTER_MASK);
 	kc->pending = false;
 }
@@ -383,8 +383,8 @@ void knc_pmu_reset(struct knc_cpu *kc)
  * knc_pmu_enable() - start the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * A PMI that comes before the write of GLOBAL_CTRL is replayed, and only once: one that
- * comes after the write is handled at once, however short the period.
+ * A PMI that came before the write of GLOBAL_CTRL is replayed. There is at most one such
+ * replay in the loop: a PMI after the write is handled at once, however short the period.
  */
 void knc_pmu_enable(struct knc_cpu *kc)
 {
@@ -407,7 +407,7 @@ void knc_pmu_enable(struct knc_cpu *kc)
  * knc_event_start() - let an event count
  * @event: an event that the host has given the counter @event->hw.idx
  *
- * At once if the CPU's counters run, else when they are started.
+ * It counts at once if the CPU's counters run, else from knc_pmu_enable() on.
  */
 void knc_event_start(struct perf_event *event)
 {
@@ -429,12 +429,12 @@ void knc_event_start(struct perf_event *event)
  * knc_event_stop() - account for an event, and take it off its counter
  * @event: any event
  *
- * A counter that has wrapped has a PMI that is pending, late, or was swallowed: the
- * overflow is handled, and has its sample, before the event leaves. Not within a PMI:
- * there it is perf core that throttles the event. PerfEvtSel stays as it is, because
- * the event is likely to come back.
+ * If the counter has wrapped, its PMI is pending, late, or was swallowed. The overflow is
+ * handled here, with its sample, before the event leaves the counter. Not in a PMI, where
+ * perf core throttles an event whose overflow is being handled. PerfEvtSel is kept: the
+ * same event is likely to come back.
  *
- * Return: whether the event was on a counter, and nothing else has stopped it.
+ * Return: true if the event was on a counter, and its last overflow has not stopped it.
  */
 bool knc_event_stop(struct perf_event *event)
 {
@@ -465,9 +465,9 @@ static void knc_account_slot(const struct knc_cpu *kc, struct perf_event *event)
 
 /**
  * knc_event_read() - bring an event's count up to date
- * @event: any event; what is on no counter keeps its last count
+ * @event: any event; one that is on no counter keeps its last count
  *
- * A tracing program may read it anywhere; if it interrupts a reader, the same.
+ * A BPF program may read an event anywhere. Within another read, it gets the last count.
  */
 void knc_event_read(struct perf_event *event)
 {

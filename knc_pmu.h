@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the driver's files have of each other */
+/* Interfaces between the driver's files */
 #ifndef _KNC_PMU_H
 #define _KNC_PMU_H
 
@@ -45,7 +45,7 @@ void knc_spflt_update(struct knc_cpu *kc);
 struct tracepoint *knc_hook_tracepoint(const char *name, void *probe);
 void knc_unhook_tracepoint(struct tracepoint *tp, void *probe);
 
-/* Supplied by the host. perf core's function for a sample is called directly. */
+/* Supplied by the host. knc_host_overflow() is a direct call of perf core's function. */
 #ifdef MODULE
 DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define knc_host_overflow	static_call(knc_perf_event_overflow)
@@ -54,15 +54,15 @@ DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #endif
 void knc_host_stop(struct perf_event *event);
 
-/* knc_module.c: scheduling, for its other part to add what the perf core asks for */
+/* knc_module.c: what does not depend on the version of perf core */
 extern const struct pmu knc_pmu_callbacks;
 int knc_event_init(struct perf_event *event);
 
 /*
- * The module's other part: knc_perf.c; compat/2.6.38/perf_core.c. knc_perf_prepare() comes
- * first and returns -EBUSY if another driver has perf's generic events and keeps them.
+ * knc_perf.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
+ * is called first; it returns -EBUSY if another driver has perf's generic events.
  */
-extern bool knc_rdpmc_open;		/* or has been, to a program */
+extern bool knc_rdpmc_open;		/* a program can use RDPMC, or once could */
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);
 void knc_perf_unregister(struct pmu *pmu);

@@ -22,8 +22,8 @@
 #define KNC_COUNTER_MASK		(BIT(KNC_NUM_COUNTERS) - 1)
 
 /*
- * A write sets all 40 bits of a counter (1.4.3.2). A counter is never loaded with more
- * than 2^39 - 1 events to go, so bit 39 is set until it wraps.
+ * A write sets all 40 bits of a counter (1.4.3.2). The longest period is 2^39 - 1, so
+ * bit 39 is set until the counter wraps.
  */
 #define KNC_COUNTER_WIDTH		40
 #define KNC_COUNTER_BITS		GENMASK_ULL(KNC_COUNTER_WIDTH - 1, 0)
@@ -78,7 +78,7 @@ static __always_inline u64 knc_rdpmc(u32 idx)
 	return ((u64)high << 32) | low;
 }
 
-/* The chip's local APIC is in memory. apic_write() is not for modules in newer kernels. */
+/* The local APIC is memory-mapped. Newer kernels do not export apic_write(). */
 static __always_inline void knc_write_lvtpc(u32 value)
 {
 	native_apic_mem_write(APIC_LVTPC, value);
@@ -116,7 +116,7 @@ static __always_inline void knc_write_global_ctrl(u32 counters)
 	knc_wrmsr(KNC_MSR_GLOBAL_CTRL, counters);
 }
 
-/* Only by a PMI that may have come right beside the write. */
+/* Only for a PMI in KNC_STOP */
 static __always_inline u64 knc_read_global_ctrl(void)
 {
 	return knc_rdmsr(KNC_MSR_GLOBAL_CTRL) & KNC_COUNTER_MASK;
@@ -142,7 +142,7 @@ static __always_inline u64 knc_read_spflt(void)
 	return knc_rdmsr(KNC_MSR_SPFLT_CONTROL);
 }
 
-/* An NMI samples code with interrupts off, too. Delivery sets the mask bit (1.4.3.9). */
+/* As an NMI it samples code with interrupts off, too. Delivery masks it (1.4.3.9). */
 static __always_inline void knc_unmask_lvtpc(void)
 {
 	knc_write_lvtpc(APIC_DM_NMI);

@@ -27,14 +27,15 @@
  * event,      task side         in STOP and OFF
  * evtsel      PMI, replay       in PMI
  * filters     task side         in STOP and OFF
- * an event's  who may write     the same, and the reader in READ. The total, the count
- * counts      its slot          before and the period's rest are each changed by one
- *                               instruction: an NMI may read the event in STOP.
+ * counts of   as for event      the same, and the reader in READ. count, prev_count and
+ * an event                      period_left are each changed by one instruction: an NMI
+ *                               may read the event in STOP.
  *
- * An event is on a counter if it is in the counter's slot, and only then: the counter
- * is loaded, and its PerfEvtSel is the event's. Nothing else is read, or reported.
- * GLOBAL_CTRL is 0 in OFF, STOP and PMI, and has the filled slots in RUN and READ, but
- * right beside the instruction that writes it.
+ * An event is on a counter if and only if it is in the counter's slot: then the counter
+ * is loaded, and PerfEvtSel is the event's. No other event is read or reported.
+ *
+ * GLOBAL_CTRL is 0 in OFF, STOP and PMI. In RUN and READ it has a bit for each filled
+ * slot. It differs only between its write and the change of state beside that write.
  */
 #ifndef _KNC_SOFTMASK_H
 #define _KNC_SOFTMASK_H
@@ -71,7 +72,7 @@ struct knc_cpu {
 
 DECLARE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
 
-/* The order of writes that an NMI on this CPU sees */
+/* An NMI on this CPU sees these writes in program order. */
 static inline void knc_set_state(struct knc_cpu *kc, enum knc_state state)
 {
 	barrier();
@@ -122,14 +123,14 @@ static inline void knc_run_counters(const struct knc_cpu *kc)
  * knc_pmu_disable() - stop the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * Return: the state before; if it is KNC_RUN, the caller starts them again.
+ * Return: the state before. If it is KNC_RUN, the caller calls knc_pmu_enable() later.
  */
 static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
 {
 	enum knc_state state = kc->state;
 
 	if (state == KNC_RUN) {
-		/* Before the write: a PMI after it must not start them again. */
+		/* Before the write, so that a PMI after it leaves the counters stopped. */
 		knc_set_state(kc, KNC_STOP);
 		if (knc_filled_slots(kc))
 			knc_write_global_ctrl(0);

@@ -3,16 +3,18 @@
  * User-controlled counting: the SPFLT instruction and PERF_SPFLT_CONTROL
  * (327357-001, 1.3.1.1, 1.4.2, 1.4.3.4).
  *
- * A program says with SPFLT whether it wants to be counted: the user preference, one
- * bit of each hardware thread. A counter whose filter is enabled counts only while the
- * bit is 1. The driver follows tasks that an SPFLT event was opened for: the bit, 0 at
- * first, is noted when the task leaves the hardware thread, and set where the task runs
- * next, until the task ends. Events do not tell that: perf core lets clones swap them.
- * CPU-wide SPFLT events see the bit as it is.
+ * With SPFLT a program says whether it wants to be counted: it sets the user preference,
+ * one bit of each hardware thread. A counter whose filter is enabled counts only while
+ * the bit is 1.
  *
- * The scheduler's hooks stay on from load to unload. To register one takes
- * cpus_read_lock(), and event_init is called with mutexes held that a CPU on its way
- * down waits for.
+ * The driver follows a task from its first SPFLT event until the task ends. The task's
+ * bit is 0 at first. It is saved when the task leaves a hardware thread, and set where
+ * the task runs next. It belongs to the task, not to its events: perf core lets clones
+ * swap these. CPU-wide SPFLT events count by the bit as it is.
+ *
+ * The scheduler's hooks are registered at load, not when an event is opened: that takes
+ * cpus_read_lock(), and event_init is called with mutexes held that a CPU which goes
+ * offline waits for.
  */
 #include <linux/perf_event.h>
 #include <linux/rhashtable.h>
@@ -26,12 +28,13 @@
 
 /**
  * struct knc_spflt_task - the user preference of a task that is followed
- * @rcu:	the task is looked up with interrupts off
+ * @rcu:	frees it when nobody looks it up any more
  * @node:	in knc_spflt_tasks, by @task
- * @task:	the task; only compared with others, so there is no reference
- * @preference:	the bit, while the task does not run; written where the task leaves
+ * @task:	the task; it is only compared, so there is no reference
+ * @preference:	the task's bit while it does not run
  *
- * A fork() that fails leaves one behind, for the next task at that address.
+ * A fork() that fails leaves its entry behind. A later task at that address, which has
+ * the bit 0 as well, uses it.
  */
 struct knc_spflt_task {
 	struct rcu_head rcu;
@@ -50,13 +53,13 @@ static const struct rhashtable_params knc_spflt_params = {
 static struct rhashtable knc_spflt_tasks;
 
 /**
- * struct knc_spflt_cpu - whose preference the hardware thread has
- * @task:	the task that runs here, if it is followed, else NULL
- * @outgoing:	the task that has just left, or is about to, if the hook has seen to it
- * @load:	@preference is still to be set
- * @preference:	the bit of @task, as it comes
+ * struct knc_spflt_cpu - whose bit the hardware thread has
+ * @task:	the task that runs here if it is followed, else NULL
+ * @outgoing:	the task that the switch hook has last seen leave
+ * @load:	@preference is not in the register yet
+ * @preference:	the bit of @task when it came
  *
- * Only code with interrupts off on this CPU uses it, and no NMI.
+ * Used on this CPU with interrupts off, and never by an NMI.
  */
 struct knc_spflt_cpu {
 	const struct task_struct *task;
@@ -92,7 +95,7 @@ static u64 knc_spflt_preference(void)
 	return knc_read_spflt() & KNC_SPFLT_USER_PREFERENCE;
 }
 
-/* Set the bit of a task that comes, or leave that to the next knc_spflt_update(). */
+/* A task comes: set its bit, now or in the next knc_spflt_update(). */
 static void knc_spflt_come(struct knc_cpu *kc, const struct task_struct *task,
 			   u64 preference, bool now)
 {
@@ -112,9 +115,9 @@ static bool knc_spflt_counts_task(struct knc_cpu *kc)
 }
 
 /*
- * The scheduler is about to switch. Counters of @prev still run, in the kernel: the bit
- * stays until perf core has taken them off, or made them @next's, and enables the PMU.
- * Where there are none, or perf core has switched already, the bit is set at once.
+ * The scheduler is about to switch from @prev to @next. If counters still run for @prev,
+ * @next's bit waits until perf core has switched the events and enables the PMU. If none
+ * do, or perf core has switched already, the bit is set at once.
  */
 static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *prev,
 			     struct task_struct *next, unsigned int prev_state)
@@ -142,7 +145,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 			       !COMPAT_SWITCH_TOLD_FIRST || !knc_spflt_counts_task(kc));
 }
 
-/* No counter filtered, preference 0: INIT leaves both as they were (1.4.4). */
+/* No filters, and the bit 0: INIT leaves both as they were (1.4.4). */
 void knc_spflt_reset(struct knc_cpu *kc)
 {
 	kc->filters = 0;
@@ -151,8 +154,8 @@ void knc_spflt_reset(struct knc_cpu *kc)
 }
 
 /*
- * The hook has not seen the task come: it had no context yet, or the registers were not
- * the driver's. Between the hook and the switch the current task is the one that leaves.
+ * The switch hook skipped this task: it had no context of perf's yet, or the PMU was not
+ * ready. Skip the outgoing task: it is about to leave this CPU.
  */
 static void knc_spflt_catch_up(struct knc_cpu *kc)
 {
@@ -168,10 +171,8 @@ static void knc_spflt_catch_up(struct knc_cpu *kc)
 }
 
 /**
- * knc_spflt_update() - bring the register up to date before counters run
+ * knc_spflt_update() - update PERF_SPFLT_CONTROL before the counters run
  * @kc: the PMU of this hardware thread, in KNC_STOP
- *
- * The program may change the bit at any time but now.
  */
 void knc_spflt_update(struct knc_cpu *kc)
 {
@@ -200,18 +201,18 @@ void knc_spflt_update(struct knc_cpu *kc)
 
 /* Tasks that are followed */
 
-/* The task gets its first SPFLT event. Called where it runs, if it runs. */
+/* The task has got its first SPFLT event, and ran on this CPU. */
 static void knc_spflt_adopt(void *task)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 
-	/* Unless another opener's event has had the task's bit set already */
+	/* Not if another event of the task has set its bit already */
 	if (current == task && kc->state != KNC_OFF &&
 	    this_cpu_ptr(&knc_spflt_cpu)->task != task)
 		knc_spflt_come(kc, task, 0, true);
 }
 
-/* Not if the task has ended: nothing would take it off the table. */
+/* Not if the task has ended: nothing would remove the entry. */
 static int knc_spflt_insert(struct knc_spflt_task *st)
 {
 	int ret = -ESRCH;
@@ -240,11 +241,11 @@ static int knc_spflt_follow(struct task_struct *task, bool runs)
 	else if (runs)
 		smp_call_function_single(task_cpu(task), knc_spflt_adopt, task, 1);
 
-	/* Somebody else has opened one, just now or before. */
+	/* -EEXIST: another event was opened for the task at the same time. */
 	return ret == -EEXIST ? 0 : ret;
 }
 
-/* The task runs no more, and its memory is about to be another's. */
+/* The task has ended, and its memory is about to be freed. */
 static void knc_spflt_free_task(void *unused, struct task_struct *task)
 {
 	struct knc_spflt_task *st;
@@ -278,7 +279,7 @@ static void knc_match_tracepoint(struct tracepoint *tp, void *data)
 }
 
 /**
- * knc_hook_tracepoint() - call a function at a tracepoint, as no symbol is exported
+ * knc_hook_tracepoint() - have a function called at a tracepoint that is not exported
  * @name: the tracepoint, as in its TRACE_EVENT()
  * @probe: the function
  *
@@ -295,7 +296,7 @@ struct tracepoint *knc_hook_tracepoint(const char *name, void *probe)
 	return search.found;
 }
 
-/* Undo it; the caller waits for those that are in the function. */
+/* The caller waits for CPUs that are in the function. */
 void knc_unhook_tracepoint(struct tracepoint *tp, void *probe)
 {
 	if (tp)
@@ -344,7 +345,7 @@ int knc_spflt_event_init(const struct perf_event *event)
 	if (!knc_switch_tracepoint)
 		return -EOPNOTSUPP;
 
-	/* An inherited event is for a task that has not run yet. */
+	/* A task that inherits the event has not run yet. */
 	task = compat_event_target(event);
 	if (knc_spflt_find(task))
 		return 0;

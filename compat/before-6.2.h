@@ -7,12 +7,10 @@
 #include <linux/platform_device.h>
 
 /*
- * Since 6.2 the contexts of events belong to tasks and CPUs, and refer to a PMU
- * only while it has events there. Before, a context belonged to one PMU for as
- * long as its task lived, and stayed with a task that had events once. The
- * struct pmu, and what perf core allocates for it, must then outlive the
- * module. So it lives in a platform device that is never removed, and the
- * module finds it there when it is loaded again.
+ * Before 6.2 a context of events refers to its PMU for as long as its task lives,
+ * with events or without. So the struct pmu, and what perf core allocates for it,
+ * must outlive the module. They are in a platform device that is never removed,
+ * where the module finds them when it is loaded again.
  */
 #define COMPAT_PMU_HOLDER	"knc-pmu-context"
 
@@ -36,9 +34,9 @@ static inline int compat_no_event(struct perf_event *event)
 }
 
 /*
- * perf_pmu_register() would give the PMU new CPU contexts, while contexts of
- * tasks still refer to the old ones. If another PMU has hardware contexts, it
- * takes those; so for a moment another PMU has the old ones.
+ * perf_pmu_register() would allocate new CPU contexts, while contexts of tasks
+ * still refer to the old ones. But it takes the CPU contexts of another hardware
+ * PMU if there is one, so for a moment there is one that has the old ones.
  */
 static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
 					    int type)
@@ -79,7 +77,7 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 	struct pmu *pmu;
 	int ret;
 
-	/* Else the one hardware PMU that is expected cannot be a second time. */
+	/* perf core warns of a second hardware PMU without this. */
 	copy.capabilities |= PERF_PMU_CAP_HETEROGENEOUS_CPUS;
 
 	holder = bus_find_device_by_name(&platform_bus_type, NULL,

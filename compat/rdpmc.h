@@ -15,14 +15,14 @@
 #include <asm/tlbflush.h>
 
 /*
- * The event's mapped page tells the counter, and how wide counters are; the kernel knows
- * that only if it was configured for this module (scripts/install-in-tree). CR4.PCE is
- * set for address spaces that have such a page.
+ * The event's page tells programs the counter and its width. The kernel knows the width
+ * only if it was configured for this module (scripts/install-in-tree). CR4.PCE is set
+ * for address spaces that have mapped such a page.
  */
 
 static struct tracepoint *compat_fork_tracepoint;
 
-/* A child's address space is a copy that has no page. The child has not run yet. */
+/* A child's copy of the address space has no such page. The child has not run yet. */
 static inline void compat_fork(void *unused, struct task_struct *parent,
 			       struct task_struct *child)
 {
@@ -43,9 +43,9 @@ static inline void compat_clear_this_cpu(void *unused)
 static DEFINE_MUTEX(compat_rdpmc_mutex);
 
 /*
- * What events have left on the counters is cleared on all CPUs before the first program
- * can read it, and from then on as events leave. That stays so without a page: to map
- * one again and again must cost the other CPUs nothing.
+ * Before the first program can use RDPMC, counters without an event are cleared on all
+ * CPUs, and from then on each event that leaves clears its counter. That goes on when the
+ * last page is unmapped: to map pages again and again must cost other CPUs nothing.
  */
 static inline void compat_open_rdpmc(void)
 {
@@ -120,7 +120,7 @@ static inline void compat_rdpmc_exit(void)
 	tracepoint_synchronize_unregister();
 }
 
-/* A page to be written at each sample would cost every sample. */
+/* Not for sampling events: the page would be written at each sample. */
 static inline void compat_rdpmc_event_init(struct perf_event *event)
 {
 	if (compat_fork_tracepoint && !is_sampling_event(event))

@@ -3,10 +3,9 @@
  * The registers that a program had when it left user mode, for a PMI that finds the
  * kernel: all of them, at any instruction of the kernel's entry and exit.
  *
- * They are in task_pt_regs() once the entry is over. Before, the processor or the
- * kernel pushes a struct pt_regs from its end on, and at the exit it is popped again.
- * In both cases, what lies above the stack pointer is in memory, and what lies below
- * it still is, or is again, in the registers.
+ * After the entry they are in task_pt_regs(). During the entry the processor and the
+ * kernel push a struct pt_regs, its last member first, and the exit pops it. In both,
+ * members above the stack pointer are in memory, and those below it in the registers.
  */
 #include <linux/percpu.h>
 #include <linux/sched.h>
@@ -56,8 +55,8 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 	const struct pt_regs *saved = task_pt_regs(current);
 
 	/*
-	 * An exit has RDI in the place of the number, and with page table isolation CR3 in
-	 * RDI. An exception may also have come from the kernel.
+	 * An exit has the program's RDI in orig_ax, and with page table isolation CR3 in
+	 * RDI. The frame may also be of an exception in the kernel.
 	 */
 	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame) ||
 	    (frame->orig_ax == saved->di &&
@@ -67,25 +66,25 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 	}
 
 	knc_merge_regs(user, frame, regs);
-	/* RDI is pushed as the first at the entry, by way of another place. */
+	/* The entry pushes RDI first, and moves it to its place later. */
 	if (regs->sp > (unsigned long)frame)
 		user->di = regs->di;
-	/* At the exit it is the last that is restored, from here. */
+	/* The exit restores RDI last, from task_pt_regs(): RDI has its address. */
 	if (user->di == (unsigned long)&saved->di)
 		user->di = saved->di;
 }
 
 /*
- * The kernel's entry by SYSCALL, up to its SYSRET. Only there the stack pointer may be the
- * program's, and the program may point it at another program's registers on the entry
- * stack. So the instruction decides where the registers are, not the stack pointer.
+ * The kernel's code from SYSCALL's entry to its SYSRET. Only there the stack pointer may
+ * be the program's, and may point to another program's registers on the entry stack. So
+ * the instruction decides where the registers are, not the stack pointer.
  */
 static unsigned long knc_syscall_entry, knc_syscall_length;
 
 #define KNC_SYSCALL_MOST	1024
 /*
- * After ENDBR64 and SWAPGS the stack pointer is stored. With page table isolation it then
- * holds CR3 for a moment. After this length it is the kernel's.
+ * Bytes of the entry. ENDBR64 and SWAPGS come first, then the stack pointer is stored;
+ * with page table isolation CR3 passes through it. After the second it is the kernel's.
  */
 #define KNC_SYSCALL_STORES_SP	12
 #define KNC_SYSCALL_HAS_STACK	64

@@ -25,7 +25,7 @@
 #include <asm/nmi.h>
 #include <asm/system.h>
 
-/* One by one, and in order: the cards keep that of loads, and that of stores. */
+/* The cards execute loads in order, and stores in order. */
 #define READ_ONCE(x)			ACCESS_ONCE(x)
 #define WRITE_ONCE(x, value)		(ACCESS_ONCE(x) = (value))
 #define smp_load_acquire(pointer) ({					\
@@ -52,8 +52,8 @@
 #define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
 /*
- * Newer perf cores are told that they are in an NMI. This one must not be: a real
- * NMI may come, and that kernel takes one within another for a bug of its own.
+ * Newer perf cores are told that they are in an NMI. This one is not: that kernel
+ * takes a real NMI within it for a bug.
  */
 static inline void compat_nmi_level_enter(void)
 {
@@ -73,8 +73,8 @@ static inline void compat_nmi_level_exit(void)
 void compat_free_rcu(struct rcu_head *head);
 
 /*
- * Attributes of events. config1 and config2 came to where that kernel has those
- * of breakpoints. What it does not know of is refused by its perf core.
+ * Attributes of events. config1 and config2 share their place with those of
+ * breakpoints. What that perf core does not know it refuses.
  */
 #define config1				bp_addr
 #define config2				bp_len
@@ -93,7 +93,7 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #define for_each_sibling_event(sibling, leader)				\
 	list_for_each_entry(sibling, &(leader)->sibling_list, group_entry)
 
-/* Programs cannot be let read counters: no page could tell how wide they are. */
+/* No RDPMC for programs: that kernel's page cannot tell the width of a counter. */
 static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 {
 	return false;
@@ -120,7 +120,7 @@ static ssize_t _name##_show(struct device *dev,				\
 }									\
 static struct device_attribute format_attr_##_name = __ATTR_RO(_name)
 
-/* perf core does not say for which task an event is; perf_core.c notes it there. */
+/* perf core does not tell the task that an event is for; perf_core.c stores it here. */
 static inline struct task_struct *compat_event_target(const struct perf_event *event)
 {
 	return (struct task_struct *)event->hw.event_base;
@@ -170,12 +170,12 @@ int compat_probe_unregister(struct tracepoint *tp, void *probe);
 	compat_probe_unregister(tp, probe)
 
 /*
- * By then perf core has switched the events. Those that it has swapped, of clones,
- * go on counting, and it does not call the PMU for them.
+ * At the tracepoint perf core has switched the events already. Events that it has
+ * swapped between clones go on counting, and it does not call the PMU for them.
  */
 #define COMPAT_SWITCH_TOLD_FIRST	false
 
-/* Who has the counters where they are not free, and what to do */
+/* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER						\
 	"the kernel's own driver has events on the counters: end the programs that have them open, then load again"
 

@@ -2,17 +2,15 @@
 /*
  * Threads that wake from the card's deep idle states.
  *
- * There a core loses its registers. The card's idle driver saves and restores
- * those of the PMU, but STATUS, and gives back the local APIC's after them: an
- * overflow between the two finds the LVT entry masked, and its interrupt is lost
- * (1.4.3.9). STATUS is not 0 then and the line does not fall, so there is never
- * another edge: the thread would sample no more. So a thread that leaves such a state
- * looks.
+ * In these states a core loses its registers. The card's idle driver restores the
+ * PMU's, except STATUS, before the local APIC's. An overflow between the two finds the
+ * LVT entry masked, and its interrupt is lost (1.4.3.9). Then STATUS is not 0, the line
+ * does not fall, and there is never another edge: the thread would sample no more. So
+ * STATUS is read when a thread leaves such a state.
  *
- * That driver has a function for each state, which returns when all is restored.
- * Probes of their returns cost nothing where a thread only halts, as it does nearly
- * always. Where there is an idle driver without these functions, each return from
- * idle is watched; and where there is none, no state is deep.
+ * The idle driver has a function for each state, and kretprobes of these cost nothing
+ * where a thread only halts, as it nearly always does. With another idle driver each
+ * return from idle is watched. Without an idle driver no state is deep.
  */
 #include <linux/cpuidle.h>
 #include <linux/kprobes.h>

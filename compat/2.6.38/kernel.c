@@ -11,14 +11,14 @@
 
 #include "../../compat.h"
 
-/* Memory that is freed when nobody looks at it any more */
+/* Memory that is freed after a grace period */
 
 void compat_free_rcu(struct rcu_head *head)
 {
 	kfree(head);
 }
 
-/* NMIs come by way of the notifiers of faults. */
+/* NMIs come by die notifiers. */
 
 static int (*compat_nmi_handler)(unsigned int type, struct pt_regs *regs);
 
@@ -54,14 +54,14 @@ void unregister_nmi_handler(unsigned int type, const char *name)
 {
 	unregister_die_notifier(&compat_nmi_notifier);
 	/*
-	 * The last thing that the module does. An NMI that is under way elsewhere
-	 * has the interrupts off; and memory may still wait to be freed.
+	 * The module's last step: wait for NMIs on other CPUs, which have interrupts off,
+	 * and for memory that is to be freed.
 	 */
 	synchronize_sched();
 	rcu_barrier_sched();
 }
 
-/* CPUs that come */
+/* CPUs that come online */
 
 static int (*compat_startup[COMPAT_CPUHP_STATES])(unsigned int cpu);
 
@@ -127,7 +127,7 @@ int cpuhp_setup_state(enum cpuhp_state state, const char *name,
 {
 	int ret = cpuhp_setup_state_nocalls(state, name, startup, teardown);
 
-	/* A CPU that comes meanwhile does it for itself. */
+	/* A CPU that comes online meanwhile calls startup itself. */
 	if (ret >= 0)
 		on_each_cpu(compat_start_this_cpu, (void *)(unsigned long)state, 1);
 
@@ -157,7 +157,7 @@ void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
 
 	tracepoint_iter_reset(&iter);
 	tracepoint_iter_start(&iter);
-	/* Those of modules, too; but none of them has the scheduler's names. */
+	/* Tracepoints of modules, too; none has a name of the scheduler's. */
 	while (iter.tracepoint) {
 		visit(*iter.tracepoint, data);
 		tracepoint_iter_next(&iter);

@@ -2,15 +2,14 @@
 /*
  * The module, as the perf core of Linux 2.6.38 wants it.
  *
- * That perf core gives programs no PMU by its number: it asks each for each
- * event, the one that came last first. So this PMU, of PERF_TYPE_RAW, is asked
- * before the kernel's own driver, and refuses with an error that ends the search
- * what it does not take. Its name in sysfs is "knc", as "cpu" is the other's.
+ * That perf core offers each event to each PMU, the last registered one first. So
+ * this PMU is asked before the kernel's own driver, and refuses with an error that
+ * ends the search. It is "knc" in sysfs, because "cpu" is the kernel's own driver.
  *
- * Contexts, those of CPUs and those of tasks, belong to a PMU: perf core stops
- * and starts the counters by it, and a task keeps its context. While the module
- * is loaded all of them are its PMU's, so that nobody else writes its registers;
- * before it goes they are the kernel's own driver's again.
+ * A context, of a CPU or of a task, refers to one PMU, by which perf core stops and
+ * starts the counters. While the module is loaded all contexts refer to its PMU, so
+ * that the kernel's own driver does not write the registers. At unload they are
+ * given back.
  */
 #define pr_fmt(fmt) "knc_pmu: " fmt
 
@@ -30,12 +29,12 @@ typeof(__put_task_struct) *compat_free_task;
 static typeof(perf_pmu_register) *compat_register;
 static typeof(perf_pmu_unregister) *compat_unregister;
 
-/* RDPMC is not for programs: no page could tell how wide the counters are. */
+/* Always false: that kernel's page cannot tell the width of a counter. */
 bool knc_rdpmc_open;
 
 static struct pmu compat_pmu;
 
-/* None of it is exported. */
+/* None of these functions is exported. */
 int knc_perf_prepare(void)
 {
 	static const struct {
@@ -60,7 +59,7 @@ int knc_perf_prepare(void)
 		*(unsigned long *)functions[i].pointer = address;
 	}
 
-	/* A kernel without these labels has another way in. */
+	/* 0 in a kernel without these labels: it has another entry. */
 	compat_syscall_begin = kallsyms_lookup_name("system_call");
 	compat_syscall_end = kallsyms_lookup_name("system_call_fastpath");
 
@@ -100,7 +99,7 @@ static int compat_init_hardware(struct perf_event *event)
 {
 	int ret;
 
-	/* perf core says so when event_init() has returned. */
+	/* perf core sets it after event_init(); knc_event_config() needs it. */
 	event->pmu = &compat_pmu;
 	ret = compat_get_target(event);
 	if (ret)
@@ -112,8 +111,8 @@ static int compat_init_hardware(struct perf_event *event)
 		return ret;
 
 	/*
-	 * It must not be passed on to the kernel's own driver: what has no
-	 * counterpart here has none there, and a raw event comes too early.
+	 * End the search, or the kernel's own driver gets the event. It has no other
+	 * events either; a raw event is early, before this PMU is complete.
 	 */
 	return event->attr.type == PERF_TYPE_RAW ? -EBUSY : -EINVAL;
 }
@@ -159,10 +158,9 @@ static void compat_hand_over_context(struct perf_event_context *ctx,
 }
 
 /*
- * All CPUs are stopped, none between a perf_pmu_disable() and its
- * perf_pmu_enable(): interrupts are off there. A task that is not in the list
- * yet may have inherited a context, but then with events of ours that its parent
- * keeps, and there are none as the module comes and goes.
+ * All CPUs are stopped, none between perf_pmu_disable() and perf_pmu_enable(),
+ * where interrupts are off. A new task that is not in the list yet has a context
+ * only if it has inherited events, and there are no events at load and unload.
  */
 static int compat_hand_over(void *data)
 {
@@ -188,7 +186,7 @@ static void compat_adopt_contexts(void)
 
 	handover.from = compat_cpu_context(0)->pmu;
 	if (handover.from == &compat_pmu) {
-		/* Nobody could have the contexts of tasks after us. */
+		/* At unload there is no PMU that could take the contexts. */
 		pr_info("the kernel has no driver of its own for the counters: this module cannot be unloaded\n");
 		__module_get(THIS_MODULE);
 		return;
@@ -208,7 +206,7 @@ static void compat_return_contexts(void)
 	stop_machine(compat_hand_over, &handover, NULL);
 }
 
-/* That perf core reads the events of a group in a sample with interrupts on, too. */
+/* That perf core reads a group's events for a sample with interrupts on, too. */
 static void compat_read(struct perf_event *event)
 {
 	unsigned long flags;
@@ -234,7 +232,7 @@ struct pmu *knc_perf_register(void)
 	compat_watch_idle();
 	compat_watch_forks();
 
-	/* The directories go with the device. */
+	/* The device removes the directories. */
 	kobj = &compat_pmu.dev->kobj;
 	if (sysfs_create_group(kobj, &knc_pmu_format_group) ||
 	    sysfs_create_group(kobj, &knc_pmu_events_group))
@@ -243,7 +241,7 @@ struct pmu *knc_perf_register(void)
 	return &compat_pmu;
 }
 
-/* There are no events left, and event_init() takes no new ones. */
+/* There are no events left, and event_init() refuses new ones. */
 void knc_perf_unregister(struct pmu *pmu)
 {
 	struct kobject *kobj = &pmu->dev->kobj;

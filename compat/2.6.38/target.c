@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which task an event is for. Perf core of that kernel keeps it to itself until
- * the PMU has accepted the event, but SPFLT events follow their task from the
- * moment that they are opened.
+ * Which task an event is for. That perf core does not tell until the PMU has
+ * accepted the event, but the driver follows the task from then on.
  *
- * An event that is opened says it by the system call's arguments. One that is
- * inherited is for the task that is being made, which perf_event_init_task() was
- * called for.
+ * For an event that is opened the system call's arguments tell it. An event that is
+ * inherited is for the new task that perf_event_init_task() was called for.
  */
 #include <linux/kprobes.h>
 #include <linux/list.h>
@@ -21,7 +19,7 @@
 #include "../../knc_pmu.h"
 #include "perf_core.h"
 
-/* Those that are in perf_event_init_task(); it may sleep. */
+/* The forks that are in perf_event_init_task() */
 struct compat_fork {
 	struct list_head entry;
 	struct task_struct *parent;
@@ -59,7 +57,7 @@ static int compat_fork_ends(struct kretprobe_instance *instance,
 	return 0;
 }
 
-/* More at once than there are CPUs, as they may sleep */
+/* More at once than there are CPUs: perf_event_init_task() may sleep. */
 #define COMPAT_FORKS	1024
 
 static struct kretprobe compat_fork_probe = {
@@ -72,7 +70,7 @@ static struct kretprobe compat_fork_probe = {
 
 static bool compat_forks_watched;
 
-/* From load to unload: to put a probe in while an event is opened could deadlock. */
+/* At load: to register a probe while an event is opened could deadlock. */
 void compat_watch_forks(void)
 {
 	compat_forks_watched = !register_kretprobe(&compat_fork_probe);

@@ -18,7 +18,7 @@
 
 unsigned long compat_syscall_begin, compat_syscall_end;
 
-/* SYSCALL has put the address in RCX, and it is saved as the last of all. */
+/* SYSCALL has put the address in RCX, which the kernel saves last. */
 static bool compat_in_syscall_gap(const struct pt_regs *regs)
 {
 	return regs->sp < TASK_SIZE_MAX ||
@@ -26,7 +26,7 @@ static bool compat_in_syscall_gap(const struct pt_regs *regs)
 		regs->cx < TASK_SIZE_MAX);
 }
 
-/* The processor's own pointer to it: the symbol is not exported. */
+/* By the processor's own pointer: the symbol is not exported. */
 static const struct x86_hw_tss *compat_this_tss(void)
 {
 	const struct desc_struct *gdt = get_cpu_gdt_table(smp_processor_id());
@@ -38,8 +38,8 @@ static const struct x86_hw_tss *compat_this_tss(void)
 }
 
 /*
- * An exception that has an IST stack leaves the program's registers there. The debug stack
- * is two: while the kernel is on the upper one, the processor enters on the lower one.
+ * An exception with an IST stack leaves the program's registers there. The debug stack is
+ * two stacks: while the kernel is on the upper one, exceptions enter on the lower one.
  */
 static struct pt_regs *compat_exception_regs(const struct pt_regs *regs)
 {
@@ -55,7 +55,7 @@ static struct pt_regs *compat_exception_regs(const struct pt_regs *regs)
 	return NULL;
 }
 
-/* Where they are once the kernel's entry is over */
+/* Where the registers are after the kernel's entry */
 static const struct pt_regs *compat_saved_regs(const struct pt_regs *regs)
 {
 	struct pt_regs *saved = compat_exception_regs(regs);
