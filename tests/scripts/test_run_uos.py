@@ -81,6 +81,18 @@ class RunUos(ScriptTest):
                 self.assertEqual((status, said), (want, out), err)
                 self.assertIn(why, err)
 
+    def test_run_uos_flavour(self):
+        """A flavour is one where a directory has its name, as in a checkout."""
+        image = self.path("bzImage", b"none")
+        run_uos = load("run-uos")
+        run_uos.build = lambda program, flavour: f"{image} of {flavour}"
+        there = os.getcwd()
+        self.addCleanup(os.chdir, there)
+        os.chdir(self.work)
+        os.mkdir("uos")
+        self.assertEqual(run_uos.kernel_image("uos"), f"{image} of uos")
+        self.assertEqual(run_uos.kernel_image("bzImage"), "bzImage")
+
     def test_run_uos_own_driver(self):
         """The kernel's own driver is left out where ours is loaded, and nowhere else."""
         words = "initcall_blacklist=init_hw_perf_events"
