@@ -6,7 +6,6 @@ the end, and is in a folder like that file. Faults are separated by blank lines,
 comment. A fault is
 
     fault NAME
-    in FUNCTION                 where to look; without it, the whole file
     breaks TEXT                 what no longer holds
     unit CASE...                KUnit cases that must notice: "suite.case", or
                                 with "*" at the end all that begin like it
@@ -19,6 +18,9 @@ comment. A fault is
     equivalent TEXT             no test can notice, for this reason
     -<a line of the file>
     +<what it becomes>
+
+A line "in FUNCTION" says where the faults below it are, "in" alone that they may be
+anywhere in the file. A fault without tests is one that any unit test may notice.
 
 The lines with "-" must be in the file exactly once, one after the other; what
 they are indented with does not matter, nor do comments and blank lines. TEXT goes
@@ -46,9 +48,9 @@ class Wrong(Exception):
 class Fault:
     """One line of the driver, or some, that are not what they should be."""
 
-    def __init__(self, file, where, name):
-        self.file, self.where, self.name = file, where, name
-        self.function, self.breaks, self.equivalent = "", "", ""
+    def __init__(self, file, function, where, name):
+        self.file, self.function, self.where, self.name = file, function, where, name
+        self.breaks, self.equivalent = "", ""
         self.unit, self.guest, self.alone, self.builtin, self.uos = [], [], [], [], []
         self.before, self.after, self.beside = [], [], []
 
@@ -61,9 +63,11 @@ class Fault:
         if not self.breaks:
             raise Wrong(f"{self.where}: {self.name} does not say what it breaks")
         noticed = any(getattr(self, kind) for kind in KINDS)
-        if noticed == bool(self.equivalent):
-            raise Wrong(f"{self.where}: {self.name} needs a test that notices, or a "
-                        "reason why none can, and not both")
+        if noticed and self.equivalent:
+            raise Wrong(f"{self.where}: {self.name} has a test that notices, and a "
+                        "reason why none can")
+        if not noticed and not self.equivalent:
+            self.unit = ["*"]
 
     def apply(self, text):
         """The text of the driver's file with the fault in it."""
@@ -106,7 +110,7 @@ class Fault:
 
 def read_table(path, file):
     """The faults of one table, for a file of the driver."""
-    faults, fault, field = [], None, ""
+    faults, fault, field, function = [], None, "", ""
     with open(path, encoding="utf-8") as table:
         lines = table.read().split("\n")
     for number, line in enumerate(lines, 1):
@@ -120,14 +124,14 @@ def read_table(path, file):
         word, _, rest = line.partition(" ")
         field = ""
         if word == "fault":
-            fault = Fault(file, where, rest.strip())
+            fault = Fault(file, function, where, rest.strip())
             faults.append(fault)
+        elif word == "in":
+            function = rest.strip()
         elif not fault:
             raise Wrong(f"{where}: no fault begins here")
         elif line[0] in "-+":
             (fault.before if line[0] == "-" else fault.after).append(line[1:])
-        elif word == "in":
-            fault.function = rest.strip()
         elif word in (*KINDS, "beside"):
             getattr(fault, word).extend(rest.split())
         elif word in ("breaks", "equivalent"):
