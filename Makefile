@@ -66,6 +66,12 @@ rpm:
 book:
 	@scripts/build-book
 
+# Of what is committed
+dist = knc-pmu-$(version).tar.xz
+dist:
+	@git -c tar.tar.xz.command='xz -c' archive --prefix=knc-pmu-$(version)/ -o '$(dist)' HEAD
+	@echo '$(dist)'
+
 setup demo shell bench bench-emulator:
 	@scripts/$@
 
@@ -100,6 +106,7 @@ help:
 	@echo '  install          header, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
 	@echo '  deb              packages: the driver by DKMS, the header, the tools'
 	@echo '  rpm              the same for distributions with RPM'
+	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
 	@echo '  scripts/install-in-tree <kernel source>'
@@ -144,5 +151,5 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	install-source deb rpm book help setup demo shell perf tables bench bench-card bench-emulator check \
+	install-source deb rpm book dist help setup demo shell perf tables bench bench-card bench-emulator check \
 	$(checks)
