@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# For whoever types make here; "make help" says for what. How the driver is built
-# is in Kbuild.
+# "make help" lists the targets. Kbuild says how the driver is built.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
