@@ -65,7 +65,7 @@ rpm:
 book:
 	@scripts/build-book
 
-# Of what is committed
+# The last commit as a tarball
 dist = knc-pmu-$(version).tar.xz
 dist:
 	@git -c tar.tar.xz.command='xz -c' archive --prefix=knc-pmu-$(version)/ -o '$(dist)' HEAD
