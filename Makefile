@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# For whoever types make here; "make help" says for what. How the driver is built
-# is in Kbuild.
+# "make help" lists the targets. Kbuild says how the driver is built.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
@@ -66,6 +65,12 @@ rpm:
 book:
 	@scripts/build-book
 
+# The last commit as a tarball
+dist = knc-pmu-$(version).tar.xz
+dist:
+	@git -c tar.tar.xz.command='xz -c' archive --prefix=knc-pmu-$(version)/ -o '$(dist)' HEAD
+	@echo '$(dist)'
+
 setup demo shell bench bench-emulator:
 	@scripts/$@
 
@@ -100,6 +105,7 @@ help:
 	@echo '  install          header, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
 	@echo '  deb              packages: the driver by DKMS, the header, the tools'
 	@echo '  rpm              the same for distributions with RPM'
+	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
 	@echo '  scripts/install-in-tree <kernel source>'
@@ -144,5 +150,5 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	install-source deb rpm book help setup demo shell perf tables bench bench-card bench-emulator check \
+	install-source deb rpm book dist help setup demo shell perf tables bench bench-card bench-emulator check \
 	$(checks)
