@@ -93,13 +93,6 @@
 #define knc_can_do_io(cs)       ((cs)->can_do_io)
 #endif
 
-/* Flags of blocks that QEMU wants once */
-#if KNC_QEMU(8, 0)
-#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY)
-#else
-#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY | CF_LAST_IO)
-#endif
-
 /* Levels of the topology between a socket's dies and their cores */
 #if KNC_QEMU(9, 1)
 #define knc_same_module(a, b)   ((a)->module_id == (b)->module_id)
@@ -107,19 +100,19 @@
 #define knc_same_module(a, b)   true
 #endif
 
-/* The flags with which blocks of a CPU are made */
+/*
+ * Flags of blocks that QEMU wants once; flags of all blocks of a CPU; translate
+ * an address, with TLB_INVALID_MASK in place of a fault
+ */
 #if KNC_QEMU(8, 0)
+#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY)
 #define knc_cflags(cs)          ((cs)->tcg_cflags)
-#else
-#define knc_cflags(cs)          (curr_cflags(cs) & ~CF_COUNT_MASK)
-#endif
-
-/* Translate an address; TLB_INVALID_MASK in place of a fault */
-#if KNC_QEMU(8, 0)
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full_mmu(env, vaddr, 1, type, mmu_idx, host, full)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env_cpu(env), true)
 #else
+#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY | CF_LAST_IO)
+#define knc_cflags(cs)          (curr_cflags(cs) & ~CF_COUNT_MASK)
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full(env, vaddr, type, mmu_idx, true, host, full, 0)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env, true)

@@ -23,7 +23,7 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
         CPUX86State *env = qatomic_read(&s->core->thread[i]);
         const KncPmuState *t;
-        uint32_t sequence;
+        unsigned start;
         uint64_t its;
 
         if (!env || qatomic_read(&env->knc_pmu.asleep)) {
@@ -31,13 +31,12 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
         }
         t = &env->knc_pmu;
         do {
-            sequence = qatomic_load_acquire(&t->sequence);
+            /* Only the fold of a sleeping thread waits here. */
+            start = seqlock_read_begin(&t->counts);
             its = t->time + t->slot_cycles *
                   (knc_pmu_slots(t, KNC_PMU_RING0) +
                    knc_pmu_slots(t, KNC_PMU_RING3));
-            /* As in knc_pmu_ever().  Only a sleeping thread's fold waits here. */
-            smp_rmb();
-        } while ((sequence & 1) || sequence != qatomic_read(&t->sequence));
+        } while (seqlock_read_retry(&t->counts, start));
         time = MAX(time, its);
     }
     return time;
@@ -79,30 +78,15 @@ static void knc_pmu_join(CPUX86State *env)
     s->ring = knc_pmu_current_ring(env);
 }
 
-/* Only the thread itself changes its counts; others may read them meanwhile. */
-void knc_pmu_change_begin(KncPmuState *s)
-{
-    qatomic_set(&s->sequence, s->sequence + 1);
-    /* Odd before any change: knc_pmu_ever() */
-    smp_wmb();
-}
-
-void knc_pmu_change_end(KncPmuState *s)
-{
-    /* All changes before it is even again */
-    smp_wmb();
-    qatomic_set(&s->sequence, s->sequence + 1);
-}
-
 /* The number of events in @rings that another thread has counted since reset */
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint32_t sequence;
+    unsigned start;
     uint64_t sum;
 
     do {
-        sequence = qatomic_load_acquire(&s->sequence);
+        start = seqlock_read_begin(&s->counts);
         sum = 0;
         for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
             if (rings & (1 << ring)) {
@@ -111,9 +95,7 @@ uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
                 sum += s->true_count[ring].n[event] + ev.n[event];
             }
         }
-        /* The counts before the sequence number: knc_pmu_change_end() */
-        smp_rmb();
-    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    } while (seqlock_read_retry(&s->counts, start));
     return sum;
 }
 

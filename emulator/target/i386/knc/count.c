@@ -150,15 +150,13 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
 uint64_t knc_pmu_value_steady(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint32_t sequence;
+    unsigned start;
     uint64_t value;
 
     do {
-        sequence = qatomic_load_acquire(&s->sequence);
+        start = seqlock_read_begin(&s->counts);
         value = knc_pmu_value(env, n, 0);
-        /* As in knc_pmu_ever() */
-        smp_rmb();
-    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    } while (seqlock_read_retry(&s->counts, start));
     return value;
 }
 
@@ -222,8 +220,8 @@ bool knc_pmu_fold(CPUX86State *env)
 
         others[n] = c->any && c->rings ? knc_pmu_others(env, n, c) : c->others;
     }
-    /* No wait for another thread's sequence between begin and end */
-    knc_pmu_change_begin(s);
+    /* Between begin and end do not wait for another thread's counts. */
+    seqlock_write_begin(&s->counts);
     knc_pmu_take(env, increment);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
@@ -232,7 +230,7 @@ bool knc_pmu_fold(CPUX86State *env)
         c->others = others[n];
         knc_pmu_count(env, n, increment[n]);
     }
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
     if (s->granted[0] <= FUEL_SHARED && s->granted[1] <= FUEL_SHARED) {
         raised = knc_pmu_poke_others(env);
     }
@@ -296,7 +294,7 @@ void knc_pmu_refuel(CPUX86State *env)
     uint64_t fuel = knc_pmu_others_want(env) ? FUEL_SHARED : FUEL_MAX;
     bool careful = false;
 
-    knc_pmu_change_begin(s);
+    seqlock_write_begin(&s->counts);
     s->slot_cycles = knc_pmu_slot_cost(env);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
@@ -321,7 +319,7 @@ void knc_pmu_refuel(CPUX86State *env)
         s->granted[i] = i == ring ? fuel : -1;
         qatomic_set(&s->word[i], (int64_t)s->granted[i] << 32);
     }
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
 }
 
 /* The slot of the executing instruction, which must end its block */
@@ -340,14 +338,14 @@ static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
     if (!s->tb_flags) {
         return;
     }
-    knc_pmu_change_begin(s);
+    seqlock_write_begin(&s->counts);
     s->delayed[ring] += slots;
     s->replays[ring] += slots;
     s->stalls[ring] += slots != 0;
     /* They use up the budget, but count in delayed only. */
     s->granted[ring] -= fuel;
     s->word[ring] -= (int64_t)fuel << 32;
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
 }
 
 /* DELAY: as many cycles as its operand says, 2^32 - 1 at most */

@@ -120,9 +120,9 @@ static void knc_inject_overflow(CPUX86State *env, int n)
     KncPmuCounter *c = &env->knc_pmu.counter[n];
 
     if (c->rings) {
-        knc_pmu_change_begin(&env->knc_pmu);
+        seqlock_write_begin(&env->knc_pmu.counts);
         knc_pmu_count(env, n, CNTR_MASK + 1 - c->value);
-        knc_pmu_change_end(&env->knc_pmu);
+        seqlock_write_end(&env->knc_pmu.counts);
         env->knc_pmu.inject.fired++;
     }
 }

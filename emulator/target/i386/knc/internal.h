@@ -108,8 +108,6 @@ bool knc_pmu_observed_overflow(const KncPmuState *s);
 int knc_pmu_self(KncPmuState *s);
 
 /* core.c: the core's time, and thread count mode */
-void knc_pmu_change_begin(KncPmuState *s);
-void knc_pmu_change_end(KncPmuState *s);
 uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event);

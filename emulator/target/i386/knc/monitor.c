@@ -40,14 +40,12 @@ static void knc_pmu_truth_now(CPUX86State *env, int self, KncPmuTruth *truth)
 static void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint32_t sequence;
+    unsigned start;
 
     do {
-        sequence = qatomic_load_acquire(&s->sequence);
+        start = seqlock_read_begin(&s->counts);
         knc_pmu_truth_now(env, self, truth);
-        /* As in knc_pmu_ever() */
-        smp_rmb();
-    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    } while (seqlock_read_retry(&s->counts, start));
 }
 
 /*

@@ -7,6 +7,8 @@
 #ifndef I386_KNC_PMU_H
 #define I386_KNC_PMU_H
 
+#include "qemu/seqlock.h"
+
 #if defined(CONFIG_USER_ONLY) || !defined(TARGET_X86_64) || !defined(CONFIG_TCG)
 #error "Knights Corner is for --target-list=x86_64-softmmu with --enable-tcg"
 #endif
@@ -274,7 +276,7 @@ typedef struct KncPmuState {
     uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
     int32_t granted[KNC_PMU_RINGS]; /* slots in word at the last fold */
     int slot_cycles;                /* cost of a slot */
-    uint32_t sequence;              /* odd while the counts change */
+    QemuSeqLock counts;             /* only the thread itself writes */
     uint32_t needs;                 /* what it counts for itself */
     uint32_t wanted;                /* what the others must count for it */
     uint32_t serves;                /* needs, and what the others want */

@@ -55,9 +55,9 @@ static void knc_pmu_configure_counter(CPUX86State *env, int n)
     if (c.any && c.rings && !knc_pmu_same_sum(&c, &s->counter[n])) {
         c.others = knc_pmu_others(env, n, &c);
     }
-    knc_pmu_change_begin(s);
+    seqlock_write_begin(&s->counts);
     s->counter[n] = c;
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
     qatomic_set(&s->asks[n], knc_pmu_asks(&c));
 }
 
@@ -183,9 +183,9 @@ static void knc_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
     switch (msr) {
     case MSR_PERF_CNTR0:
     case MSR_PERF_CNTR1:
-        knc_pmu_change_begin(s);
+        seqlock_write_begin(&s->counts);
         s->counter[msr - MSR_PERF_CNTR0].value = val;
-        knc_pmu_change_end(s);
+        seqlock_write_end(&s->counts);
         break;
     case MSR_PERF_EVTSEL0:
     case MSR_PERF_EVTSEL1:

@@ -94,11 +94,11 @@ G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra)
 
     cpu_restore_state(cs, ra);
     /* Take the budget away: the next block begins with a refuel. */
-    knc_pmu_change_begin(s);
+    seqlock_write_begin(&s->counts);
     left = s->word[ring] >> 32;
     s->granted[ring] -= left;
     s->word[ring] -= left << 32;
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
     cs->exception_index = -1;
     cpu_loop_exit(cs);
 }
