@@ -13,7 +13,7 @@ u64 last_error;
 int failures;
 u8 pages[16][4096] __attribute__((aligned(4096)));
 
-static u64 resume_at;		/* where to go on after an expected fault */
+static u64 resume_at;		/* where to continue after an expected fault */
 
 extern u64 gdt[], gdt_pointer[];
 extern char stacks[], trap_stacks[];
@@ -129,11 +129,11 @@ void trap(struct regs *r)
 	quit(1);
 }
 
-/* The vector of the fault that fn() runs into, or -1 */
+/* Returns the vector of the fault in fn(), or -1. */
 int __attribute__((noinline)) faults(void (*fn)(u64, u64), u64 a, u64 b)
 {
 	last_vector = -1;
-	/* Everything that the function may have changed is given up. */
+	/* fn() may have changed anything before it faulted. */
 	asm volatile("leaq 1f(%%rip), %%rax\n\t"
 		     "movq %%rax, %0\n\t"
 		     "movq %%rsp, %%rbx\n\t"
@@ -157,7 +157,7 @@ static void leave_ring3(struct regs *r)
 	r->rsp += 8;
 }
 
-/* The same in ring 3; what the function has on its stack is given up. */
+/* The same in ring 3; only the return address may be on fn()'s stack. */
 int faults3(code *fn)
 {
 	fault3 = -1;
@@ -205,7 +205,7 @@ void map_page(int n, int present, int writable)
 	asm volatile("invlpg (%0)" : : "r"(PAGED_AREA + n * 4096ul) : "memory");
 }
 
-/* All counters off and zero, no interrupt pending or let through */
+/* All counters off and zero, LVTPC masked */
 void pmu_quiet(void)
 {
 	wrmsr(MSR_GLOBAL, 0);
@@ -218,7 +218,7 @@ void pmu_quiet(void)
 	apic_write(APIC_LVTPC, LVT_MASKED);
 }
 
-/* What both counters are to count; measure0() and user_run() switch them on. */
+/* Set up both counters; measure0() and user_run() switch them on. */
 void program(u64 sel0, u64 sel1)
 {
 	pmu_quiet();
@@ -239,7 +239,7 @@ const char *name2(const char *a, const char *b)
 	return buf;
 }
 
-/* RDPMC in ring 3 */
+/* Allow RDPMC in ring 3. */
 void set_pce(int on)
 {
 	u64 cr4;
@@ -249,7 +249,7 @@ void set_pce(int on)
 	asm volatile("movq %0, %%cr4" : : "r"(cr4));
 }
 
-/* CPUID leaf 1: the processor has what came after the Pentium, and so PAUSE. */
+/* Returns true if CPUID has CMOV, and so PAUSE: on knc-strict it has not. */
 int modern(void)
 {
 	static int answer = -1;
@@ -262,7 +262,7 @@ int modern(void)
 	return answer;
 }
 
-/* While another CPU is waited for */
+/* Wait a moment for another CPU. */
 void relax(void)
 {
 	if (modern())
@@ -346,7 +346,7 @@ static void icr(int n, u32 command)
 	delay(2000000);
 }
 
-/* INIT, then SIPI: the CPU starts anew at the trampoline. */
+/* INIT, then SIPI: the CPU restarts at the trampoline. */
 void init_cpu(int n)
 {
 	cpu[n].up = 0;
@@ -356,7 +356,7 @@ void init_cpu(int n)
 		relax();
 }
 
-/* CPUID leaf 1: logical processors of the package, of which all are there */
+/* Logical processors of the package, by CPUID */
 int ncpus(void)
 {
 	u32 a = 1, b, c = 0, d;
@@ -440,7 +440,7 @@ int main(void)
 			 i == 3 || i == VEC_INT80 ? 3 : 0);
 	set_gate(VEC_RETURN, (u64)user_return, 3);
 	setup_cpu(0);
-	/* Nothing but the PMU is to interrupt. */
+	/* Only the PMU may interrupt. */
 	outb(PIC0_MASK, 0xff);
 	outb(PIC1_MASK, 0xff);
 	for (int i = 0; i < 16; i++)

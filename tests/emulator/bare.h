@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A bare machine, just enough of one to look at the emulated PMU: long mode,
- * one flat address space, trap handlers, ring 3, and the other threads of the
- * core. Nothing here is shared with the emulator or with the driver.
+ * A bare machine to test the emulated PMU: long mode, one flat address space,
+ * trap handlers, ring 3, and the other threads of the core. Nothing here is
+ * shared with the emulator or the driver.
  */
 #ifndef BARE_H
 #define BARE_H
@@ -23,7 +23,7 @@
 #define VEC_PMI		0x90
 #define VEC_TIMER	0x91
 
-/* A 2 MiB area mapped in pages of 4 KiB, which the tests map and unmap */
+/* 2 MiB in pages of 4 KiB, which the tests map and unmap */
 #define PAGED_AREA	0x40000000
 
 #define TRAMPOLINE	0x8000
@@ -60,7 +60,7 @@ typedef unsigned long u64;
 #define SEL_CMASK(n)	((u64)(n) << 24)
 #define SPFLT_PREF	BIT(63)
 
-/* Table 1-6: event and unit mask as they stand in the register */
+/* Table 1-6: event and unit mask as in the register */
 #define EV_DATA_READ		0x0000
 #define EV_DATA_WRITE		0x0001
 #define EV_DATA_PAGE_WALK	0x0002

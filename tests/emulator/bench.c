@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A fixed piece of work, for scripts/bench-emulator: sorting, a checksum, a
- * list, a matrix and calls, over 2 MiB of memory. The emulator's time for it
- * is what is wanted; the result only shows that the work has been done.
+ * A fixed piece of work over 2 MiB of memory, which scripts/bench-emulator times:
+ * sorting, a checksum, a list, a matrix and calls. The result only shows that the
+ * work has been done.
  */
 #include "bare.h"
 
@@ -125,7 +125,7 @@ static void bench(void)
 {
 	u64 start, end, sum;
 
-	work();		/* translates it */
+	work();		/* QEMU translates it */
 	start = rdtsc();
 	sum = work();
 	end = rdtsc();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions whose instructions and branches can be counted by hand. CODE says
- * how many there are, its own ret included.
+ * Functions whose instructions and branches were counted by hand. CODE has both
+ * numbers, with the ret.
  */
 #include "bare.h"
 
@@ -9,7 +9,7 @@
 	.balign	8
 	.globl	code_table
 code_table:
-	/* What takes instructions that came after the Pentium */
+	/* With instructions that came after the Pentium */
 	.section .modern, "a"
 	.balign	8
 	.globl	modern_code
@@ -117,7 +117,7 @@ CODE	rep_one, 5, 1
 	rep stosq
 	ret
 
-/* repne ends at the 6th byte: the flag, not the count, ends it */
+/* The flag, not the count, ends repne: at the 6th byte */
 CODE	rep_scas, 7, 2
 	movl	$scanned, %edi
 	movl	$1000, %ecx
@@ -135,7 +135,7 @@ CODE	rep_cmps, 5, 1
 	repe cmpsb
 	ret
 
-/* A string loop many times over, as a block that chains to itself */
+/* A string instruction in a loop, as a block that QEMU chains to itself */
 CODE	rep_loop, 502, 101
 	movl	$100, %edx
 1:	movl	$pages, %edi
@@ -154,7 +154,7 @@ CODE	locked, 7, 1, .modern
 	lock cmpxchg8b pages
 	ret
 
-/* Not aligned, over the end of a page: a retry in the emulator */
+/* Across the end of a page: QEMU executes it again alone. */
 CODE	locked_split, 302, 101
 	movl	$100, %ecx
 1:	lock incl pages + 4094
@@ -188,7 +188,7 @@ CODE	flags, 6, 1
 	cmc
 	ret
 
-/* Patches the immediate and the opcode of what follows in the same block */
+/* Changes the instructions that follow in the same block */
 CODE	self_modifying, 802, 101
 	movl	$100, %ecx
 1:	movb	%cl, 2f + 1
@@ -201,7 +201,6 @@ CODE	self_modifying, 802, 101
 	jnz	1b
 	ret
 
-/* rdpmc and rdtsc: instructions like any other */
 CODE	readers, 7, 1
 	xorl	%ecx, %ecx
 	rdpmc
@@ -218,7 +217,7 @@ CODE	spflt_insns, 5, 1
 	.byte	0xc5, 0xfb, 0xae, 0xf7	/* spflt %edi */
 	ret
 
-	/* The end of the table; the rest is for tests that know them by name */
+	/* The end of the tables; tests use the rest by name. */
 	.section .table
 	.quad	0
 	.section .modern
@@ -233,7 +232,7 @@ f_\name:
 
 	.globl	at_fault, at_rep, at_rep_end, at_hlt_end, at_jump, at_gate
 
-/* 6 instructions, 1 branch, if the one at at_fault completes */
+/* 6 instructions, 1 branch, once the access does not fault */
 LABELLED fault_load
 	movl	$PAGED_AREA, %ebx
 	nop
@@ -251,7 +250,7 @@ LABELLED fault_store
 	nop
 	ret
 
-/* Read from one page and write to another in one instruction */
+/* One instruction reads one page and writes another. */
 LABELLED fault_push
 	movq	%rsp, %rdx
 	movl	$PAGED_AREA + 4096 + 8, %esp

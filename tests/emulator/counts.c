@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What counts when, and how much: held against code counted by hand */
+/* The counts of code that was counted by hand */
 #include "bare.h"
 
 struct entry {
@@ -27,7 +27,6 @@ static void expect(const char *name, u64 insns, u64 branches)
 	       i, insns, b, branches);
 }
 
-/* Name of a test from two parts; overwritten by the next */
 static void table(const struct entry *first)
 {
 	for (const struct entry *e = first; e->fn; e++) {
@@ -60,7 +59,7 @@ static void both_counters(void)
 	expect("count: events exchanged", 2, 106);
 }
 
-/* The emulator's own numbers, which no register can be the reason of */
+/* The test device's counts, which do not depend on the registers */
 static void truth(void)
 {
 	u64 insns, branches, cycles, total;
@@ -81,7 +80,7 @@ static void truth(void)
 	      103);
 }
 
-/* Every instruction takes two cycles, so does every round of a rep. */
+/* Every instruction, and every round of a rep, takes two cycles. */
 static void cycles(void)
 {
 	extern code f_rep_movsb;
@@ -96,10 +95,7 @@ static void cycles(void)
 	       "cycles: 1000 bytes of rep movsb", "%ld", rdmsr(MSR_CNT0));
 }
 
-/*
- * Reads see everything before them and not themselves: 12 instructions from
- * one RDPMC to the next, the first of the two included.
- */
+/* RDPMC does not count itself: 12 instructions, the first RDPMC included */
 static void readers(void)
 {
 	program(EV_INSTRUCTIONS | SEL_OS, 0);
@@ -108,7 +104,6 @@ static void readers(void)
 	wrmsr(MSR_GLOBAL, 0);
 }
 
-/* A write sets the counter; what is counted next comes on top. */
 static void write_while_counting(void)
 {
 	program(EV_INSTRUCTIONS | SEL_OS, 0);
@@ -209,13 +204,13 @@ static void traps(void)
 	trap_test("int 0x80 and int3", f_int80, VEC_INT80, just_count, 2, 5, 3);
 	handlers[3] = 0;
 	trap_test("syscall", f_syscall, 6, skip2, 0, 4, 2);
-	/* popf starts it with the next instruction, and traps after the last */
+	/* TF takes effect after the popf that sets it. */
 	trap_test("single-stepping", f_single_step, 1, just_count, 12, 16, 4);
 	trap_test("single-stepping a rep", f_single_step_rep, 1, just_count,
 		  10, 10, 1);
 }
 
-/* What has no model, or is no event, never counts and never faults. */
+/* Codes without a model, and codes of no event, never count and never fault. */
 static void nothing(void)
 {
 	static const u32 codes[] = {
@@ -231,10 +226,7 @@ static void nothing(void)
 	check("count: no such event", sum, 0);
 }
 
-/*
- * CMASK, INV, E: at most one instruction issues in a cycle, and never in two
- * cycles in a row.
- */
+/* At most one instruction issues per cycle, and never in two cycles in a row. */
 static void masks(void)
 {
 	static const struct {
@@ -284,9 +276,9 @@ void test_counts(void)
 }
 
 /*
- * A counter counts iff EN and GLOBAL_CTRL and the ring match and, with its
- * SPFLT enable, the preference is set: all 2^6 combinations, in both rings,
- * for both counters.
+ * A counter counts iff EN, GLOBAL_CTRL and the ring allow it and, with its SPFLT
+ * enable, the preference is set: all 2^6 combinations, in both rings, for both
+ * counters.
  */
 void test_gates(void)
 {
@@ -336,9 +328,8 @@ void test_gates(void)
 }
 
 /*
- * For the comparison with QEMU's plugins, which count attempts, and halves of
- * an access of 16 bytes: a bit of everything that completes at the first
- * attempt, without such accesses and without DELAY; then the end.
+ * For the comparison with QEMU's plugins: no DELAY, no instruction that is
+ * restarted and no access of 16 bytes, as plugins count attempts and halves.
  */
 void test_compare(void)
 {

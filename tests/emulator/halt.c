@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Cycles of the core: threads that are halted, and edges */
+/* Cycles of the core: halted threads, and edges */
 #include "bare.h"
 
 extern code f_nops, f_int80, f_rep_movsb, delayed, user_stub;
 void long_loop(u64 times);
 
-/* Halted until thread 0 says so, by an NMI, which may come too early */
+/* Thread 0 sets this and sends an NMI, which may come before the hlt. */
 static volatile int wake[MAX_CPUS];
 
 static void wait_for_nmi(void)
@@ -59,7 +59,7 @@ static void wake_sleeper(int n)
 	on_cpu_wait(n);
 }
 
-/* An issue slot costs as many cycles as there are threads that run, or two. */
+/* An issue slot costs as many cycles as threads run, but at least two. */
 static void cost(void)
 {
 	static const char *const names[] = {
@@ -85,8 +85,8 @@ static void cost(void)
 }
 
 /*
- * Thread 1 counts while it is halted, and thread 0 runs: at least what 0 has
- * counted between, at most what 0 has counted around it, and its own.
+ * Thread 1 counts while it is halted and thread 0 runs: at least what thread 0
+ * counts meanwhile, at most what thread 0 counts in all, and thread 1's own cycles.
  */
 static volatile u64 its_cycles, its_user_cycles, its_instructions;
 static volatile int it_counts, it_has_counted;
@@ -178,15 +178,15 @@ static void woken_by_pmi(void)
 	on_cpu_wait(1);
 	handlers[2] = ignore;
 	check("halt: the interrupt of its counter wakes a thread", pmi_taken, 1);
-	/* Another thread's 10000 slots late at most, and what the wake takes */
+	/* At most 10000 slots of the other thread late, and the wake-up */
 	result(its_cycles < 10000000, "halt: and not much too late", "%ld",
 	       its_cycles);
 	check("halt: none lost", item(1, ITEM_LOST) - lost, 0);
 }
 
 /*
- * 327357-001 section 1.4.3.8: an interrupt that belongs to no thread goes to
- * whichever executes, if the emulator is asked for that.
+ * 327357-001 section 1.4.3.8: with pmu-stray=on an interrupt that belongs to no
+ * thread goes to one that executes.
  */
 static volatile int stray_taken;
 static u64 stray_status, its_status;
@@ -269,7 +269,7 @@ static void naps(u64 sel0, u64 sel1)
 	wrmsr(MSR_GLOBAL, 0);
 }
 
-/* All threads halted: so is the core. */
+/* All threads are halted, and so the core is. */
 static void whole_core(void)
 {
 	for (int n = 1; n < 4; n++)

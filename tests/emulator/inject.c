@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a test has ordered happens at the instruction that it was ordered for. */
+/* Orders to the test device are carried out at the right instruction. */
 #include "bare.h"
 
 extern code f_empty, f_nops;
@@ -46,7 +46,7 @@ static void few_nops(void)
 	asm volatile("nop\n\tnop\n\tnop\n\tnop" : : : "memory");
 }
 
-/* measure0() starts with this one, and what it calls is the second instruction. */
+/* measure0() starts with this write; the call is the first instruction after it. */
 #define FROM_START	WRITE_OF(MSR_GLOBAL)
 
 static void nmis(void)
@@ -116,7 +116,7 @@ static void overflows(void)
 		measure0(f_nops);
 		wrong += nmi.count != 1 || nmi.rip != (u64)f_nops + n - 1 ||
 			 nmi.status != 1;
-		/* all that it was given is in the total, and in the counter */
+		/* The total and the counter have all events of the order. */
 		wrong += item(0, ITEM_TOTAL0) - total !=
 			 WRAP + rdmsr(MSR_CNT0) - (WRAP - (1 << 20));
 		wrmsr(MSR_OVF, 1);
@@ -160,8 +160,8 @@ static void skid(void)
 }
 
 /*
- * A PMI is in flight, and another NMI comes first: the skid goes on beside the order
- * for that, and an overflow meanwhile is of the PMI that is in flight.
+ * Another NMI comes while a PMI is in flight: both orders are carried out. A second
+ * overflow meanwhile makes no second PMI.
  */
 static void nmi_before_skid(void)
 {
@@ -174,9 +174,9 @@ static void nmi_before_skid(void)
 		order(SKID, 40, 0);
 		order(NMI | RING0, n, FROM_START);
 		measure0(f_nops);
-		/* An NMI as the PMI arrives is one with it. */
+		/* An NMI that comes with the PMI makes one interrupt with it. */
 		wrong += nmi.count != (n == 50 ? 1 : 2);
-		/* STATUS, as the last of the two has it: this handler clears nothing. */
+		/* STATUS, as the last of the two sees it */
 		wrong += nmi.status != 1;
 		early += nmi.rip == (u64)f_nops + n - 1;
 		wrmsr(MSR_OVF, 1);
@@ -230,7 +230,7 @@ static void other_nops(void)
 	*(volatile int *)&there = 1;
 }
 
-/* Another thread is stopped, and goes on when it is told to. */
+/* Another thread is stopped until it gets another order. */
 static void stops_other(void)
 {
 	u64 until;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions whose accesses to memory can be counted by hand. MEM says how many
- * reads and writes there are, the read of its own ret included.
+ * Functions whose accesses to memory were counted by hand. MEM has the numbers of
+ * reads, with that of the ret, and of writes.
  */
 #include "bare.h"
 
@@ -9,7 +9,7 @@
 	.balign	8
 	.globl	mem_table
 mem_table:
-	/* What takes instructions that came after the Pentium */
+	/* With instructions that came after the Pentium */
 	.section .modernmem, "a"
 	.balign	8
 	.globl	modern_mem
@@ -65,7 +65,7 @@ MEM	stack, 6, 5
 	popq	%rdx
 	ret
 
-/* 16 bytes are one access, aligned or not; and 8 and 4 are */
+/* 16, 8 or 4 bytes are one access, aligned or not. */
 MEM	vectors, 5, 3, .modernmem
 	movdqa	buffer, %xmm0
 	movups	buffer + 1, %xmm1
@@ -76,7 +76,7 @@ MEM	vectors, 5, 3, .modernmem
 	movss	%xmm2, buffer
 	ret
 
-/* Over the end of a line, and of a page: still one access */
+/* One access across the end of a line, or of a page */
 MEM	split, 3, 1
 	movq	buffer + 60, %rax
 	movq	buffer + 4092, %rbx
@@ -102,7 +102,7 @@ MEM	rep_none, 1, 0
 	rep stosq
 	ret
 
-/* 5 rounds agree, and the one that ends it reads as well */
+/* 5 equal bytes, and the read that finds a difference */
 MEM	rep_cmps, 13, 0
 	movl	$buffer + 64, %edi
 	movl	$buffer + 128, %esi
@@ -138,7 +138,7 @@ MEM	not_data, 1, 0, .modernmem
 	.quad	0
 	.text
 
-/* walk_read(start, end, stride), walk_write: one access each, in ring 0 */
+/* One access at each of walk_from, + walk_step ... up to walk_to */
 	.globl	walk_read, walk_write, walk_from, walk_to, walk_step
 	.balign	64
 walk_read:
@@ -252,7 +252,6 @@ two_targets:
 	ret
 4:	ret
 
-/* 100 cycles for nothing */
 	.globl	delayed
 	.balign	64
 delayed:
@@ -260,7 +259,7 @@ delayed:
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	ret
 
-/* The longest delay there is, 2^32 - 1 cycles, also for an operand of 64 bits */
+/* The longest delay, 2^32 - 1 cycles, also with a 64-bit operand */
 	.globl	delayed_long, delayed_longest
 	.balign	64
 delayed_long:
@@ -273,7 +272,7 @@ delayed_longest:
 	.byte	0xc4, 0xe1, 0xfa, 0xae, 0xf0	/* delay %rax */
 	ret
 
-/* A store to chained_to, which may be the APIC, and a block that follows: 2006 */
+/* A store to chained_to, which may be the APIC, and another block: 2006 in all */
 	.globl	chained, chained_to
 	.balign	64
 chained:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every register: width, reserved bits, RO, WO, and what is not a register */
+/* Every register: width, reserved bits, RO, WO; numbers without a register */
 #include "bare.h"
 
 #define GP	13
@@ -21,8 +21,8 @@ static void reset_values(void)
 }
 
 /*
- * Each bit by itself: those of @valid keep what is written, the others fault
- * and leave the register alone.
+ * Each bit by itself: the bits in @valid can be written, the others fault and do
+ * not change the register.
  */
 static void bits(const char *name, u32 msr, u64 valid)
 {
@@ -108,7 +108,7 @@ static void count_gp(u64 a, u64 b)
 	rdmsr(MSR_OVF);
 }
 
-/* A register access that faults is not an instruction that was executed. */
+/* A register access that faults does not count as an instruction. */
 static void fault_not_counted(void)
 {
 	u64 before, after;

@@ -20,7 +20,7 @@ start:
 	call	long_mode
 	ljmp	$KERNEL_CS, $start64
 
-/* 4 GiB, mapped one to one, open to ring 3; one 2 MiB area in small pages */
+/* 4 GiB, identity-mapped, open to ring 3; PAGED_AREA is in small pages. */
 page_tables:
 	movl	$pml4, %edi
 	movl	$pdpt + 7, (%edi)
@@ -120,7 +120,7 @@ ap64:
 1:	hlt
 	jmp	1b
 
-/* Traps: every stub pushes an error code, if the CPU did not, and its vector */
+/* Traps: every stub pushes its vector, and an error code if the CPU did not. */
 	.balign	16
 	.globl	trap_stubs
 trap_stubs:
@@ -173,9 +173,8 @@ trap_common:
 	iretq
 
 /*
- * measure0: both counters are on for the call of *%rdi.
- * Counted besides the function: call; movl, xorl, xorl, wrmsr: 5 instructions,
- * 1 branch. The wrmsr that starts the counters is not counted.
+ * measure0: call *%rdi with both counters on. They also count call, movl, xorl,
+ * xorl, wrmsr: 5 instructions, 1 branch; but not the wrmsr that starts them.
  */
 	.globl	measure0
 measure0:
@@ -204,10 +203,9 @@ measure0:
 	ret
 
 /*
- * user_run: the same in ring 3, with IOPL 3 and without interrupts.
- * Counted besides the function, in ring 3: call, int: 2 instructions,
- * 2 branches. In ring 0: iretq; movl, xorl, xorl, wrmsr: 5 instructions,
- * 1 branch.
+ * user_run: the same in ring 3, with IOPL 3 and without interrupts. The counters
+ * also count, in ring 3, call, int: 2 instructions, 2 branches; and in ring 0
+ * iretq, movl, xorl, xorl, wrmsr: 5 instructions, 1 branch.
  */
 	.globl	user_run, user_return, user_stub
 user_run:
@@ -229,7 +227,7 @@ user_run:
 	xorl	%edx, %edx
 	wrmsr
 	iretq
-	.balign	64			/* a line of code of its own */
+	.balign	64			/* in a separate line of code */
 user_stub:
 	call	*%r8
 	int	$VEC_RETURN
