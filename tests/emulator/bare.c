@@ -147,6 +147,35 @@ int __attribute__((noinline)) faults(void (*fn)(u64, u64), u64 a, u64 b)
 	return last_vector;
 }
 
+/* Handlers; all but ignore() count their traps. */
+int trapped;
+
+void ignore(struct regs *r)
+{
+	(void)r;
+}
+
+void count_trap(struct regs *r)
+{
+	(void)r;
+	trapped++;
+}
+
+void map_and_retry(struct regs *r)
+{
+	u64 addr;
+
+	count_trap(r);
+	asm volatile("movq %%cr2, %0" : "=r"(addr));
+	map_page((addr - PAGED_AREA) / 4096, 1, 1);
+}
+
+void count_pmi(struct regs *r)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	count_trap(r);
+}
+
 static int fault3;
 
 /* A fault in ring 3: skip the rest of the function */
@@ -218,12 +247,27 @@ void pmu_quiet(void)
 	apic_write(APIC_LVTPC, LVT_MASKED);
 }
 
+void others_quiet(void)
+{
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu(n, pmu_quiet);
+}
+
 /* Set up both counters; measure0() and user_run() switch them on. */
 void program(u64 sel0, u64 sel1)
 {
 	pmu_quiet();
 	wrmsr(MSR_SEL0, sel0 | SEL_EN);
 	wrmsr(MSR_SEL1, sel1 | SEL_EN);
+}
+
+/* Set up counter 0 alone. */
+void overflow_after(u64 events, u64 sel, u32 lvt)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, sel | SEL_EN);
+	wrmsr(MSR_CNT0, WRAP - events);
+	apic_write(APIC_LVTPC, lvt);
 }
 
 const char *name2(const char *a, const char *b)
@@ -346,6 +390,12 @@ static void icr(int n, u32 command)
 	delay(2000000);
 }
 
+void send_nmi(int n)
+{
+	apic_write(APIC_ICR2, n << 24);
+	apic_write(APIC_ICR, 0x4400);
+}
+
 /* INIT, then SIPI: the CPU restarts at the trampoline. */
 void init_cpu(int n)
 {
@@ -446,7 +496,7 @@ int main(void)
 	for (int i = 0; i < 16; i++)
 		map_page(i, 1, 1);
 
-	for (u32 i = 0; i < sizeof(suites) / sizeof(*suites); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(suites); i++) {
 		if (streq(wanted, suites[i].name)) {
 			suites[i].run();
 			ran++;

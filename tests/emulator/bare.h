@@ -48,6 +48,7 @@ typedef unsigned long u64;
 
 #define BIT(n)		(1ul << (n))
 #define WRAP		BIT(40)
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
 
 /* 327357-001 tables 1-5 and 1-7 */
 #define SEL_USR		BIT(16)
@@ -207,8 +208,13 @@ void user_run(code *fn);
 void user_return(void);
 void syscall_entry(void);
 
+/* code.S */
+extern code f_empty, f_nops;
+void long_loop(u64 times);
+
 /* bare.c */
-extern trap_handler *handlers[256];
+extern trap_handler *handlers[256], ignore, count_trap, map_and_retry, count_pmi;
+extern int trapped;
 extern int last_vector;
 extern u64 last_error;
 extern int failures;
@@ -223,7 +229,10 @@ int wrmsr_faults(u32 msr, u64 val);
 u64 item(int cpu, int what);
 void map_page(int n, int present, int writable);
 void pmu_quiet(void);
+void others_quiet(void);
 void program(u64 sel0, u64 sel1);
+void overflow_after(u64 events, u64 sel, u32 lvt);
+void send_nmi(int cpu);
 const char *name2(const char *a, const char *b);
 void set_pce(int on);
 int faults3(code *fn);
@@ -271,6 +280,15 @@ void bench_off(void);
 void bench_count(void);
 void bench_cache(void);
 void bench_sample(void);
+
+#else
+
+	/* A function that starts a line of a cache */
+	.macro	FUNCTION name
+	.balign	64
+	.globl	\name
+\name :
+	.endm
 
 #endif
 #endif

@@ -121,7 +121,7 @@ static u64 work(void)
 	return sum;
 }
 
-static void bench(void)
+void bench_off(void)
 {
 	u64 start, end, sum;
 
@@ -132,29 +132,25 @@ static void bench(void)
 	print("time %ld result %lx\n", end - start, sum);
 }
 
-void bench_off(void)
+static void bench(u64 event0, u64 event1)
 {
-	bench();
+	wrmsr(MSR_SEL0, event0 | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_SEL1, event1 | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_GLOBAL, 3);
+	bench_off();
+	pmu_quiet();
 }
 
 void bench_count(void)
 {
 	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_SEL1, EV_CYCLES | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_GLOBAL, 3);
-	bench();
-	pmu_quiet();
+	bench(EV_INSTRUCTIONS, EV_CYCLES);
 }
 
 void bench_cache(void)
 {
 	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_DATA_READ_MISS | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_SEL1, EV_DATA_WRITE_MISS | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_GLOBAL, 3);
-	bench();
-	pmu_quiet();
+	bench(EV_DATA_READ_MISS, EV_DATA_WRITE_MISS);
 }
 
 /* A sample each 500 misses: an overflow is always near. */
@@ -178,12 +174,8 @@ void bench_sample(void)
 	pmu_quiet();
 	handlers[2] = sample;
 	apic_write(APIC_LVTPC, LVT_NMI);
-	wrmsr(MSR_SEL0, EV_DATA_READ_MISS | SEL_OS | SEL_USR | SEL_INT | SEL_EN);
-	wrmsr(MSR_SEL1, EV_DATA_WRITE_MISS | SEL_OS | SEL_USR | SEL_EN);
 	wrmsr(MSR_CNT0, WRAP - PERIOD);
-	wrmsr(MSR_GLOBAL, 3);
-	bench();
-	pmu_quiet();
+	bench(EV_DATA_READ_MISS | SEL_INT, EV_DATA_WRITE_MISS);
 	handlers[2] = 0;
 	result(samples > 100, "bench: samples", "%ld", samples);
 }

@@ -11,8 +11,6 @@
 /* One thread may be so many cycles ahead of another. */
 #define LEAD		10000
 
-void long_loop(u64 times);
-
 static void near(const char *name, u64 got, u64 want, u64 more)
 {
 	result(got >= want && got <= want + more, name, "%ld, not %ld and %ld more",
@@ -206,8 +204,7 @@ static u64 wake(int n)
 {
 	u64 tsc = rdtsc();
 
-	apic_write(APIC_ICR2, n << 24);
-	apic_write(APIC_ICR, 0x4400);
+	send_nmi(n);
 	on_cpu_wait(n);
 	return woken[n] - tsc;
 }

@@ -23,9 +23,7 @@ modern_code:
 name_\name:
 	.asciz	"\name"
 	.text
-	.balign	64
-	.globl	f_\name
-f_\name:
+	FUNCTION f_\name
 	.endm
 
 CODE	empty, 1, 1
@@ -224,16 +222,10 @@ CODE	spflt_insns, 5, 1
 	.quad	0
 	.text
 
-	.macro	LABELLED name
-	.balign	64
-	.globl	f_\name
-f_\name:
-	.endm
-
 	.globl	at_fault, at_rep, at_rep_end, at_hlt_end, at_jump, at_gate
 
 /* 6 instructions, 1 branch, once the access does not fault */
-LABELLED fault_load
+FUNCTION f_fault_load
 	movl	$PAGED_AREA, %ebx
 	nop
 at_fault:
@@ -242,7 +234,7 @@ at_fault:
 	nop
 	ret
 
-LABELLED fault_store
+FUNCTION f_fault_store
 	movl	$PAGED_AREA, %ebx
 	nop
 	movl	$5, (%rbx)
@@ -251,14 +243,14 @@ LABELLED fault_store
 	ret
 
 /* One instruction reads one page and writes another. */
-LABELLED fault_push
+FUNCTION f_fault_push
 	movq	%rsp, %rdx
 	movl	$PAGED_AREA + 4096 + 8, %esp
 	pushq	PAGED_AREA
 	movq	%rdx, %rsp
 	ret
 
-LABELLED fault_call
+FUNCTION f_fault_call
 	movq	%rsp, %rdx
 	movl	$PAGED_AREA + 8, %esp
 	call	f_empty
@@ -266,7 +258,7 @@ LABELLED fault_call
 	ret
 
 /* 5 instructions, 1 branch */
-LABELLED fault_rep
+FUNCTION f_fault_rep
 	movl	$PAGED_AREA, %edi
 	movl	$8192 - 100, %ecx
 at_rep:
@@ -275,54 +267,54 @@ at_rep_end:
 	nop
 	ret
 
-LABELLED fault_fetch
+FUNCTION f_fault_fetch
 	movl	$PAGED_AREA, %ebx
 at_jump:
 	call	*%rbx			/* a ret, once it is there */
 	nop
 	ret
 
-LABELLED fault_ud
+FUNCTION f_fault_ud
 	nop
 	ud2
 	nop
 	ret
 
-LABELLED fault_div
+FUNCTION f_fault_div
 	xorl	%edx, %edx
 	movl	$1, %eax
 	xorl	%ecx, %ecx
 	divl	%ecx			/* again, with 1 */
 	ret
 
-LABELLED fault_gp
+FUNCTION f_fault_gp
 	nop
 	int	$VEC_CLOSED
 	nop
 	ret
 
-LABELLED privileged
+FUNCTION f_privileged
 	nop
 	movl	$MSR_STATUS, %ecx
 	rdmsr
 	nop
 	ret
 
-LABELLED int80
+FUNCTION f_int80
 	nop
 	int	$VEC_INT80
 	int3
 	nop
 	ret
 
-LABELLED syscall
+FUNCTION f_syscall
 	nop
 	syscall
 	nop
 	ret
 
 /* 4 + 10 instructions under TF, and 3 without */
-LABELLED single_step
+FUNCTION f_single_step
 	pushfq
 	orl	$0x100, (%rsp)
 	popfq
@@ -336,7 +328,7 @@ LABELLED single_step
 	popfq
 	ret
 
-LABELLED single_step_rep
+FUNCTION f_single_step_rep
 	pushfq
 	orl	$0x100, (%rsp)
 	popfq
@@ -348,7 +340,7 @@ LABELLED single_step_rep
 	popfq
 	ret
 
-LABELLED hlt
+FUNCTION f_hlt
 	nop
 	hlt
 at_hlt_end:
@@ -356,7 +348,7 @@ at_hlt_end:
 	ret
 
 	.globl	at_loop
-LABELLED loop10
+FUNCTION f_loop10
 	movl	$10, %ecx
 at_loop:
 	decl	%ecx
@@ -364,16 +356,14 @@ at_loop:
 	ret
 
 /* A loop of 2 instructions, 1 branch; %ecx times */
-	.globl	long_loop
-long_loop:
+FUNCTION long_loop
 	movl	%edi, %ecx
 1:	decl	%ecx
 	jnz	1b
 	ret
 
 /* read_between: RDPMC of counter 0 before and after 10 nops; difference */
-	.globl	read_between
-read_between:
+FUNCTION read_between
 	xorl	%ecx, %ecx
 	rdpmc
 	movl	%eax, %r8d

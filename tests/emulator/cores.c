@@ -11,40 +11,21 @@
 
 static u8 shared[LINES * LINE] __attribute__((aligned(4096)));
 
-static void read_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile("movb %0, %%al" : : "m"(shared[i]) : "al");
-}
+/* A function that executes @insn for each line, with its address in %rax */
+#define EACH_LINE(name, insn)						\
+	static void name(void)						\
+	{								\
+		for (u64 i = 0; i < sizeof(shared); i += LINE)		\
+			asm volatile(insn : : "a"(&shared[i])		\
+				     : "rcx", "memory");		\
+	}
 
-static void write_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile("movb $1, %0" : "=m"(shared[i]));
-}
-
+EACH_LINE(read_all, "movb (%%rax), %%cl")
+EACH_LINE(write_all, "movb $1, (%%rax)")
 /* vprefetche1: the line becomes exclusive, but not modified. */
-static void prefetch_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile(".byte 0xc5, 0xf8, 0x18, 0x30"
-			     : : "a"(&shared[i]) : "memory");
-}
-
-/* clevict0 and clevict1 */
-static void evict_inner(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile(".byte 0xc5, 0xfb, 0xae, 0x38"
-			     : : "a"(&shared[i]) : "memory");
-}
-
-static void evict_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile(".byte 0xc5, 0xfa, 0xae, 0x38"
-			     : : "a"(&shared[i]) : "memory");
-}
+EACH_LINE(prefetch_all, ".byte 0xc5, 0xf8, 0x18, 0x30")
+EACH_LINE(evict_inner, ".byte 0xc5, 0xfb, 0xae, 0x38" /* clevict0 */)
+EACH_LINE(evict_all, ".byte 0xc5, 0xfa, 0xae, 0x38" /* clevict1 */)
 
 /* What a CPU counts, and executes meanwhile */
 static struct {
@@ -233,20 +214,9 @@ static void false_sharing(void)
 }
 
 /* Snoops overflow a counter as other events do, and reach no CMASK above 1. */
-static int pmis;
-
-static void take_pmi(struct regs *r)
-{
-	(void)r;
-	wrmsr(MSR_GLOBAL, 0);
-	pmis++;
-}
-
 static void begin_sampling(void)
 {
-	program(EV_SNP_HIT | SEL_OS | SEL_INT, 0);
-	wrmsr(MSR_CNT0, WRAP - LINES / 2);
-	apic_write(APIC_LVTPC, LVT_NMI);
+	overflow_after(LINES / 2, EV_SNP_HIT | SEL_OS | SEL_INT, LVT_NMI);
 	wrmsr(MSR_GLOBAL, 1);
 }
 
@@ -254,12 +224,12 @@ static void overflow(void)
 {
 	nobody();
 	run1(EV_L2_DATA_READ_MEM, read_all);
-	handlers[2] = take_pmi;
+	handlers[2] = count_pmi;
 	on_cpu(1, begin_sampling);
 	run0(EV_L2_DATA_READ_CACHE, read_all);
 	on_cpu(1, end);
 	handlers[2] = 0;
-	check("cores: snoops overflow a counter", pmis, 1);
+	check("cores: snoops overflow a counter", trapped, 1);
 
 	nobody();
 	run1(EV_L2_DATA_READ_MEM, read_all);

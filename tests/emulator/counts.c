@@ -11,8 +11,7 @@ struct entry {
 extern const struct entry code_table[], modern_code[];
 extern code f_fault_load, f_fault_store, f_fault_push, f_fault_call,
 	f_fault_rep, f_fault_fetch, f_fault_ud, f_fault_div, f_fault_gp,
-	f_privileged, f_int80, f_syscall, f_single_step, f_single_step_rep,
-	f_empty, f_nops;
+	f_privileged, f_int80, f_syscall, f_single_step, f_single_step_rep;
 extern char at_fault[], at_rep[];
 u64 read_between(void);
 
@@ -124,18 +123,6 @@ static void write_while_counting(void)
 	check("count: from the instruction after a write", rdmsr(MSR_CNT0), 1005);
 }
 
-static int trapped;
-
-static void map_and_retry(struct regs *r)
-{
-	u64 addr;
-
-	(void)r;
-	trapped++;
-	asm volatile("movq %%cr2, %0" : "=r"(addr));
-	map_page((addr - PAGED_AREA) / 4096, 1, 1);
-}
-
 static void skip2(struct regs *r)
 {
 	trapped++;
@@ -146,12 +133,6 @@ static void divide_by_one(struct regs *r)
 {
 	trapped++;
 	r->rcx = 1;
-}
-
-static void just_count(struct regs *r)
-{
-	(void)r;
-	trapped++;
 }
 
 static void trap_test(const char *name, code *fn, int vector, trap_handler *h,
@@ -200,13 +181,13 @@ static void traps(void)
 	trap_test("division restarted", f_fault_div, 0, divide_by_one, 1, 5, 1);
 	trap_test("int through a closed gate", f_fault_gp, 13, skip2, 1, 3, 1);
 	trap_test("rdmsr in ring 3", f_privileged, 13, skip2, 1, 4, 1);
-	handlers[3] = just_count;
-	trap_test("int 0x80 and int3", f_int80, VEC_INT80, just_count, 2, 5, 3);
+	handlers[3] = count_trap;
+	trap_test("int 0x80 and int3", f_int80, VEC_INT80, count_trap, 2, 5, 3);
 	handlers[3] = 0;
 	trap_test("syscall", f_syscall, 6, skip2, 0, 4, 2);
 	/* TF takes effect after the popf that sets it. */
-	trap_test("single-stepping", f_single_step, 1, just_count, 12, 16, 4);
-	trap_test("single-stepping a rep", f_single_step_rep, 1, just_count,
+	trap_test("single-stepping", f_single_step, 1, count_trap, 12, 16, 4);
+	trap_test("single-stepping a rep", f_single_step_rep, 1, count_trap,
 		  10, 10, 1);
 }
 
@@ -218,7 +199,7 @@ static void nothing(void)
 	};
 	u64 sum = 0;
 
-	for (u32 i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(codes); i++) {
 		program(codes[i] | SEL_OS, codes[i] | SEL_OS);
 		measure0(f_nops);
 		sum += rdmsr(MSR_CNT0) + rdmsr(MSR_CNT1);
@@ -251,7 +232,7 @@ static void masks(void)
 		{ "cycles, edge", EV_CYCLES | SEL_E, 0 },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		program(cases[i].sel | SEL_OS, 0);
 		measure0(f_nops);
 		check(name2("mask: ", cases[i].name), rdmsr(MSR_CNT0),
@@ -348,8 +329,8 @@ void test_compare(void)
 			user_run(e->fn);
 		}
 	}
-	handlers[VEC_INT80] = just_count;
-	handlers[3] = just_count;
+	handlers[VEC_INT80] = count_trap;
+	handlers[3] = count_trap;
 	user_run(f_int80);
 	user_run(f_syscall);
 	print("done 1 0\n");

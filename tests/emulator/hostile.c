@@ -8,7 +8,7 @@
 
 #define ROUNDS		60000
 
-extern code f_nops, f_rep_movsb, f_loop;
+extern code f_rep_movsb, f_loop;
 
 static volatile int going;
 
@@ -49,7 +49,7 @@ static u64 select(void)
 	u64 r = any(), event = any() & 0xffff;
 
 	if (r & 1)
-		event = events[(r >> 8) % (sizeof(events) / sizeof(*events))];
+		event = events[(r >> 8) % ARRAY_SIZE(events)];
 	return (any() & 0xfff70000) | event | SEL_EN | SEL_OS;
 }
 
@@ -75,7 +75,7 @@ static void valid_register(void)
 		MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_OVF,
 		MSR_GLOBAL,
 	};
-	u32 msr = registers[any() % (sizeof(registers) / sizeof(*registers))];
+	u32 msr = registers[any() % ARRAY_SIZE(registers)];
 
 	wrmsr(msr, valid_value(msr));
 }
@@ -121,8 +121,7 @@ static void local_apic(void)
 		break;
 	case 3:
 		/* An NMI for a CPU, which may not exist */
-		apic_write(APIC_ICR2, (any() % (ncpus() + 2)) << 24);
-		apic_write(APIC_ICR, 0x4400);
+		send_nmi(any() % (ncpus() + 2));
 		break;
 	default:
 		apic_write(APIC_LVTPC, r & 8 ? LVT_NMI : VEC_PMI);

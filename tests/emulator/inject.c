@@ -2,12 +2,6 @@
 /* Orders to the test device are carried out at the right instruction. */
 #include "bare.h"
 
-extern code f_empty, f_nops;
-
-#define ORDER_AFTER	(TESTDEV + 0x10)
-#define ORDER_ACCESS	(TESTDEV + 0x14)
-#define ORDER		(TESTDEV + 0x18)
-
 enum { NOTHING, NMI, OVERFLOW, STOP, SKID };
 
 #define COUNTER(n)	((n) << 4)
@@ -36,9 +30,9 @@ static void order(u32 what, u32 after, u32 access)
 	nmi.count = 0;
 	nmi.rip = 0;
 	handlers[2] = take_nmi;
-	outl(ORDER_AFTER, after);
-	outl(ORDER_ACCESS, access);
-	outl(ORDER, what);
+	outl(TESTDEV + 0x10, after);
+	outl(TESTDEV + 0x14, access);
+	outl(TESTDEV + 0x18, what);
 }
 
 static void few_nops(void)
@@ -98,10 +92,7 @@ static void nmis(void)
 
 static void arm(u64 after)
 {
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
-	wrmsr(MSR_CNT0, WRAP - after);
-	apic_write(APIC_LVTPC, LVT_NMI);
+	overflow_after(after, EV_INSTRUCTIONS | SEL_OS | SEL_INT, LVT_NMI);
 }
 
 static void overflows(void)
@@ -236,9 +227,7 @@ static void stops_other(void)
 	u64 until;
 
 	start_cpus();
-	outl(ORDER_AFTER, 50);
-	outl(ORDER_ACCESS, FROM_START);
-	outl(ORDER, STOP | RING0 | CPU(1));
+	order(STOP | RING0 | CPU(1), 50, FROM_START);
 	on_cpu_start(1, other_nops);
 	until = rdtsc() + 1000000000ul;
 	while (!item(1, ITEM_STOPPED) && rdtsc() < until)
@@ -246,9 +235,7 @@ static void stops_other(void)
 	check("stop: the other thread has stopped", item(1, ITEM_STOPPED), 1);
 	check("stop: while it counts", item(1, ITEM_CTRL), 3);
 	check("stop: and is not done", *(volatile int *)&there, 0);
-	outl(ORDER_AFTER, 0);
-	outl(ORDER_ACCESS, 0);
-	outl(ORDER, NOTHING | CPU(1));
+	order(NOTHING | CPU(1), 0, 0);
 	on_cpu_wait(1);
 	check("stop: goes on", *(volatile int *)&there, 1);
 	check("stop: its counters are off", item(1, ITEM_CTRL), 0);

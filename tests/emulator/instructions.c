@@ -5,8 +5,6 @@
 #define UD	6
 #define GP	13
 
-extern code f_nops;
-
 u64 rdpmc_rax, rdpmc_rdx, rdpmc_rcx;
 
 /* RDPMC with the upper halves of %rax and %rdx set */
@@ -167,7 +165,7 @@ asm("	.globl	spflt_one\n"
 
 static void spflt(void)
 {
-	for (u32 i = 0; i < sizeof(encodings) / sizeof(*encodings); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(encodings); i++)
 		check(encodings[i].name, faults3(encodings[i].fn),
 		      encodings[i].fault);
 
@@ -245,7 +243,7 @@ static void counting_bits(void)
 		{ "tzcnti past the end, W", insn_tzcnti_w, 64, -1, 64, CF },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 flags, got = bits_of(cases[i].fn, cases[i].before,
 					 cases[i].value, &flags);
 

@@ -23,9 +23,7 @@ modern_mem:
 mname_\name:
 	.asciz	"\name"
 	.text
-	.balign	64
-	.globl	m_\name
-m_\name:
+	FUNCTION m_\name
 	.endm
 
 MEM	none, 1, 0
@@ -139,9 +137,8 @@ MEM	not_data, 1, 0, .modernmem
 	.text
 
 /* One access at each of walk_from, + walk_step ... up to walk_to */
-	.globl	walk_read, walk_write, walk_from, walk_to, walk_step
-	.balign	64
-walk_read:
+	.globl	walk_from, walk_to, walk_step
+FUNCTION walk_read
 	movq	walk_from, %rsi
 	movq	walk_to, %rdi
 	movq	walk_step, %rdx
@@ -151,8 +148,7 @@ walk_read:
 	jb	1b
 	ret
 
-	.balign	64
-walk_write:
+FUNCTION walk_write
 	movq	walk_from, %rsi
 	movq	walk_to, %rdi
 	movq	walk_step, %rdx
@@ -163,9 +159,7 @@ walk_write:
 	ret
 
 /* 10 loads, each a known distance from the next */
-	.globl	ten_loads
-	.balign	64
-ten_loads:
+FUNCTION ten_loads
 	movl	$buffer, %ebx		/* 5 bytes */
 	.rept	10
 	movl	(%rbx), %eax
@@ -173,9 +167,7 @@ ten_loads:
 	ret
 
 /* 10 instructions with two accesses, 5 with one */
-	.globl	mixed
-	.balign	64
-mixed:
+FUNCTION mixed
 	.rept	10
 	incl	buffer
 	.endr
@@ -185,31 +177,24 @@ mixed:
 	ret
 
 /* 16 lines of code and the ret */
-	.globl	lines16
-	.balign	64
-lines16:
+FUNCTION lines16
 	.rept	1024
 	nop
 	.endr
 	ret
 
 /* One line, 1000 times */
-	.globl	one_line
-	.balign	64
-one_line:
+FUNCTION one_line
 	movl	$1000, %ecx
 1:	decl	%ecx
 	jnz	1b
 	ret
 
 /* 16 KiB and 48 KiB of code */
-	.globl	code16k, code48k
-	.balign	64
-code16k:
+FUNCTION code16k
 	.fill	16384 - 1, 1, 0x90
 	ret
-	.balign	64
-code48k:
+FUNCTION code48k
 	.fill	49152 - 1, 1, 0x90
 	ret
 
@@ -225,9 +210,7 @@ hops:
 	ret
 
 /* Taken and not taken in turn, 1000 times */
-	.globl	alternating
-	.balign	64
-alternating:
+FUNCTION alternating
 	movl	$1000, %ecx
 1:	testl	$1, %ecx
 	jnz	2f
@@ -237,9 +220,7 @@ alternating:
 	ret
 
 /* Two targets in turn, 1000 times */
-	.globl	two_targets
-	.balign	64
-two_targets:
+FUNCTION two_targets
 	movl	$1000, %ecx
 1:	movl	%ecx, %eax
 	andl	$1, %eax
@@ -252,30 +233,24 @@ two_targets:
 	ret
 4:	ret
 
-	.globl	delayed
-	.balign	64
-delayed:
+FUNCTION delayed
 	movl	$100, %eax
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	ret
 
 /* The longest delay, 2^32 - 1 cycles, also with a 64-bit operand */
-	.globl	delayed_long, delayed_longest
-	.balign	64
-delayed_long:
+FUNCTION delayed_long
 	movl	$-1, %eax
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	ret
-	.balign	64
-delayed_longest:
+FUNCTION delayed_longest
 	movq	$-1, %rax
 	.byte	0xc4, 0xe1, 0xfa, 0xae, 0xf0	/* delay %rax */
 	ret
 
 /* A store to chained_to, which may be the APIC, and another block: 2006 in all */
-	.globl	chained, chained_to
-	.balign	64
-chained:
+	.globl	chained_to
+FUNCTION chained
 	movq	chained_to, %rdi
 	movl	$0x44000 | VEC_TIMER, %eax
 	movl	%eax, (%rdi)

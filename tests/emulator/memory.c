@@ -12,7 +12,7 @@ extern const struct entry mem_table[], modern_mem[];
 extern code walk_read, walk_write, ten_loads, mixed, lines16, one_line,
 	code16k, code48k, hops, alternating, two_targets, delayed,
 	delayed_long, delayed_longest, chained;
-extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_nops, f_call,
+extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_call,
 	f_int80, f_syscall, f_fault_ud;
 extern u64 walk_from, walk_to, walk_step, chained_to;
 extern u8 buffer[];
@@ -42,23 +42,6 @@ static void accesses(const struct entry *table)
 			result(0, name2("memory: sum: ", e->name), "%ld",
 			       rdmsr(MSR_CNT0));
 	}
-}
-
-static int trapped;
-
-static void ignore(struct regs *r)
-{
-	(void)r;
-}
-
-static void map_and_retry(struct regs *r)
-{
-	u64 addr;
-
-	(void)r;
-	trapped++;
-	asm volatile("movq %%cr2, %0" : "=r"(addr));
-	map_page((addr - PAGED_AREA) / 4096, 1, 1);
 }
 
 /* The accesses of an instruction that is restarted count once. */
@@ -94,9 +77,7 @@ static void precise(void)
 
 	handlers[2] = take_pmi;
 	for (int n = 1; n <= 10; n++) {
-		program(EV_DATA_READ | SEL_OS | SEL_INT, 0);
-		wrmsr(MSR_CNT0, WRAP - n);
-		apic_write(APIC_LVTPC, LVT_NMI);
+		overflow_after(n, EV_DATA_READ | SEL_OS | SEL_INT, LVT_NMI);
 		measure0(ten_loads);
 		if (pmi_rip != (u64)ten_loads + 5 + 2 * n)
 			wrong++;
@@ -123,7 +104,7 @@ static void masks(void)
 		{ "inverted without cmask", SEL_INV, 27 },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		program(EV_DATA_READ_OR_WRITE | SEL_USR | cases[i].sel, 0);
 		user_run(mixed);
 		check(name2("memory: mask: ", cases[i].name), rdmsr(MSR_CNT0),
@@ -224,7 +205,7 @@ static void counter0(void)
 		{ EV_L2_CODE_MEM, code48k },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 sel = cases[i].event | SEL_OS;
 
 		walk_from = 64 * MB;
@@ -363,7 +344,7 @@ static void prefetches(void)
 	hint_from = walk_from;
 	walk_to = walk_from + 64 * LINES;
 	walk_step = 64;
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 got;
 
 		/* The L1 must not have the lines. */
@@ -622,9 +603,8 @@ static void any_on(void)
 
 static void eoi(struct regs *r)
 {
-	(void)r;
 	apic_write(APIC_EOI, 0);
-	trapped++;
+	count_trap(r);
 }
 
 /*
@@ -686,20 +666,12 @@ static void any_mixed(void)
 	      0);
 }
 
-static void take_any(struct regs *r)
-{
-	(void)r;
-	wrmsr(MSR_GLOBAL, 0);
-	trapped++;
-}
-
 void test_any(void)
 {
 	u64 before;
 
 	start_cpus();
-	for (int n = 1; n < ncpus(); n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	any_one("instructions", EV_INSTRUCTIONS, 103 + 18);
 	any_one("branches", EV_BRANCHES, 3 + 3);
 	any_one("reads", EV_DATA_READ, 1 + 16);
@@ -725,10 +697,8 @@ void test_any(void)
 	user_run(f_nops);
 	check("any thread: and its own", rdmsr(MSR_CNT0), 103 + 18 + 103);
 
-	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, 0);
-	wrmsr(MSR_CNT0, WRAP - 50);
-	apic_write(APIC_LVTPC, LVT_NMI);
-	handlers[2] = take_any;
+	overflow_after(50, EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, LVT_NMI);
+	handlers[2] = count_pmi;
 	trapped = 0;
 	before = item(0, ITEM_LOST);
 	wrmsr(MSR_GLOBAL, 1);

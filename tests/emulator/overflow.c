@@ -2,12 +2,10 @@
 /* Overflow, the interrupt line, and the place of the interrupt */
 #include "bare.h"
 
-extern code f_empty, f_nops, f_loop10, f_fault_load, f_fault_rep,
+extern code f_loop10, f_fault_load, f_fault_rep,
 	f_fault_fetch, f_int80, f_hlt, f_syscall, f_rep_movsb;
 extern char at_fault[], at_rep_end[], at_jump[], at_loop[], at_hlt_end[],
 	user_stub[];
-
-#define BOTH	(SEL_USR | SEL_OS)
 
 /* The first PMI of a run */
 static struct {
@@ -29,13 +27,10 @@ static void take_pmi(struct regs *r)
 
 static void arm(u64 sel, u64 after, u32 lvt)
 {
-	pmu_quiet();
 	pmi.count = 0;
 	handlers[2] = take_pmi;
 	handlers[VEC_PMI] = take_pmi;
-	wrmsr(MSR_SEL0, sel | SEL_EN);
-	wrmsr(MSR_CNT0, WRAP - after);
-	apic_write(APIC_LVTPC, lvt);
+	overflow_after(after, sel, lvt);
 }
 
 static void wrap(void)
@@ -118,20 +113,6 @@ static void where(const char *name, code *fn, u64 sel, int after, void *rip,
 	result(pmi.count == 1 && pmi.rip == (u64)rip && pmi.cs == cs, name,
 	       "%d interrupts, at 0x%lx:0x%lx, not 0x%lx:0x%lx", pmi.count,
 	       pmi.cs, pmi.rip, cs, (u64)rip);
-}
-
-static void map_and_retry(struct regs *r)
-{
-	u64 addr;
-
-	(void)r;
-	asm volatile("movq %%cr2, %0" : "=r"(addr));
-	map_page((addr - PAGED_AREA) / 4096, 1, 1);
-}
-
-static void ignore(struct regs *r)
-{
-	(void)r;
 }
 
 /* Interrupts at the ends of the emulator's blocks, and at changes of the ring */

@@ -13,7 +13,7 @@ static void reset_values(void)
 {
 	u64 sum = 0;
 
-	for (u32 i = 0; i < sizeof(registers) / sizeof(*registers); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(registers); i++)
 		sum |= rdmsr(registers[i]);
 	check("registers: all 0 after power-on", sum, 0);
 	check("registers: LVTPC masked after power-on", apic_read(APIC_LVTPC),

@@ -136,39 +136,15 @@ trap_stubs:
 	.endr
 
 trap_common:
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%r11
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	.irp reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	pushq	%\reg
+	.endr
 	cld
 	movq	%rsp, %rdi
 	call	trap
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%r11
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rbp
-	popq	%rbx
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
+	.irp reg, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax
+	popq	%\reg
+	.endr
 	addq	$16, %rsp
 	iretq
 
@@ -178,12 +154,9 @@ trap_common:
  */
 	.globl	measure0
 measure0:
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	.irp reg, rbx, rbp, r12, r13, r14, r15
+	pushq	%\reg
+	.endr
 	movq	%rdi, %r8
 	movl	$MSR_GLOBAL, %ecx
 	movl	$3, %eax
@@ -194,12 +167,9 @@ measure0:
 	xorl	%eax, %eax
 	xorl	%edx, %edx
 	wrmsr
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbp
-	popq	%rbx
+	.irp reg, r15, r14, r13, r12, rbp, rbx
+	popq	%\reg
+	.endr
 	ret
 
 /*
@@ -209,12 +179,9 @@ measure0:
  */
 	.globl	user_run, user_return, user_stub
 user_run:
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	.irp reg, rbx, rbp, r12, r13, r14, r15
+	pushq	%\reg
+	.endr
 	movq	%rdi, %r8
 	movq	%rsp, saved_rsp
 	pushq	$USER_DS
@@ -237,12 +204,9 @@ user_return:
 	xorl	%edx, %edx
 	wrmsr
 	movq	saved_rsp, %rsp
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbp
-	popq	%rbx
+	.irp reg, r15, r14, r13, r12, rbp, rbx
+	popq	%\reg
+	.endr
 	ret
 
 	.globl	syscall_entry

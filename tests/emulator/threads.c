@@ -6,9 +6,6 @@
 #define RESET_CONTROL	0xcf9
 #define VALUES		7
 
-extern code f_nops;
-void long_loop(u64 times);
-
 static const u32 registers[VALUES] = {
 	MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_STATUS,
 	MSR_GLOBAL,
@@ -22,6 +19,16 @@ static void look(void)
 	for (int i = 0; i < VALUES; i++)
 		seen[i] = rdmsr(registers[i]);
 	seen_lvt = apic_read(APIC_LVTPC);
+}
+
+/* Not 0 if a register that look() has read is not 0 */
+static u64 any_bits(void)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < VALUES; i++)
+		sum |= seen[i];
+	return sum;
 }
 
 /* Set every register, STATUS by an overflow, such that nothing counts. */
@@ -83,21 +90,13 @@ static void init_keeps(void)
 /* The registers of one thread do not affect another's. */
 static void separate(void)
 {
-	u64 sum = 0;
-
 	pmu_quiet();
-	for (int n = 1; n < ncpus(); n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	on_cpu(1, set_all);
-	for (int i = 0; i < VALUES; i++)
-		sum |= rdmsr(registers[i]);
-	check("threads: registers of their own", sum, 0);
-	if (ncpus() > 2) {
-		on_cpu(2, look);
-		for (int i = 0; i < VALUES; i++)
-			sum |= seen[i];
-		check("threads: and of another", sum, 0);
-	}
+	look();
+	check("threads: registers of their own", any_bits(), 0);
+	on_cpu(2, look);
+	check("threads: and of another", any_bits(), 0);
 	on_cpu(1, pmu_quiet);
 }
 
@@ -163,18 +162,23 @@ asm("	.globl	sampled_loop\n"
     "	jnz	1b\n"
     "	ret\n");
 
-static void sampling(void)
+static void set_periods(u64 rings)
 {
 	int me = this_cpu();
 
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
-	wrmsr(MSR_SEL1, EV_BRANCHES | SEL_OS | SEL_INT | SEL_EN);
+	program(EV_INSTRUCTIONS | rings | SEL_INT, EV_BRANCHES | rings | SEL_INT);
 	wrmsr(MSR_CNT0, WRAP - PERIOD0);
 	wrmsr(MSR_CNT1, WRAP - PERIOD1);
 	apic_write(APIC_LVTPC, LVT_NMI);
 	sampled[me].samples0 = 0;
 	sampled[me].samples1 = 0;
+}
+
+static void sampling(void)
+{
+	int me = this_cpu();
+
+	set_periods(SEL_OS);
 	sampled[me].total0 = item(me, ITEM_TOTAL0);
 	sampled[me].total1 = item(me, ITEM_TOTAL1);
 	measure0(sampled_loop);
@@ -233,14 +237,7 @@ static void user_loop(void)
 {
 	int me = this_cpu();
 
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_USR | SEL_INT | SEL_EN);
-	wrmsr(MSR_SEL1, EV_BRANCHES | SEL_USR | SEL_INT | SEL_EN);
-	wrmsr(MSR_CNT0, WRAP - PERIOD0);
-	wrmsr(MSR_CNT1, WRAP - PERIOD1);
-	apic_write(APIC_LVTPC, LVT_NMI);
-	sampled[me].samples0 = 0;
-	sampled[me].samples1 = 0;
+	set_periods(SEL_USR);
 	user_run(sampled_loop);
 	user_insns[me] = sampled[me].samples0 * PERIOD0 + rdmsr(MSR_CNT0) -
 			 (WRAP - PERIOD0);
@@ -409,15 +406,6 @@ static void triple_fault(void)
 	asm volatile("lidt %0; int3" : : "m"(none));
 }
 
-static u64 anything_set(void)
-{
-	u64 sum = seen_lvt ^ LVT_MASKED;
-
-	for (int i = 0; i < VALUES; i++)
-		sum |= seen[i];
-	return sum;
-}
-
 /* ACPI's registers for CPU hotplug */
 #define HOTPLUG_SELECT	0xaf00
 #define HOTPLUG_CONTROL	0xaf04
@@ -430,8 +418,7 @@ static u64 anything_set(void)
 void test_eject(void)
 {
 	start_cpus();
-	for (int n = 1; n < ncpus(); n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	program(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
 	outb(HOTPLUG_SELECT, 0);
 	outl(HOTPLUG_SELECT, ncpus() - 1);
@@ -466,10 +453,10 @@ void test_reset(void)
 		boots->times = 0;
 	}
 	look();
-	sum = anything_set();
+	sum = any_bits() | (seen_lvt ^ LVT_MASKED);
 	start_cpus();
 	on_cpu(1, look);
-	sum |= anything_set();
+	sum |= any_bits() | (seen_lvt ^ LVT_MASKED);
 	result(!sum, names[boots->times], "a register is not 0: 0x%lx", sum);
 
 	set_all();
