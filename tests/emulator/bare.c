@@ -293,15 +293,22 @@ void set_pce(int on)
 	asm volatile("movq %0, %%cr4" : : "r"(cr4));
 }
 
+void cpuid(u32 leaf, u32 r[4])
+{
+	r[0] = leaf;
+	r[2] = 0;
+	asm volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
+}
+
 /* Returns true if CPUID has CMOV, and so PAUSE: on knc-strict it has not. */
 int modern(void)
 {
 	static int answer = -1;
-	u32 a = 1, b, c = 0, d;
+	u32 r[4];
 
 	if (answer < 0) {
-		asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-		answer = d >> 15 & 1;
+		cpuid(1, r);
+		answer = r[3] >> 15 & 1;
 	}
 	return answer;
 }
@@ -409,13 +416,13 @@ void init_cpu(int n)
 /* Logical processors of the package, by CPUID */
 int ncpus(void)
 {
-	u32 a = 1, b, c = 0, d;
+	u32 r[4], count;
 
-	asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	a = d & BIT(28) ? b >> 16 & 0xff : 1;
-	if (a > MAX_CPUS)
+	cpuid(1, r);
+	count = r[3] & BIT(28) ? r[1] >> 16 & 0xff : 1;
+	if (count > MAX_CPUS)
 		return MAX_CPUS;
-	return a;
+	return count;
 }
 
 void start_so_many_cpus(int count)
@@ -451,7 +458,7 @@ static const char *last_word(const char *s)
 
 static const struct {
 	const char *name;
-	void (*run)(void);
+	suite *run;
 } suites[] = {
 	{ "registers", test_registers },
 	{ "gates", test_gates },

@@ -236,6 +236,7 @@ void send_nmi(int cpu);
 const char *name2(const char *a, const char *b);
 void set_pce(int on);
 int faults3(code *fn);
+void cpuid(u32 leaf, u32 r[4]);
 int modern(void);
 void relax(void);
 void start_cpus(void);
@@ -254,32 +255,14 @@ void delay(u64 ticks);
 		       got_, want_);					\
 	} while (0)
 
-/* The tests */
-void test_registers(void);
-void test_gates(void);
-void test_counts(void);
-void test_overflow(void);
-void test_inject(void);
-void test_instructions(void);
-void test_threads(void);
-void test_reset(void);
-void test_plain_cpu(void);
-void test_trace(void);
-void test_memory(void);
-void test_any(void);
-void test_cores(void);
-void test_hostile(void);
-void test_apart(void);
-void test_strict(void);
-void test_halt(void);
-void test_stray(void);
-void test_eject(void);
-void test_compare(void);
-void test_clock(void);
-void bench_off(void);
-void bench_count(void);
-void bench_cache(void);
-void bench_sample(void);
+/* The suites */
+typedef void suite(void);
+extern suite test_registers, test_gates, test_counts, test_overflow,
+	test_inject, test_instructions, test_threads, test_reset,
+	test_plain_cpu, test_trace, test_memory, test_any, test_cores,
+	test_hostile, test_apart, test_strict, test_halt, test_stray,
+	test_eject, test_compare, test_clock, bench_off, bench_count,
+	bench_cache, bench_sample;
 
 #else
 

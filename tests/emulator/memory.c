@@ -23,10 +23,8 @@ static void accesses(const struct entry *table)
 	for (const struct entry *e = table; e->fn; e++) {
 		u64 r, w;
 
-		for (int i = 0; i < 64; i++)
-			buffer[64 + i] = 1;
-		for (int i = 0; i < 64; i++)
-			buffer[128 + i] = 1;
+		for (int i = 64; i < 192; i++)
+			buffer[i] = 1;
 		buffer[64 + 5] = 2;
 		program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
 		user_run(e->fn);

@@ -155,6 +155,12 @@ static void places(void)
 	pmu_quiet();
 }
 
+static void overflow_again(void)
+{
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+}
+
 /* Delivery masks the entry; an edge while it is masked is lost. */
 static void auto_mask(void)
 {
@@ -170,27 +176,23 @@ static void auto_mask(void)
 
 	/* STATUS is still set: the line stays up, without an edge. */
 	apic_write(APIC_LVTPC, LVT_NMI);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: no edge while STATUS is set", pmi.count, 1);
 	check("line: one edge so far", item(0, ITEM_EDGES) - edges, 1);
 
 	/* Cleared, but masked: lost, even if it is unmasked afterwards. */
 	wrmsr(MSR_OVF, 1);
 	apic_write(APIC_LVTPC, LVT_NMI | LVT_MASKED);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: edge while masked", item(0, ITEM_LOST) - lost, 1);
 	apic_write(APIC_LVTPC, LVT_NMI);
 	check("line: unmasking brings nothing back", pmi.count, 1);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: lost until STATUS is cleared", pmi.count, 1);
 
 	/* Cleared and unmasked: the next one comes. */
 	wrmsr(MSR_OVF, 1);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: the next edge", pmi.count, 2);
 	check("line: edges", item(0, ITEM_EDGES) - edges, 3);
 	check("line: lost", item(0, ITEM_LOST) - lost, 1);
@@ -247,13 +249,11 @@ static void two_counters(void)
 	check("line: up while one bit is set", item(0, ITEM_EDGES) - edges, 1);
 	check("line: no interrupt while one bit is set", pmi.count, 1);
 	wrmsr(MSR_OVF, 2);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: still up through the other bit",
 	      item(0, ITEM_EDGES) - edges, 1);
 	wrmsr(MSR_OVF, 3);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: down when both are cleared", pmi.count, 2);
 
 	/* A bit that was set with INT off does not hold the line. */

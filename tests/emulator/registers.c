@@ -150,13 +150,6 @@ static void accesses(void)
 	check("test device: no such thread", item(999, ITEM_MAGIC), -1ul);
 }
 
-static void cpuid(u32 leaf, u32 *r)
-{
-	r[0] = leaf;
-	r[2] = 0;
-	asm volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
-}
-
 static void identity(void)
 {
 	u32 r[4], max;
