@@ -13,7 +13,7 @@ u64 last_error;
 int failures;
 u8 pages[16][4096] __attribute__((aligned(4096)));
 
-static u64 resume_at;		/* where to go on after an expected fault */
+static u64 resume_at;		/* where to continue after an expected fault */
 
 extern u64 gdt[], gdt_pointer[];
 extern char stacks[], trap_stacks[];
@@ -129,11 +129,11 @@ void trap(struct regs *r)
 	quit(1);
 }
 
-/* The vector of the fault that fn() runs into, or -1 */
+/* Returns the vector of the fault in fn(), or -1. */
 int __attribute__((noinline)) faults(void (*fn)(u64, u64), u64 a, u64 b)
 {
 	last_vector = -1;
-	/* Everything that the function may have changed is given up. */
+	/* fn() may have changed anything before it faulted. */
 	asm volatile("leaq 1f(%%rip), %%rax\n\t"
 		     "movq %%rax, %0\n\t"
 		     "movq %%rsp, %%rbx\n\t"
@@ -147,6 +147,35 @@ int __attribute__((noinline)) faults(void (*fn)(u64, u64), u64 a, u64 b)
 	return last_vector;
 }
 
+/* Handlers; all but ignore() count their traps. */
+int trapped;
+
+void ignore(struct regs *r)
+{
+	(void)r;
+}
+
+void count_trap(struct regs *r)
+{
+	(void)r;
+	trapped++;
+}
+
+void map_and_retry(struct regs *r)
+{
+	u64 addr;
+
+	count_trap(r);
+	asm volatile("movq %%cr2, %0" : "=r"(addr));
+	map_page((addr - PAGED_AREA) / 4096, 1, 1);
+}
+
+void count_pmi(struct regs *r)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	count_trap(r);
+}
+
 static int fault3;
 
 /* A fault in ring 3: skip the rest of the function */
@@ -157,7 +186,7 @@ static void leave_ring3(struct regs *r)
 	r->rsp += 8;
 }
 
-/* The same in ring 3; what the function has on its stack is given up. */
+/* The same in ring 3; only the return address may be on fn()'s stack. */
 int faults3(code *fn)
 {
 	fault3 = -1;
@@ -205,7 +234,7 @@ void map_page(int n, int present, int writable)
 	asm volatile("invlpg (%0)" : : "r"(PAGED_AREA + n * 4096ul) : "memory");
 }
 
-/* All counters off and zero, no interrupt pending or let through */
+/* All counters off and zero, LVTPC masked */
 void pmu_quiet(void)
 {
 	wrmsr(MSR_GLOBAL, 0);
@@ -218,12 +247,27 @@ void pmu_quiet(void)
 	apic_write(APIC_LVTPC, LVT_MASKED);
 }
 
-/* What both counters are to count; measure0() and user_run() switch them on. */
+void others_quiet(void)
+{
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu(n, pmu_quiet);
+}
+
+/* Set up both counters; measure0() and user_run() switch them on. */
 void program(u64 sel0, u64 sel1)
 {
 	pmu_quiet();
 	wrmsr(MSR_SEL0, sel0 | SEL_EN);
 	wrmsr(MSR_SEL1, sel1 | SEL_EN);
+}
+
+/* Set up counter 0 alone. */
+void overflow_after(u64 events, u64 sel, u32 lvt)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, sel | SEL_EN);
+	wrmsr(MSR_CNT0, WRAP - events);
+	apic_write(APIC_LVTPC, lvt);
 }
 
 const char *name2(const char *a, const char *b)
@@ -239,7 +283,7 @@ const char *name2(const char *a, const char *b)
 	return buf;
 }
 
-/* RDPMC in ring 3 */
+/* Allow RDPMC in ring 3. */
 void set_pce(int on)
 {
 	u64 cr4;
@@ -249,20 +293,27 @@ void set_pce(int on)
 	asm volatile("movq %0, %%cr4" : : "r"(cr4));
 }
 
-/* CPUID leaf 1: the processor has what came after the Pentium, and so PAUSE. */
+void cpuid(u32 leaf, u32 r[4])
+{
+	r[0] = leaf;
+	r[2] = 0;
+	asm volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
+}
+
+/* Returns true if CPUID has CMOV, and so PAUSE: on knc-strict it has not. */
 int modern(void)
 {
 	static int answer = -1;
-	u32 a = 1, b, c = 0, d;
+	u32 r[4];
 
 	if (answer < 0) {
-		asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-		answer = d >> 15 & 1;
+		cpuid(1, r);
+		answer = r[3] >> 15 & 1;
 	}
 	return answer;
 }
 
-/* While another CPU is waited for */
+/* Wait a moment for another CPU. */
 void relax(void)
 {
 	if (modern())
@@ -346,7 +397,13 @@ static void icr(int n, u32 command)
 	delay(2000000);
 }
 
-/* INIT, then SIPI: the CPU starts anew at the trampoline. */
+void send_nmi(int n)
+{
+	apic_write(APIC_ICR2, n << 24);
+	apic_write(APIC_ICR, 0x4400);
+}
+
+/* INIT, then SIPI: the CPU restarts at the trampoline. */
 void init_cpu(int n)
 {
 	cpu[n].up = 0;
@@ -356,16 +413,16 @@ void init_cpu(int n)
 		relax();
 }
 
-/* CPUID leaf 1: logical processors of the package, of which all are there */
+/* Logical processors of the package, by CPUID */
 int ncpus(void)
 {
-	u32 a = 1, b, c = 0, d;
+	u32 r[4], count;
 
-	asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	a = d & BIT(28) ? b >> 16 & 0xff : 1;
-	if (a > MAX_CPUS)
+	cpuid(1, r);
+	count = r[3] & BIT(28) ? r[1] >> 16 & 0xff : 1;
+	if (count > MAX_CPUS)
 		return MAX_CPUS;
-	return a;
+	return count;
 }
 
 void start_so_many_cpus(int count)
@@ -401,7 +458,7 @@ static const char *last_word(const char *s)
 
 static const struct {
 	const char *name;
-	void (*run)(void);
+	suite *run;
 } suites[] = {
 	{ "registers", test_registers },
 	{ "gates", test_gates },
@@ -440,13 +497,13 @@ int main(void)
 			 i == 3 || i == VEC_INT80 ? 3 : 0);
 	set_gate(VEC_RETURN, (u64)user_return, 3);
 	setup_cpu(0);
-	/* Nothing but the PMU is to interrupt. */
+	/* Only the PMU may interrupt. */
 	outb(PIC0_MASK, 0xff);
 	outb(PIC1_MASK, 0xff);
 	for (int i = 0; i < 16; i++)
 		map_page(i, 1, 1);
 
-	for (u32 i = 0; i < sizeof(suites) / sizeof(*suites); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(suites); i++) {
 		if (streq(wanted, suites[i].name)) {
 			suites[i].run();
 			ran++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A bare machine, just enough of one to look at the emulated PMU: long mode,
- * one flat address space, trap handlers, ring 3, and the other threads of the
- * core. Nothing here is shared with the emulator or with the driver.
+ * A bare machine to test the emulated PMU: long mode, one flat address space,
+ * trap handlers, ring 3, and the other threads of the core. Nothing here is
+ * shared with the emulator or the driver.
  */
 #ifndef BARE_H
 #define BARE_H
@@ -23,7 +23,7 @@
 #define VEC_PMI		0x90
 #define VEC_TIMER	0x91
 
-/* A 2 MiB area mapped in pages of 4 KiB, which the tests map and unmap */
+/* 2 MiB in pages of 4 KiB, which the tests map and unmap */
 #define PAGED_AREA	0x40000000
 
 #define TRAMPOLINE	0x8000
@@ -48,6 +48,7 @@ typedef unsigned long u64;
 
 #define BIT(n)		(1ul << (n))
 #define WRAP		BIT(40)
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
 
 /* 327357-001 tables 1-5 and 1-7 */
 #define SEL_USR		BIT(16)
@@ -60,7 +61,7 @@ typedef unsigned long u64;
 #define SEL_CMASK(n)	((u64)(n) << 24)
 #define SPFLT_PREF	BIT(63)
 
-/* Table 1-6: event and unit mask as they stand in the register */
+/* Table 1-6: event and unit mask as in the register */
 #define EV_DATA_READ		0x0000
 #define EV_DATA_WRITE		0x0001
 #define EV_DATA_PAGE_WALK	0x0002
@@ -207,8 +208,13 @@ void user_run(code *fn);
 void user_return(void);
 void syscall_entry(void);
 
+/* code.S */
+extern code f_empty, f_nops;
+void long_loop(u64 times);
+
 /* bare.c */
-extern trap_handler *handlers[256];
+extern trap_handler *handlers[256], ignore, count_trap, map_and_retry, count_pmi;
+extern int trapped;
 extern int last_vector;
 extern u64 last_error;
 extern int failures;
@@ -223,10 +229,14 @@ int wrmsr_faults(u32 msr, u64 val);
 u64 item(int cpu, int what);
 void map_page(int n, int present, int writable);
 void pmu_quiet(void);
+void others_quiet(void);
 void program(u64 sel0, u64 sel1);
+void overflow_after(u64 events, u64 sel, u32 lvt);
+void send_nmi(int cpu);
 const char *name2(const char *a, const char *b);
 void set_pce(int on);
 int faults3(code *fn);
+void cpuid(u32 leaf, u32 r[4]);
 int modern(void);
 void relax(void);
 void start_cpus(void);
@@ -245,32 +255,23 @@ void delay(u64 ticks);
 		       got_, want_);					\
 	} while (0)
 
-/* The tests */
-void test_registers(void);
-void test_gates(void);
-void test_counts(void);
-void test_overflow(void);
-void test_inject(void);
-void test_instructions(void);
-void test_threads(void);
-void test_reset(void);
-void test_plain_cpu(void);
-void test_trace(void);
-void test_memory(void);
-void test_any(void);
-void test_cores(void);
-void test_hostile(void);
-void test_apart(void);
-void test_strict(void);
-void test_halt(void);
-void test_stray(void);
-void test_eject(void);
-void test_compare(void);
-void test_clock(void);
-void bench_off(void);
-void bench_count(void);
-void bench_cache(void);
-void bench_sample(void);
+/* The suites */
+typedef void suite(void);
+extern suite test_registers, test_gates, test_counts, test_overflow,
+	test_inject, test_instructions, test_threads, test_reset,
+	test_plain_cpu, test_trace, test_memory, test_any, test_cores,
+	test_hostile, test_apart, test_strict, test_halt, test_stray,
+	test_eject, test_compare, test_clock, bench_off, bench_count,
+	bench_cache, bench_sample;
+
+#else
+
+	/* A function that starts a line of a cache */
+	.macro	FUNCTION name
+	.balign	64
+	.globl	\name
+\name :
+	.endm
 
 #endif
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A fixed piece of work, for scripts/bench-emulator: sorting, a checksum, a
- * list, a matrix and calls, over 2 MiB of memory. The emulator's time for it
- * is what is wanted; the result only shows that the work has been done.
+ * A fixed piece of work over 2 MiB of memory, which scripts/bench-emulator times:
+ * sorting, a checksum, a list, a matrix and calls. The result only shows that the
+ * work has been done.
  */
 #include "bare.h"
 
@@ -121,40 +121,36 @@ static u64 work(void)
 	return sum;
 }
 
-static void bench(void)
+void bench_off(void)
 {
 	u64 start, end, sum;
 
-	work();		/* translates it */
+	work();		/* QEMU translates it */
 	start = rdtsc();
 	sum = work();
 	end = rdtsc();
 	print("time %ld result %lx\n", end - start, sum);
 }
 
-void bench_off(void)
+static void bench(u64 event0, u64 event1)
 {
-	bench();
+	wrmsr(MSR_SEL0, event0 | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_SEL1, event1 | SEL_OS | SEL_USR | SEL_EN);
+	wrmsr(MSR_GLOBAL, 3);
+	bench_off();
+	pmu_quiet();
 }
 
 void bench_count(void)
 {
 	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_SEL1, EV_CYCLES | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_GLOBAL, 3);
-	bench();
-	pmu_quiet();
+	bench(EV_INSTRUCTIONS, EV_CYCLES);
 }
 
 void bench_cache(void)
 {
 	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_DATA_READ_MISS | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_SEL1, EV_DATA_WRITE_MISS | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_GLOBAL, 3);
-	bench();
-	pmu_quiet();
+	bench(EV_DATA_READ_MISS, EV_DATA_WRITE_MISS);
 }
 
 /* A sample each 500 misses: an overflow is always near. */
@@ -178,12 +174,8 @@ void bench_sample(void)
 	pmu_quiet();
 	handlers[2] = sample;
 	apic_write(APIC_LVTPC, LVT_NMI);
-	wrmsr(MSR_SEL0, EV_DATA_READ_MISS | SEL_OS | SEL_USR | SEL_INT | SEL_EN);
-	wrmsr(MSR_SEL1, EV_DATA_WRITE_MISS | SEL_OS | SEL_USR | SEL_EN);
 	wrmsr(MSR_CNT0, WRAP - PERIOD);
-	wrmsr(MSR_GLOBAL, 3);
-	bench();
-	pmu_quiet();
+	bench(EV_DATA_READ_MISS | SEL_INT, EV_DATA_WRITE_MISS);
 	handlers[2] = 0;
 	result(samples > 100, "bench: samples", "%ld", samples);
 }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock that follows what is executed, on two cores of four threads each. The
- * times that this prints are the same in each run.
+ * The card clock, on two cores of four threads each. The times that this prints are
+ * the same in each run.
  */
 #include "bare.h"
 
 #define TIMES		5000000ul
 #define WORK		(2 * 2 * TIMES)	/* in cycles, alone */
 #define OTHER_CORE	4
-/* By so many cycles may one thread be ahead of another one. */
+/* One thread may be so many cycles ahead of another. */
 #define LEAD		10000
-
-void long_loop(u64 times);
 
 static void near(const char *name, u64 got, u64 want, u64 more)
 {
@@ -20,7 +18,7 @@ static void near(const char *name, u64 got, u64 want, u64 more)
 	print("counter %s %ld\n", name, got);
 }
 
-/* Always with the same instructions in between */
+/* noinline: the same instructions between the two reads each time */
 static void __attribute__((noinline)) look(u64 *tsc, u64 *cycles)
 {
 	u32 lo, hi, tsc_lo, tsc_hi;
@@ -70,8 +68,8 @@ static void copy(void)
 }
 
 /*
- * What @fn takes by the TSC and by the counter of cycles. They are the same but for
- * what another thread may have seen @ahead of this one.
+ * TSC and cycles agree on what fn() takes, except that another thread may have read
+ * the TSC up to @ahead of this one.
  */
 static void agree(const char *name, void (*fn)(void), u64 want, u64 more,
 		  u64 ahead)
@@ -106,7 +104,7 @@ static void arm(u32 ns)
 	apic_write(APIC_TIMER, ns);
 }
 
-/* Halted, one can only be woken by the timer: the clock jumps there. */
+/* A halted CPU that only the timer can wake: the clock jumps. */
 static void idle(void)
 {
 	u64 tsc = rdtsc();
@@ -117,7 +115,7 @@ static void idle(void)
 	near("clock: halted until a timer", rdtsc() - tsc, 1000000000, 3000);
 }
 
-/* It comes while somebody executes, too, and not before its time. */
+/* The timer is on time while CPUs execute. */
 static void busy_until_timer(const char *name)
 {
 	u64 tsc = rdtsc();
@@ -130,7 +128,7 @@ static void busy_until_timer(const char *name)
 	near(name, rdtsc() - tsc, 1000000, LEAD + 3000);
 }
 
-/* Threads 0 to @last of the first core, or one of each core, work. */
+/* CPU 0 and CPUs @first to @last work. */
 static void together(const char *name, int first, int last, u64 want)
 {
 	u64 tsc = rdtsc();
@@ -143,7 +141,7 @@ static void together(const char *name, int first, int last, u64 want)
 	near(name, rdtsc() - tsc, want, want / 100 + LEAD);
 }
 
-/* Each thread looks at what the one before saw, and then at its own TSC. */
+/* Each thread compares its TSC with what the thread before it read. */
 static volatile int lock;
 static volatile u64 last_seen;
 static volatile u64 backwards, stood_still;
@@ -178,7 +176,7 @@ static void monotonic(void)
 	check("clock: never stands still", stood_still, 0);
 }
 
-/* Halted until it is woken by an interrupt from another thread */
+/* Halted until an NMI from another thread */
 static volatile u64 woken[MAX_CPUS];
 
 static void take_nmi(struct regs *r)
@@ -206,8 +204,7 @@ static u64 wake(int n)
 {
 	u64 tsc = rdtsc();
 
-	apic_write(APIC_ICR2, n << 24);
-	apic_write(APIC_ICR, 0x4400);
+	send_nmi(n);
 	on_cpu_wait(n);
 	return woken[n] - tsc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions whose instructions and branches can be counted by hand. CODE says
- * how many there are, its own ret included.
+ * Functions whose instructions and branches were counted by hand. CODE has both
+ * numbers, with the ret.
  */
 #include "bare.h"
 
@@ -9,7 +9,7 @@
 	.balign	8
 	.globl	code_table
 code_table:
-	/* What takes instructions that came after the Pentium */
+	/* With instructions that came after the Pentium */
 	.section .modern, "a"
 	.balign	8
 	.globl	modern_code
@@ -23,9 +23,7 @@ modern_code:
 name_\name:
 	.asciz	"\name"
 	.text
-	.balign	64
-	.globl	f_\name
-f_\name:
+	FUNCTION f_\name
 	.endm
 
 CODE	empty, 1, 1
@@ -117,7 +115,7 @@ CODE	rep_one, 5, 1
 	rep stosq
 	ret
 
-/* repne ends at the 6th byte: the flag, not the count, ends it */
+/* The flag, not the count, ends repne: at the 6th byte */
 CODE	rep_scas, 7, 2
 	movl	$scanned, %edi
 	movl	$1000, %ecx
@@ -135,7 +133,7 @@ CODE	rep_cmps, 5, 1
 	repe cmpsb
 	ret
 
-/* A string loop many times over, as a block that chains to itself */
+/* A string instruction in a loop, as a block that QEMU chains to itself */
 CODE	rep_loop, 502, 101
 	movl	$100, %edx
 1:	movl	$pages, %edi
@@ -154,7 +152,7 @@ CODE	locked, 7, 1, .modern
 	lock cmpxchg8b pages
 	ret
 
-/* Not aligned, over the end of a page: a retry in the emulator */
+/* Across the end of a page: QEMU executes it again alone. */
 CODE	locked_split, 302, 101
 	movl	$100, %ecx
 1:	lock incl pages + 4094
@@ -188,7 +186,7 @@ CODE	flags, 6, 1
 	cmc
 	ret
 
-/* Patches the immediate and the opcode of what follows in the same block */
+/* Changes the instructions that follow in the same block */
 CODE	self_modifying, 802, 101
 	movl	$100, %ecx
 1:	movb	%cl, 2f + 1
@@ -201,7 +199,6 @@ CODE	self_modifying, 802, 101
 	jnz	1b
 	ret
 
-/* rdpmc and rdtsc: instructions like any other */
 CODE	readers, 7, 1
 	xorl	%ecx, %ecx
 	rdpmc
@@ -218,23 +215,17 @@ CODE	spflt_insns, 5, 1
 	.byte	0xc5, 0xfb, 0xae, 0xf7	/* spflt %edi */
 	ret
 
-	/* The end of the table; the rest is for tests that know them by name */
+	/* The end of the tables; tests use the rest by name. */
 	.section .table
 	.quad	0
 	.section .modern
 	.quad	0
 	.text
 
-	.macro	LABELLED name
-	.balign	64
-	.globl	f_\name
-f_\name:
-	.endm
-
 	.globl	at_fault, at_rep, at_rep_end, at_hlt_end, at_jump, at_gate
 
-/* 6 instructions, 1 branch, if the one at at_fault completes */
-LABELLED fault_load
+/* 6 instructions, 1 branch, once the access does not fault */
+FUNCTION f_fault_load
 	movl	$PAGED_AREA, %ebx
 	nop
 at_fault:
@@ -243,7 +234,7 @@ at_fault:
 	nop
 	ret
 
-LABELLED fault_store
+FUNCTION f_fault_store
 	movl	$PAGED_AREA, %ebx
 	nop
 	movl	$5, (%rbx)
@@ -251,15 +242,15 @@ LABELLED fault_store
 	nop
 	ret
 
-/* Read from one page and write to another in one instruction */
-LABELLED fault_push
+/* One instruction reads one page and writes another. */
+FUNCTION f_fault_push
 	movq	%rsp, %rdx
 	movl	$PAGED_AREA + 4096 + 8, %esp
 	pushq	PAGED_AREA
 	movq	%rdx, %rsp
 	ret
 
-LABELLED fault_call
+FUNCTION f_fault_call
 	movq	%rsp, %rdx
 	movl	$PAGED_AREA + 8, %esp
 	call	f_empty
@@ -267,7 +258,7 @@ LABELLED fault_call
 	ret
 
 /* 5 instructions, 1 branch */
-LABELLED fault_rep
+FUNCTION f_fault_rep
 	movl	$PAGED_AREA, %edi
 	movl	$8192 - 100, %ecx
 at_rep:
@@ -276,54 +267,54 @@ at_rep_end:
 	nop
 	ret
 
-LABELLED fault_fetch
+FUNCTION f_fault_fetch
 	movl	$PAGED_AREA, %ebx
 at_jump:
 	call	*%rbx			/* a ret, once it is there */
 	nop
 	ret
 
-LABELLED fault_ud
+FUNCTION f_fault_ud
 	nop
 	ud2
 	nop
 	ret
 
-LABELLED fault_div
+FUNCTION f_fault_div
 	xorl	%edx, %edx
 	movl	$1, %eax
 	xorl	%ecx, %ecx
 	divl	%ecx			/* again, with 1 */
 	ret
 
-LABELLED fault_gp
+FUNCTION f_fault_gp
 	nop
 	int	$VEC_CLOSED
 	nop
 	ret
 
-LABELLED privileged
+FUNCTION f_privileged
 	nop
 	movl	$MSR_STATUS, %ecx
 	rdmsr
 	nop
 	ret
 
-LABELLED int80
+FUNCTION f_int80
 	nop
 	int	$VEC_INT80
 	int3
 	nop
 	ret
 
-LABELLED syscall
+FUNCTION f_syscall
 	nop
 	syscall
 	nop
 	ret
 
 /* 4 + 10 instructions under TF, and 3 without */
-LABELLED single_step
+FUNCTION f_single_step
 	pushfq
 	orl	$0x100, (%rsp)
 	popfq
@@ -337,7 +328,7 @@ LABELLED single_step
 	popfq
 	ret
 
-LABELLED single_step_rep
+FUNCTION f_single_step_rep
 	pushfq
 	orl	$0x100, (%rsp)
 	popfq
@@ -349,7 +340,7 @@ LABELLED single_step_rep
 	popfq
 	ret
 
-LABELLED hlt
+FUNCTION f_hlt
 	nop
 	hlt
 at_hlt_end:
@@ -357,7 +348,7 @@ at_hlt_end:
 	ret
 
 	.globl	at_loop
-LABELLED loop10
+FUNCTION f_loop10
 	movl	$10, %ecx
 at_loop:
 	decl	%ecx
@@ -365,16 +356,14 @@ at_loop:
 	ret
 
 /* A loop of 2 instructions, 1 branch; %ecx times */
-	.globl	long_loop
-long_loop:
+FUNCTION long_loop
 	movl	%edi, %ecx
 1:	decl	%ecx
 	jnz	1b
 	ret
 
 /* read_between: RDPMC of counter 0 before and after 10 nops; difference */
-	.globl	read_between
-read_between:
+FUNCTION read_between
 	xorl	%ecx, %ecx
 	rdpmc
 	movl	%eax, %r8d

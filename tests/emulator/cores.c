@@ -1,55 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lines that several cores have: two cores here, with a thread each */
+/* Lines shared by two cores of one thread each */
 #include "bare.h"
 
 #define LINE		64
 #define LINES		256ul
 #define TURNS		1000ul
 
-/*
- * What the machinery around a test does is in the counts as well: the flags by
- * which one CPU tells another what to do are in shared lines.
- */
+/* on_cpu() adds a few events: the CPUs share the lines of its flags. */
 #define AROUND		12
 
 static u8 shared[LINES * LINE] __attribute__((aligned(4096)));
 
-static void read_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile("movb %0, %%al" : : "m"(shared[i]) : "al");
-}
+/* A function that executes @insn for each line, with its address in %rax */
+#define EACH_LINE(name, insn)						\
+	static void name(void)						\
+	{								\
+		for (u64 i = 0; i < sizeof(shared); i += LINE)		\
+			asm volatile(insn : : "a"(&shared[i])		\
+				     : "rcx", "memory");		\
+	}
 
-static void write_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile("movb $1, %0" : "=m"(shared[i]));
-}
+EACH_LINE(read_all, "movb (%%rax), %%cl")
+EACH_LINE(write_all, "movb $1, (%%rax)")
+/* vprefetche1: the line becomes exclusive, but not modified. */
+EACH_LINE(prefetch_all, ".byte 0xc5, 0xf8, 0x18, 0x30")
+EACH_LINE(evict_inner, ".byte 0xc5, 0xfb, 0xae, 0x38" /* clevict0 */)
+EACH_LINE(evict_all, ".byte 0xc5, 0xfa, 0xae, 0x38" /* clevict1 */)
 
-/* vprefetche1: the line alone, as for a write, and not modified */
-static void prefetch_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile(".byte 0xc5, 0xf8, 0x18, 0x30"
-			     : : "a"(&shared[i]) : "memory");
-}
-
-/* clevict0 and clevict1 */
-static void evict_inner(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile(".byte 0xc5, 0xfb, 0xae, 0x38"
-			     : : "a"(&shared[i]) : "memory");
-}
-
-static void evict_all(void)
-{
-	for (u64 i = 0; i < sizeof(shared); i += LINE)
-		asm volatile(".byte 0xc5, 0xfa, 0xae, 0x38"
-			     : : "a"(&shared[i]) : "memory");
-}
-
-/* What a CPU counts, and does meanwhile; its model of caches stays on. */
+/* What a CPU counts, and executes meanwhile */
 static struct {
 	u32 event;
 	void (*fn)(void);
@@ -95,17 +73,14 @@ static void about(const char *name, u64 got, u64 want)
 	       want);
 }
 
-/* Neither has any of the lines. */
+/* Take all lines out of both cores. */
 static void nobody(void)
 {
 	run0(EV_L2_READ_MISS, evict_all);
 	run1(EV_L2_READ_MISS, evict_all);
 }
 
-/*
- * CPU 0 does something to lines of CPU 1, which counts meanwhile; what CPU 1
- * has counted.
- */
+/* Returns what CPU 1 counts while CPU 0 does something to its lines. */
 static u64 watched(u32 event1, u32 event0, void (*fn)(void))
 {
 	job[1].event = event1;
@@ -161,7 +136,7 @@ static void writes(void)
 	about("cores: they have left the one that wrote before", job[1].count,
 	      LINES);
 
-	/* Both have them, and one writes. */
+	/* Both have the lines, and one writes. */
 	about("cores: writes to shared lines take them from the other one",
 	      watched(EV_SNP_HIT, EV_DATA_WRITE_MISS, write_all), LINES);
 	about("cores: and are no misses", job[0].count, 0);
@@ -177,7 +152,7 @@ static void writes(void)
 	about("cores: and has them alone", job[0].count, LINES);
 }
 
-/* The same code on both, once: what CPU 1 runs now, CPU 0 has had. */
+/* CPU 1 fetches code that CPU 0 has just run. */
 static void fetches(void)
 {
 	extern void code16k(void);
@@ -188,9 +163,8 @@ static void fetches(void)
 }
 
 /*
- * Both count in turn, each a word of its own. Whose turn it is, is in another
- * line, of which each turn costs either one modified line when the other one
- * sees, or takes, what was written there.
+ * Both write in turn, each a different word. The turn is in another line: each turn
+ * costs each core a modified line.
  */
 static struct {
 	volatile u64 turn __attribute__((aligned(LINE)));
@@ -239,21 +213,10 @@ static void false_sharing(void)
 	       "%ld in %ld turns", without, 2 * TURNS);
 }
 
-/* A snoop is an event like others: it overflows, and has no CMASK above 1. */
-static int pmis;
-
-static void take_pmi(struct regs *r)
-{
-	(void)r;
-	wrmsr(MSR_GLOBAL, 0);
-	pmis++;
-}
-
+/* Snoops overflow a counter as other events do, and reach no CMASK above 1. */
 static void begin_sampling(void)
 {
-	program(EV_SNP_HIT | SEL_OS | SEL_INT, 0);
-	wrmsr(MSR_CNT0, WRAP - LINES / 2);
-	apic_write(APIC_LVTPC, LVT_NMI);
+	overflow_after(LINES / 2, EV_SNP_HIT | SEL_OS | SEL_INT, LVT_NMI);
 	wrmsr(MSR_GLOBAL, 1);
 }
 
@@ -261,12 +224,12 @@ static void overflow(void)
 {
 	nobody();
 	run1(EV_L2_DATA_READ_MEM, read_all);
-	handlers[2] = take_pmi;
+	handlers[2] = count_pmi;
 	on_cpu(1, begin_sampling);
 	run0(EV_L2_DATA_READ_CACHE, read_all);
 	on_cpu(1, end);
 	handlers[2] = 0;
-	check("cores: snoops overflow a counter", pmis, 1);
+	check("cores: snoops overflow a counter", trapped, 1);
 
 	nobody();
 	run1(EV_L2_DATA_READ_MEM, read_all);

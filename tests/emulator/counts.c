@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What counts when, and how much: held against code counted by hand */
+/* The counts of code that was counted by hand */
 #include "bare.h"
 
 struct entry {
@@ -11,8 +11,7 @@ struct entry {
 extern const struct entry code_table[], modern_code[];
 extern code f_fault_load, f_fault_store, f_fault_push, f_fault_call,
 	f_fault_rep, f_fault_fetch, f_fault_ud, f_fault_div, f_fault_gp,
-	f_privileged, f_int80, f_syscall, f_single_step, f_single_step_rep,
-	f_empty, f_nops;
+	f_privileged, f_int80, f_syscall, f_single_step, f_single_step_rep;
 extern char at_fault[], at_rep[];
 u64 read_between(void);
 
@@ -27,7 +26,6 @@ static void expect(const char *name, u64 insns, u64 branches)
 	       i, insns, b, branches);
 }
 
-/* Name of a test from two parts; overwritten by the next */
 static void table(const struct entry *first)
 {
 	for (const struct entry *e = first; e->fn; e++) {
@@ -60,7 +58,7 @@ static void both_counters(void)
 	expect("count: events exchanged", 2, 106);
 }
 
-/* The emulator's own numbers, which no register can be the reason of */
+/* The test device's counts, which do not depend on the registers */
 static void truth(void)
 {
 	u64 insns, branches, cycles, total;
@@ -81,7 +79,7 @@ static void truth(void)
 	      103);
 }
 
-/* Every instruction takes two cycles, so does every round of a rep. */
+/* Every instruction, and every round of a rep, takes two cycles. */
 static void cycles(void)
 {
 	extern code f_rep_movsb;
@@ -96,10 +94,7 @@ static void cycles(void)
 	       "cycles: 1000 bytes of rep movsb", "%ld", rdmsr(MSR_CNT0));
 }
 
-/*
- * Reads see everything before them and not themselves: 12 instructions from
- * one RDPMC to the next, the first of the two included.
- */
+/* RDPMC does not count itself: 12 instructions, the first RDPMC included */
 static void readers(void)
 {
 	program(EV_INSTRUCTIONS | SEL_OS, 0);
@@ -108,7 +103,6 @@ static void readers(void)
 	wrmsr(MSR_GLOBAL, 0);
 }
 
-/* A write sets the counter; what is counted next comes on top. */
 static void write_while_counting(void)
 {
 	program(EV_INSTRUCTIONS | SEL_OS, 0);
@@ -129,18 +123,6 @@ static void write_while_counting(void)
 	check("count: from the instruction after a write", rdmsr(MSR_CNT0), 1005);
 }
 
-static int trapped;
-
-static void map_and_retry(struct regs *r)
-{
-	u64 addr;
-
-	(void)r;
-	trapped++;
-	asm volatile("movq %%cr2, %0" : "=r"(addr));
-	map_page((addr - PAGED_AREA) / 4096, 1, 1);
-}
-
 static void skip2(struct regs *r)
 {
 	trapped++;
@@ -151,12 +133,6 @@ static void divide_by_one(struct regs *r)
 {
 	trapped++;
 	r->rcx = 1;
-}
-
-static void just_count(struct regs *r)
-{
-	(void)r;
-	trapped++;
 }
 
 static void trap_test(const char *name, code *fn, int vector, trap_handler *h,
@@ -205,17 +181,17 @@ static void traps(void)
 	trap_test("division restarted", f_fault_div, 0, divide_by_one, 1, 5, 1);
 	trap_test("int through a closed gate", f_fault_gp, 13, skip2, 1, 3, 1);
 	trap_test("rdmsr in ring 3", f_privileged, 13, skip2, 1, 4, 1);
-	handlers[3] = just_count;
-	trap_test("int 0x80 and int3", f_int80, VEC_INT80, just_count, 2, 5, 3);
+	handlers[3] = count_trap;
+	trap_test("int 0x80 and int3", f_int80, VEC_INT80, count_trap, 2, 5, 3);
 	handlers[3] = 0;
 	trap_test("syscall", f_syscall, 6, skip2, 0, 4, 2);
-	/* popf starts it with the next instruction, and traps after the last */
-	trap_test("single-stepping", f_single_step, 1, just_count, 12, 16, 4);
-	trap_test("single-stepping a rep", f_single_step_rep, 1, just_count,
+	/* TF takes effect after the popf that sets it. */
+	trap_test("single-stepping", f_single_step, 1, count_trap, 12, 16, 4);
+	trap_test("single-stepping a rep", f_single_step_rep, 1, count_trap,
 		  10, 10, 1);
 }
 
-/* What has no model, or is no event, never counts and never faults. */
+/* Codes without a model, and codes of no event, never count and never fault. */
 static void nothing(void)
 {
 	static const u32 codes[] = {
@@ -223,7 +199,7 @@ static void nothing(void)
 	};
 	u64 sum = 0;
 
-	for (u32 i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(codes); i++) {
 		program(codes[i] | SEL_OS, codes[i] | SEL_OS);
 		measure0(f_nops);
 		sum += rdmsr(MSR_CNT0) + rdmsr(MSR_CNT1);
@@ -231,10 +207,7 @@ static void nothing(void)
 	check("count: no such event", sum, 0);
 }
 
-/*
- * CMASK, INV, E: at most one instruction issues in a cycle, and never in two
- * cycles in a row.
- */
+/* At most one instruction issues per cycle, and never in two cycles in a row. */
 static void masks(void)
 {
 	static const struct {
@@ -259,7 +232,7 @@ static void masks(void)
 		{ "cycles, edge", EV_CYCLES | SEL_E, 0 },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		program(cases[i].sel | SEL_OS, 0);
 		measure0(f_nops);
 		check(name2("mask: ", cases[i].name), rdmsr(MSR_CNT0),
@@ -284,9 +257,9 @@ void test_counts(void)
 }
 
 /*
- * A counter counts iff EN and GLOBAL_CTRL and the ring match and, with its
- * SPFLT enable, the preference is set: all 2^6 combinations, in both rings,
- * for both counters.
+ * A counter counts iff EN, GLOBAL_CTRL and the ring allow it and, with its SPFLT
+ * enable, the preference is set: all 2^6 combinations, in both rings, for both
+ * counters.
  */
 void test_gates(void)
 {
@@ -336,9 +309,8 @@ void test_gates(void)
 }
 
 /*
- * For the comparison with QEMU's plugins, which count attempts, and halves of
- * an access of 16 bytes: a bit of everything that completes at the first
- * attempt, without such accesses and without DELAY; then the end.
+ * For the comparison with QEMU's plugins: no DELAY, no instruction that is
+ * restarted and no access of 16 bytes, as plugins count attempts and halves.
  */
 void test_compare(void)
 {
@@ -357,8 +329,8 @@ void test_compare(void)
 			user_run(e->fn);
 		}
 	}
-	handlers[VEC_INT80] = just_count;
-	handlers[3] = just_count;
+	handlers[VEC_INT80] = count_trap;
+	handlers[3] = count_trap;
 	user_run(f_int80);
 	user_run(f_syscall);
 	print("done 1 0\n");

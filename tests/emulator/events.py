@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The table of Documentation/emulator.rst against the emulator and the manual.
+"""Compare the table of Documentation/emulator.rst with the emulator and the manual.
 
-It has each event of Table 1-6, and of the few others, once, with its code; and
-those that it calls exact or modelled are the ones that the emulator knows.
+The table must have each event of Table 1-6, and the few others, once, with its
+code. The events that it calls exact or modelled must be those that the emulator knows.
 """
 import csv
 import os
@@ -19,7 +19,7 @@ def lines(path):
 
 
 def documented():
-    """(code, name) -> exact, modelled or not; duplicates are kept apart."""
+    """A list of (code, name, exact, modelled or not, text)"""
     rows = re.findall(r"^   \* - (0x\w+)\n     - (0x\w+)\n     - (\w+)\n"
                       r"     - (\w+)\n     -(.*)$",
                       lines("Documentation/emulator.rst"), re.M)

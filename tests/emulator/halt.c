@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Cycles of the core: threads that are halted, and edges */
+/* Cycles of the core: halted threads, and edges */
 #include "bare.h"
 
-extern code f_nops, f_int80, f_rep_movsb, delayed, user_stub;
-void long_loop(u64 times);
+extern code f_int80, f_rep_movsb, delayed, user_stub;
 
-/* Halted until thread 0 says so, by an NMI, which may come too early */
+/* Thread 0 sets this and sends an NMI, which may come before the hlt. */
 static volatile int wake[MAX_CPUS];
 
 static void wait_for_nmi(void)
@@ -16,22 +15,11 @@ static void wait_for_nmi(void)
 		asm volatile("hlt");
 }
 
-static void ignore(struct regs *r)
-{
-	(void)r;
-}
-
-static void nmi(int n)
-{
-	apic_write(APIC_ICR2, n << 24);
-	apic_write(APIC_ICR, 0x4400);
-}
-
 static void wake_up(int n, volatile int *done)
 {
 	wake[n] = 1;
 	while (!*done) {
-		nmi(n);
+		send_nmi(n);
 		delay(100000);
 	}
 }
@@ -59,7 +47,7 @@ static void wake_sleeper(int n)
 	on_cpu_wait(n);
 }
 
-/* An issue slot costs as many cycles as there are threads that run, or two. */
+/* An issue slot costs as many cycles as threads run, but at least two. */
 static void cost(void)
 {
 	static const char *const names[] = {
@@ -76,8 +64,7 @@ static void cost(void)
 			slot = 2;
 		program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
 		measure0(f_nops);
-		check(names[running], rdmsr(MSR_CNT0),
-		      106 * slot);
+		check(names[running], rdmsr(MSR_CNT0), 106 * slot);
 		check("halt: instructions beside them", rdmsr(MSR_CNT1), 106);
 		if (running < 4)
 			wake_sleeper(running);
@@ -85,8 +72,8 @@ static void cost(void)
 }
 
 /*
- * Thread 1 counts while it is halted, and thread 0 runs: at least what 0 has
- * counted between, at most what 0 has counted around it, and its own.
+ * Thread 1 counts while it is halted and thread 0 runs: at least what thread 0
+ * counts meanwhile, at most what thread 0 counts in all, and thread 1's own cycles.
  */
 static volatile u64 its_cycles, its_user_cycles, its_instructions;
 static volatile int it_counts, it_has_counted;
@@ -139,21 +126,15 @@ static void around(u64 second)
 }
 
 /* The overflow of a halted thread's counter wakes it. */
-static volatile int pmi_taken;
-
 static void take_pmi(struct regs *r)
 {
-	(void)r;
-	wrmsr(MSR_GLOBAL, 0);
-	pmi_taken++;
+	count_pmi(r);
 	wake[this_cpu()] = 1;
 }
 
 static void sleep_counting(void)
 {
-	program(EV_CYCLES | SEL_OS | SEL_INT, 0);
-	wrmsr(MSR_CNT0, WRAP - 300000000);
-	apic_write(APIC_LVTPC, LVT_NMI);
+	overflow_after(300000000, EV_CYCLES | SEL_OS | SEL_INT, LVT_NMI);
 	wrmsr(MSR_GLOBAL, 1);
 	wait_for_nmi();
 	its_cycles = rdmsr(MSR_CNT0);
@@ -170,23 +151,23 @@ static void woken_by_pmi(void)
 	u64 lost = item(1, ITEM_LOST);
 
 	handlers[2] = take_pmi;
-	pmi_taken = 0;
+	trapped = 0;
 	it_has_counted = 0;
 	send_to_sleep(1, overflow_halted);
 	for (int i = 0; i < 100 && !it_has_counted; i++)
 		long_loop(10000000);
 	on_cpu_wait(1);
 	handlers[2] = ignore;
-	check("halt: the interrupt of its counter wakes a thread", pmi_taken, 1);
-	/* Another thread's 10000 slots late at most, and what the wake takes */
+	check("halt: the interrupt of its counter wakes a thread", trapped, 1);
+	/* At most 10000 slots of the other thread late, and the wake-up */
 	result(its_cycles < 10000000, "halt: and not much too late", "%ld",
 	       its_cycles);
 	check("halt: none lost", item(1, ITEM_LOST) - lost, 0);
 }
 
 /*
- * 327357-001 section 1.4.3.8: an interrupt that belongs to no thread goes to
- * whichever executes, if the emulator is asked for that.
+ * 327357-001 section 1.4.3.8: with pmu-stray=on an interrupt that belongs to no
+ * thread goes to one that executes.
  */
 static volatile int stray_taken;
 static u64 stray_status, its_status;
@@ -213,8 +194,7 @@ void test_stray(void)
 	u64 edges[2];
 
 	start_cpus();
-	for (int n = 1; n < ncpus(); n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	pmu_quiet();
 	apic_write(APIC_LVTPC, LVT_NMI);
 	handlers[2] = take_stray;
@@ -269,7 +249,7 @@ static void naps(u64 sel0, u64 sel1)
 	wrmsr(MSR_GLOBAL, 0);
 }
 
-/* All threads halted: so is the core. */
+/* All threads are halted, and so the core is. */
 static void whole_core(void)
 {
 	for (int n = 1; n < 4; n++)
@@ -326,7 +306,7 @@ static void edges(void)
 
 	handlers[VEC_INT80] = ignore;
 	handlers[3] = ignore;
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		program(cases[i].sel | SEL_E, 0);
 		user_run(cases[i].fn);
 		check(name2("edge: ", cases[i].name), rdmsr(MSR_CNT0),
@@ -354,8 +334,7 @@ void test_halt(void)
 		result(0, "halt: four threads", "%d", ncpus());
 		return;
 	}
-	for (int n = 1; n < 4; n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	handlers[2] = ignore;
 	handlers[VEC_TIMER] = tick;
 	cost();

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What no driver does: registers, the test device and the local APIC are given
- * whatever comes, on all threads at once. The emulator must survive it, must not
- * grow by it (tests/emulator/run looks at that), and must count as before when
- * it is over.
+ * Random values for registers, the test device and the local APIC, on all threads
+ * at once. The emulator must survive them, must not take more memory
+ * (tests/emulator/run checks that), and must count correctly afterwards.
  */
 #include "bare.h"
 
 #define ROUNDS		60000
 
-extern code f_nops, f_rep_movsb, f_loop;
+extern code f_rep_movsb, f_loop;
 
 static volatile int going;
 
-/* Each CPU has its own, so that CPU 0 at least does the same each time. */
+/* One for each CPU, so that at least CPU 0 does the same in each run */
 static u64 seeds[MAX_CPUS];
 
 static u64 any(void)
@@ -24,7 +23,7 @@ static u64 any(void)
 	return *seed >> 16 ^ *seed << 48;
 }
 
-/* Few bits as often as many, and counters that are about to overflow */
+/* Values with few bits, with many, and just below an overflow */
 static u64 value(void)
 {
 	switch (any() & 3) {
@@ -39,7 +38,7 @@ static u64 value(void)
 	}
 }
 
-/* Events that there are, as often as not, with all that belongs to them */
+/* Half of the events exist; all other bits are random. */
 static u64 select(void)
 {
 	static const u32 events[] = {
@@ -50,7 +49,7 @@ static u64 select(void)
 	u64 r = any(), event = any() & 0xffff;
 
 	if (r & 1)
-		event = events[(r >> 8) % (sizeof(events) / sizeof(*events))];
+		event = events[(r >> 8) % ARRAY_SIZE(events)];
 	return (any() & 0xfff70000) | event | SEL_EN | SEL_OS;
 }
 
@@ -76,17 +75,17 @@ static void valid_register(void)
 		MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_OVF,
 		MSR_GLOBAL,
 	};
-	u32 msr = registers[any() % (sizeof(registers) / sizeof(*registers))];
+	u32 msr = registers[any() % ARRAY_SIZE(registers)];
 
 	wrmsr(msr, valid_value(msr));
 }
 
-/* All numbers around the registers; only one CPU at a time may run into faults. */
+/* All numbers around the registers; only one CPU may fault at a time. */
 static void any_register(void)
 {
 	u32 msr = MSR_TSC + any() % (MSR_GLOBAL + 2 - MSR_TSC);
 
-	/* The APIC's base address is to stay where it is. */
+	/* Do not move the APIC. */
 	if (msr == 0x1b)
 		return;
 	if (any() & 1)
@@ -95,7 +94,7 @@ static void any_register(void)
 		rdmsr_faults(msr);
 }
 
-/* Its ports, with threads that there are and that there are not */
+/* Its ports, with threads that exist and threads that do not */
 static void test_device(void)
 {
 	u32 port = TESTDEV + (any() & 0x1c), cpu = any() % (ncpus() + 2);
@@ -121,9 +120,8 @@ static void local_apic(void)
 		apic_write(APIC_EOI, any());
 		break;
 	case 3:
-		/* An NMI for somebody, who may not be there */
-		apic_write(APIC_ICR2, (any() % (ncpus() + 2)) << 24);
-		apic_write(APIC_ICR, 0x4400);
+		/* An NMI for a CPU, which may not exist */
+		send_nmi(any() % (ncpus() + 2));
 		break;
 	default:
 		apic_write(APIC_LVTPC, r & 8 ? LVT_NMI : VEC_PMI);
@@ -158,7 +156,7 @@ static void take_nmi(struct regs *r)
 	(void)r;
 	if (any() & 1)
 		wrmsr(MSR_OVF, any() & 3);
-	/* Else every instruction could end in another one. */
+	/* Else every instruction could cause another NMI. */
 	wrmsr(MSR_GLOBAL, any() & any() & 3);
 	if (any() & 1)
 		apic_write(APIC_LVTPC, LVT_NMI);
@@ -174,7 +172,7 @@ static void harass(void)
 	}
 }
 
-/* Nothing that was ordered is left, either: an order replaces the last one. */
+/* Take back all orders, and switch the counters off. */
 static void calm(void)
 {
 	apic_write(APIC_SVR, 0x1ff);
@@ -225,7 +223,7 @@ void test_hostile(void)
 		}
 	}
 	going = 0;
-	/* Who is stopped goes on with this at the latest. */
+	/* This also releases a stopped CPU. */
 	calm();
 	for (int n = 1; n < ncpus(); n++)
 		on_cpu_wait(n);

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a test has ordered happens at the instruction that it was ordered for. */
+/* Orders to the test device are carried out at the right instruction. */
 #include "bare.h"
-
-extern code f_empty, f_nops;
-
-#define ORDER_AFTER	(TESTDEV + 0x10)
-#define ORDER_ACCESS	(TESTDEV + 0x14)
-#define ORDER		(TESTDEV + 0x18)
 
 enum { NOTHING, NMI, OVERFLOW, STOP, SKID };
 
@@ -36,9 +30,9 @@ static void order(u32 what, u32 after, u32 access)
 	nmi.count = 0;
 	nmi.rip = 0;
 	handlers[2] = take_nmi;
-	outl(ORDER_AFTER, after);
-	outl(ORDER_ACCESS, access);
-	outl(ORDER, what);
+	outl(TESTDEV + 0x10, after);
+	outl(TESTDEV + 0x14, access);
+	outl(TESTDEV + 0x18, what);
 }
 
 static void few_nops(void)
@@ -46,7 +40,7 @@ static void few_nops(void)
 	asm volatile("nop\n\tnop\n\tnop\n\tnop" : : : "memory");
 }
 
-/* measure0() starts with this one, and what it calls is the second instruction. */
+/* measure0() starts with this write; the call is the first instruction after it. */
 #define FROM_START	WRITE_OF(MSR_GLOBAL)
 
 static void nmis(void)
@@ -98,10 +92,7 @@ static void nmis(void)
 
 static void arm(u64 after)
 {
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
-	wrmsr(MSR_CNT0, WRAP - after);
-	apic_write(APIC_LVTPC, LVT_NMI);
+	overflow_after(after, EV_INSTRUCTIONS | SEL_OS | SEL_INT, LVT_NMI);
 }
 
 static void overflows(void)
@@ -116,7 +107,7 @@ static void overflows(void)
 		measure0(f_nops);
 		wrong += nmi.count != 1 || nmi.rip != (u64)f_nops + n - 1 ||
 			 nmi.status != 1;
-		/* all that it was given is in the total, and in the counter */
+		/* The total and the counter have all events of the order. */
 		wrong += item(0, ITEM_TOTAL0) - total !=
 			 WRAP + rdmsr(MSR_CNT0) - (WRAP - (1 << 20));
 		wrmsr(MSR_OVF, 1);
@@ -160,8 +151,8 @@ static void skid(void)
 }
 
 /*
- * A PMI is in flight, and another NMI comes first: the skid goes on beside the order
- * for that, and an overflow meanwhile is of the PMI that is in flight.
+ * Another NMI comes while a PMI is in flight: both orders are carried out. A second
+ * overflow meanwhile makes no second PMI.
  */
 static void nmi_before_skid(void)
 {
@@ -174,9 +165,9 @@ static void nmi_before_skid(void)
 		order(SKID, 40, 0);
 		order(NMI | RING0, n, FROM_START);
 		measure0(f_nops);
-		/* An NMI as the PMI arrives is one with it. */
+		/* An NMI that comes with the PMI makes one interrupt with it. */
 		wrong += nmi.count != (n == 50 ? 1 : 2);
-		/* STATUS, as the last of the two has it: this handler clears nothing. */
+		/* STATUS, as the last of the two sees it */
 		wrong += nmi.status != 1;
 		early += nmi.rip == (u64)f_nops + n - 1;
 		wrmsr(MSR_OVF, 1);
@@ -222,35 +213,39 @@ static void stops(void)
 	pmu_quiet();
 }
 
-static int there;
+static volatile int there;
 
 static void other_nops(void)
 {
 	measure0(f_nops);
-	*(volatile int *)&there = 1;
+	there = 1;
 }
 
-/* Another thread is stopped, and goes on when it is told to. */
+/*
+ * Another thread is stopped until it gets another order. On a busy host its 20 ms may
+ * pass before this thread looks: then it is stopped again.
+ */
 static void stops_other(void)
 {
-	u64 until;
+	u64 stopped = 0, ctrl = 0, done = 0;
 
 	start_cpus();
-	outl(ORDER_AFTER, 50);
-	outl(ORDER_ACCESS, FROM_START);
-	outl(ORDER, STOP | RING0 | CPU(1));
-	on_cpu_start(1, other_nops);
-	until = rdtsc() + 1000000000ul;
-	while (!item(1, ITEM_STOPPED) && rdtsc() < until)
-		relax();
-	check("stop: the other thread has stopped", item(1, ITEM_STOPPED), 1);
-	check("stop: while it counts", item(1, ITEM_CTRL), 3);
-	check("stop: and is not done", *(volatile int *)&there, 0);
-	outl(ORDER_AFTER, 0);
-	outl(ORDER_ACCESS, 0);
-	outl(ORDER, NOTHING | CPU(1));
-	on_cpu_wait(1);
-	check("stop: goes on", *(volatile int *)&there, 1);
+	for (int i = 0; i < 100 && !stopped; i++) {
+		there = 0;
+		order(STOP | RING0 | CPU(1), 50, FROM_START);
+		on_cpu_start(1, other_nops);
+		while (!item(1, ITEM_STOPPED) && !there)
+			relax();
+		ctrl = item(1, ITEM_CTRL);
+		done = there;
+		stopped = item(1, ITEM_STOPPED);
+		order(NOTHING | CPU(1), 0, 0);
+		on_cpu_wait(1);
+	}
+	check("stop: the other thread has stopped", stopped, 1);
+	check("stop: while it counts", ctrl, 3);
+	check("stop: and is not done", done, 0);
+	check("stop: goes on", there, 1);
 	check("stop: its counters are off", item(1, ITEM_CTRL), 0);
 }
 

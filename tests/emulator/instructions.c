@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* RDPMC, SPFLT and DELAY: privilege, operands, and what is no such thing */
+/* The additional instructions: privilege, operands, and wrong encodings */
 #include "bare.h"
 
 #define UD	6
 #define GP	13
 
-extern code f_nops;
-
 u64 rdpmc_rax, rdpmc_rdx, rdpmc_rcx;
 
-/* RDPMC with dirty upper halves, in whatever ring it is called */
+/* RDPMC with the upper halves of %rax and %rdx set */
 void do_rdpmc(void);
 asm("	.globl	do_rdpmc\n"
     "do_rdpmc:\n"
@@ -72,16 +70,16 @@ INSN(spflt_rax_w, 0xc4, 0xe1, 0xfb, 0xae, 0xf0);
 INSN(spflt_r8d, 0xc4, 0xc1, 0x7b, 0xae, 0xf0);
 INSN(delay_eax, 0xc5, 0xfa, 0xae, 0xf0);
 INSN(delay_r15, 0xc4, 0xc1, 0xfa, 0xae, 0xf7);
-/* Not these: VEX.L set, vvvv used, a memory operand, no VEX, pp 0 and 66, /7 */
+/* Undefined: VEX.L set, vvvv used, a memory operand, pp 0 and 66, /7 */
 INSN(bad_l, 0xc5, 0xff, 0xae, 0xf0);
 INSN(bad_vvvv, 0xc5, 0xf3, 0xae, 0xf0);
 INSN(bad_memory, 0xc5, 0xfb, 0xae, 0x30);
 INSN(bad_pp0, 0xc5, 0xf8, 0xae, 0xf0);
 INSN(bad_pp66, 0xc5, 0xf9, 0xae, 0xf0);
 INSN(bad_slash7, 0xc5, 0xfb, 0xae, 0xf8);
-/* AVX is not there, with whatever VEX decoding there is: vzeroupper */
+/* There is no AVX: vzeroupper */
 INSN(avx, 0xc5, 0xf8, 0x77);
-/* Those that count bits, and hints, of which the operand is an address */
+/* Instructions that count bits; prefetches and evictions */
 INSN(popcnt, 0xc5, 0xfa, 0xb8, 0xc3);
 INSN(popcnt_w, 0xc4, 0xe1, 0xfa, 0xb8, 0xc3);
 INSN(lzcnt, 0xc5, 0xfa, 0xbd, 0xc3);
@@ -167,7 +165,7 @@ asm("	.globl	spflt_one\n"
 
 static void spflt(void)
 {
-	for (u32 i = 0; i < sizeof(encodings) / sizeof(*encodings); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(encodings); i++)
 		check(encodings[i].name, faults3(encodings[i].fn),
 		      encodings[i].fault);
 
@@ -177,9 +175,8 @@ static void spflt(void)
 	check("spflt: sets bit 63 only", rdmsr(MSR_SPFLT), SPFLT_PREF | 2);
 
 	/*
-	 * Counter 0 is gated: from the instruction after an SPFLT that sets the
-	 * bit to the SPFLT that clears it, which itself still counts.
-	 * Counter 1 is not.
+	 * Counter 0 is gated: it counts from the instruction after the SPFLT
+	 * that sets the bit to the SPFLT that clears it. Counter 1 is not.
 	 */
 	pmu_quiet();
 	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_USR | SEL_EN);
@@ -190,7 +187,7 @@ static void spflt(void)
 	check("spflt: free counter", rdmsr(MSR_CNT1), 69 + 2);
 	check("spflt: preference off at the end", rdmsr(MSR_SPFLT), 1);
 
-	/* The preference of the register is the one of the instruction. */
+	/* The register has the preference that SPFLT sets. */
 	pmu_quiet();
 	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_USR | SEL_EN);
 	wrmsr(MSR_SPFLT, SPFLT_PREF | 2);
@@ -203,7 +200,7 @@ static void spflt(void)
 #define CF		0x001ul
 #define ZF		0x040ul
 
-/* %rax, with what was in it before, from %rbx; all flags were set. */
+/* Call fn() with %rax = @before, %rbx = @value and all flags set; returns %rax. */
 static u64 bits_of(code *fn, u64 before, u64 value, u64 *flags)
 {
 	u64 rax = before, f = FLAGS;
@@ -235,7 +232,7 @@ static void counting_bits(void)
 		{ "tzcnt of 1", insn_tzcnt, -1, 1, 0, ZF },
 		{ "tzcnt of 0", insn_tzcnt, -1, 1ul << 40, 32, CF },
 		{ "tzcnt of 0, W", insn_tzcnt_w, -1, 0, 64, CF },
-		/* From the bit in the target on, that one included */
+		/* The target says at which bit to begin. */
 		{ "tzcnti", insn_tzcnti, 4, 0x00010003, 12, 0 },
 		{ "tzcnti, W", insn_tzcnti_w, 4, 1ul << 40, 36, 0 },
 		{ "tzcnti at once", insn_tzcnti, 16, 0x00010003, 0, ZF },
@@ -246,7 +243,7 @@ static void counting_bits(void)
 		{ "tzcnti past the end, W", insn_tzcnti_w, 64, -1, 64, CF },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 flags, got = bits_of(cases[i].fn, cases[i].before,
 					 cases[i].value, &flags);
 
@@ -264,7 +261,7 @@ void test_instructions(void)
 	counting_bits();
 }
 
-/* On a CPU that is no Knights Corner all of this is as it was before. */
+/* On another CPU model all of this behaves as in QEMU without emulator/. */
 void test_plain_cpu(void)
 {
 	check("other cpu: spflt", faults3(insn_spflt_eax), UD);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions whose accesses to memory can be counted by hand. MEM says how many
- * reads and writes there are, the read of its own ret included.
+ * Functions whose accesses to memory were counted by hand. MEM has the numbers of
+ * reads, with that of the ret, and of writes.
  */
 #include "bare.h"
 
@@ -9,7 +9,7 @@
 	.balign	8
 	.globl	mem_table
 mem_table:
-	/* What takes instructions that came after the Pentium */
+	/* With instructions that came after the Pentium */
 	.section .modernmem, "a"
 	.balign	8
 	.globl	modern_mem
@@ -23,9 +23,7 @@ modern_mem:
 mname_\name:
 	.asciz	"\name"
 	.text
-	.balign	64
-	.globl	m_\name
-m_\name:
+	FUNCTION m_\name
 	.endm
 
 MEM	none, 1, 0
@@ -65,7 +63,7 @@ MEM	stack, 6, 5
 	popq	%rdx
 	ret
 
-/* 16 bytes are one access, aligned or not; and 8 and 4 are */
+/* 16, 8 or 4 bytes are one access, aligned or not. */
 MEM	vectors, 5, 3, .modernmem
 	movdqa	buffer, %xmm0
 	movups	buffer + 1, %xmm1
@@ -76,7 +74,7 @@ MEM	vectors, 5, 3, .modernmem
 	movss	%xmm2, buffer
 	ret
 
-/* Over the end of a line, and of a page: still one access */
+/* One access across the end of a line, or of a page */
 MEM	split, 3, 1
 	movq	buffer + 60, %rax
 	movq	buffer + 4092, %rbx
@@ -102,7 +100,7 @@ MEM	rep_none, 1, 0
 	rep stosq
 	ret
 
-/* 5 rounds agree, and the one that ends it reads as well */
+/* 5 equal bytes, and the read that finds a difference */
 MEM	rep_cmps, 13, 0
 	movl	$buffer + 64, %edi
 	movl	$buffer + 128, %esi
@@ -138,10 +136,9 @@ MEM	not_data, 1, 0, .modernmem
 	.quad	0
 	.text
 
-/* walk_read(start, end, stride), walk_write: one access each, in ring 0 */
-	.globl	walk_read, walk_write, walk_from, walk_to, walk_step
-	.balign	64
-walk_read:
+/* One access at each of walk_from, + walk_step ... up to walk_to */
+	.globl	walk_from, walk_to, walk_step
+FUNCTION walk_read
 	movq	walk_from, %rsi
 	movq	walk_to, %rdi
 	movq	walk_step, %rdx
@@ -151,8 +148,7 @@ walk_read:
 	jb	1b
 	ret
 
-	.balign	64
-walk_write:
+FUNCTION walk_write
 	movq	walk_from, %rsi
 	movq	walk_to, %rdi
 	movq	walk_step, %rdx
@@ -163,9 +159,7 @@ walk_write:
 	ret
 
 /* 10 loads, each a known distance from the next */
-	.globl	ten_loads
-	.balign	64
-ten_loads:
+FUNCTION ten_loads
 	movl	$buffer, %ebx		/* 5 bytes */
 	.rept	10
 	movl	(%rbx), %eax
@@ -173,9 +167,7 @@ ten_loads:
 	ret
 
 /* 10 instructions with two accesses, 5 with one */
-	.globl	mixed
-	.balign	64
-mixed:
+FUNCTION mixed
 	.rept	10
 	incl	buffer
 	.endr
@@ -185,31 +177,24 @@ mixed:
 	ret
 
 /* 16 lines of code and the ret */
-	.globl	lines16
-	.balign	64
-lines16:
+FUNCTION lines16
 	.rept	1024
 	nop
 	.endr
 	ret
 
 /* One line, 1000 times */
-	.globl	one_line
-	.balign	64
-one_line:
+FUNCTION one_line
 	movl	$1000, %ecx
 1:	decl	%ecx
 	jnz	1b
 	ret
 
 /* 16 KiB and 48 KiB of code */
-	.globl	code16k, code48k
-	.balign	64
-code16k:
+FUNCTION code16k
 	.fill	16384 - 1, 1, 0x90
 	ret
-	.balign	64
-code48k:
+FUNCTION code48k
 	.fill	49152 - 1, 1, 0x90
 	ret
 
@@ -225,9 +210,7 @@ hops:
 	ret
 
 /* Taken and not taken in turn, 1000 times */
-	.globl	alternating
-	.balign	64
-alternating:
+FUNCTION alternating
 	movl	$1000, %ecx
 1:	testl	$1, %ecx
 	jnz	2f
@@ -237,9 +220,7 @@ alternating:
 	ret
 
 /* Two targets in turn, 1000 times */
-	.globl	two_targets
-	.balign	64
-two_targets:
+FUNCTION two_targets
 	movl	$1000, %ecx
 1:	movl	%ecx, %eax
 	andl	$1, %eax
@@ -252,31 +233,24 @@ two_targets:
 	ret
 4:	ret
 
-/* 100 cycles for nothing */
-	.globl	delayed
-	.balign	64
-delayed:
+FUNCTION delayed
 	movl	$100, %eax
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	ret
 
-/* The longest delay there is, 2^32 - 1 cycles, also for an operand of 64 bits */
-	.globl	delayed_long, delayed_longest
-	.balign	64
-delayed_long:
+/* The longest delay, 2^32 - 1 cycles, also with a 64-bit operand */
+FUNCTION delayed_long
 	movl	$-1, %eax
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	ret
-	.balign	64
-delayed_longest:
+FUNCTION delayed_longest
 	movq	$-1, %rax
 	.byte	0xc4, 0xe1, 0xfa, 0xae, 0xf0	/* delay %rax */
 	ret
 
-/* A store to chained_to, which may be the APIC, and a block that follows: 2006 */
-	.globl	chained, chained_to
-	.balign	64
-chained:
+/* A store to chained_to, which may be the APIC, and another block: 2006 in all */
+	.globl	chained_to
+FUNCTION chained
 	movq	chained_to, %rdi
 	movl	$0x44000 | VEC_TIMER, %eax
 	movl	%eax, (%rdi)

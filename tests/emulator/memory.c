@@ -12,7 +12,7 @@ extern const struct entry mem_table[], modern_mem[];
 extern code walk_read, walk_write, ten_loads, mixed, lines16, one_line,
 	code16k, code48k, hops, alternating, two_targets, delayed,
 	delayed_long, delayed_longest, chained;
-extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_nops, f_call,
+extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_call,
 	f_int80, f_syscall, f_fault_ud;
 extern u64 walk_from, walk_to, walk_step, chained_to;
 extern u8 buffer[];
@@ -23,10 +23,8 @@ static void accesses(const struct entry *table)
 	for (const struct entry *e = table; e->fn; e++) {
 		u64 r, w;
 
-		for (int i = 0; i < 64; i++)
-			buffer[64 + i] = 1;
-		for (int i = 0; i < 64; i++)
-			buffer[128 + i] = 1;
+		for (int i = 64; i < 192; i++)
+			buffer[i] = 1;
 		buffer[64 + 5] = 2;
 		program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
 		user_run(e->fn);
@@ -44,24 +42,7 @@ static void accesses(const struct entry *table)
 	}
 }
 
-static int trapped;
-
-static void ignore(struct regs *r)
-{
-	(void)r;
-}
-
-static void map_and_retry(struct regs *r)
-{
-	u64 addr;
-
-	(void)r;
-	trapped++;
-	asm volatile("movq %%cr2, %0" : "=r"(addr));
-	map_page((addr - PAGED_AREA) / 4096, 1, 1);
-}
-
-/* An instruction that faults half-way has its accesses once. */
+/* The accesses of an instruction that is restarted count once. */
 static void restarted(void)
 {
 	handlers[14] = map_and_retry;
@@ -94,9 +75,7 @@ static void precise(void)
 
 	handlers[2] = take_pmi;
 	for (int n = 1; n <= 10; n++) {
-		program(EV_DATA_READ | SEL_OS | SEL_INT, 0);
-		wrmsr(MSR_CNT0, WRAP - n);
-		apic_write(APIC_LVTPC, LVT_NMI);
+		overflow_after(n, EV_DATA_READ | SEL_OS | SEL_INT, LVT_NMI);
 		measure0(ten_loads);
 		if (pmi_rip != (u64)ten_loads + 5 + 2 * n)
 			wrong++;
@@ -123,7 +102,7 @@ static void masks(void)
 		{ "inverted without cmask", SEL_INV, 27 },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		program(EV_DATA_READ_OR_WRITE | SEL_USR | cases[i].sel, 0);
 		user_run(mixed);
 		check(name2("memory: mask: ", cases[i].name), rdmsr(MSR_CNT0),
@@ -132,8 +111,8 @@ static void masks(void)
 }
 
 /*
- * Another round over @size bytes by @step: events of @event. A few accesses
- * are measure0's own and the function's; 2 % are let through.
+ * The number of @event in a third round over @size bytes by @step. measure0() and
+ * @fn add a few accesses: allow for 2 %.
  */
 static void walk(const char *name, code *fn, u32 event, u64 from, u64 size,
 		 u64 step, u64 want)
@@ -210,7 +189,7 @@ static void caches(void)
 	     9 * 4 * KB, 4 * KB, 9);
 }
 
-/* What comes from outside the core reaches counter 0 only. */
+/* Events from outside the core reach counter 0 only. */
 static void counter0(void)
 {
 	static const struct {
@@ -224,7 +203,7 @@ static void counter0(void)
 		{ EV_L2_CODE_MEM, code48k },
 	};
 
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 sel = cases[i].event | SEL_OS;
 
 		walk_from = 64 * MB;
@@ -238,7 +217,7 @@ static void counter0(void)
 	}
 }
 
-/* States of lines in the L2, as reads that miss the L1 find them */
+/* States of lines in the L2, as L1 read misses find them */
 static void states(void)
 {
 	u64 b = (u64)buffer;
@@ -287,7 +266,7 @@ static void nothing(void)
 {
 }
 
-/* What @fn counts after @before */
+/* Returns the number of @event in @fn after @before. */
 static u64 hinted(u32 event, code *before, code *fn)
 {
 	program(EV_L2_READ_MISS | SEL_OS, 0);
@@ -342,7 +321,7 @@ static void prefetches(void)
 		  vprefetche2, LINES },
 		{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1,
 		  vprefetch2, 0 },
-		/* The lines are those that these walk over. */
+		/* The walks have the same lines. */
 		{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0,
 		  walk_read, 0 },
 		{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1,
@@ -363,21 +342,21 @@ static void prefetches(void)
 	hint_from = walk_from;
 	walk_to = walk_from + 64 * LINES;
 	walk_step = 64;
-	for (u32 i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 got;
 
-		/* Those that read are to find it in the L2 only. */
+		/* The L1 must not have the lines. */
 		if (cases[i].event == EV_L2_READ_HIT_E)
 			hinted(EV_L2_READ_MISS, walk_read, clevict1);
 		got = hinted(cases[i].event, cases[i].before, cases[i].fn);
-		/* What measure0() and the walks read for themselves */
+		/* measure0() and the walks add a few accesses. */
 		result(got >= cases[i].want && got <= cases[i].want + 4,
 		       name2("hint: ", cases[i].name), "%ld, not %ld", got,
 		       cases[i].want);
 	}
 }
 
-/* Where there is no memory, or none that is cached */
+/* Of device memory, and of a page that is not mapped */
 static void prefetches_of_nothing(void)
 {
 	hint_from = APIC;
@@ -396,7 +375,7 @@ static void prefetches_of_nothing(void)
 	map_page(0, 1, 1);
 	check("hint: of that page when it is there",
 	      hinted(EV_L1_PF1, nothing, vprefetch0), LINES);
-	/* The loop looks at where it began, each time and once more. */
+	/* The loop reads hint_from, each time and once more. */
 	hint_from = (u64)buffer;
 	check("hint: is no read of data",
 	      hinted(EV_DATA_READ, vprefetch0, vprefetch0) -
@@ -420,7 +399,7 @@ static void tlbs(void)
 	     PAGED_AREA, 128 * 4 * KB, 4 * KB, 128);
 	walk("tlb: 128 pages by 64, walks", walk_read, EV_DATA_PAGE_WALK,
 	     PAGED_AREA, 128 * 4 * KB, 64, 128);
-	/* With 8 entries, those two pages of its own go as well. */
+	/* With 8 entries, stack and variables miss as well. */
 	walk("tlb: 32 large pages, walks", walk_read, EV_DATA_PAGE_WALK,
 	     64 * MB, 64 * MB, 2 * MB, 32 + 2);
 	walk("tlb: 32 large pages, long walks", walk_read,
@@ -444,7 +423,7 @@ static void tlbs(void)
 		map_page(i, 1, 1);
 }
 
-/* Run three times, the last of them counted, in ring 3 */
+/* Run three times in ring 3; count the last. */
 static u64 third(code *fn, u32 event)
 {
 	program(event | SEL_USR, 0);
@@ -455,7 +434,7 @@ static u64 third(code *fn, u32 event)
 	return rdmsr(MSR_CNT0);
 }
 
-/* user_run's own stub is one line more, before the function and after it. */
+/* user_run()'s stub adds its line before the function and after it. */
 static void fetches(void)
 {
 	u64 got;
@@ -469,7 +448,7 @@ static void fetches(void)
 	result(got >= 768 * 98 / 100 && got <= 768 * 102 / 100,
 	       "code: 48 KiB, misses", "%ld, not 768", got);
 	check("code: 48 KiB, L2 misses", third(code48k, EV_L2_CODE_MEM), 0);
-	/* 49 pages in turn, the stub's, and for 32 entries there is no rest. */
+	/* 49 pages in turn and the stub's: none stays in 32 entries. */
 	check("code: 49 pages, walks", third(hops, EV_CODE_PAGE_WALK), 49 + 1);
 	check("code: 49 pages, long walks", third(hops, EV_LONG_CODE_PAGE_WALK),
 	      0);
@@ -483,7 +462,7 @@ static void predictions(void)
 	check("branches: 100 nops", third(f_nops, EV_MISPREDICTED), 0);
 	check("branches: taken every other time",
 	      third(alternating, EV_MISPREDICTED), 500 + 1);
-	/* The call, which it is wrong about each time, and the loop's end */
+	/* The call is mispredicted each time, the loop once. */
 	check("branches: two targets in turn",
 	      third(two_targets, EV_MISPREDICTED), 1000 + 1);
 	check("branches: calls of one function", third(f_call, EV_MISPREDICTED),
@@ -495,10 +474,7 @@ static void skip_ud(struct regs *r)
 	r->rip += 2;
 }
 
-/*
- * Each run in ring 3 ends with an interrupt. What ring 0 does in between has an
- * iretq, which is a flush there.
- */
+/* Each run in ring 3 ends with an interrupt, which is a flush. */
 static void flushes(void)
 {
 	check("flushes: only the interrupt", third(f_nops, EV_PIPELINE_FLUSHES),
@@ -507,7 +483,7 @@ static void flushes(void)
 	      1 + 1);
 	check("flushes: two targets in turn",
 	      third(two_targets, EV_PIPELINE_FLUSHES), 1000 + 1 + 1);
-	/* 48 jumps, a ret, and the stub's call are more than a set holds. */
+	/* 48 jumps, a ret, and the stub's call are too many for a set. */
 	check("flushes: taken, and never foreseen",
 	      third(hops, EV_PIPELINE_FLUSHES), 48 + 1 + 1 + 1);
 	check("flushes: those are not mispredicted",
@@ -546,7 +522,7 @@ static void stages(void)
 	check("delay: cycles", rdmsr(MSR_CNT0), 2 * 5 + 100);
 	check("delay: instructions", rdmsr(MSR_CNT1), 5);
 
-	/* A slot is two cycles: of 2^32 - 1 there are as many as of 2^32. */
+	/* A slot is two cycles: 2^32 - 1 are rounded up. */
 	program(EV_CYCLES | SEL_USR, EV_INSTRUCTIONS | SEL_USR);
 	user_run(delayed_long);
 	check("delay: the most cycles", rdmsr(MSR_CNT0), 2 * 5 + BIT(32));
@@ -577,13 +553,10 @@ void test_memory(void)
 	stages();
 }
 
-/*
- * Thread count mode: what the other threads of the core do. They count
- * nothing for themselves.
- */
+/* Thread count mode: the other threads of the core do not count for themselves. */
 static void run_nops(void)
 {
-	/* Another thread takes a moment to hear that it is counted. */
+	/* It takes a moment until this thread counts for the other one. */
 	delay(20000000);
 	user_run(f_nops);
 	user_run(mixed);
@@ -601,7 +574,7 @@ static void any_one(const char *name, u64 sel, u64 want)
 	      rdmsr(MSR_CNT1), 0);
 }
 
-/* What the others had of one event is not had of another. */
+/* With another event, what the others did before does not count. */
 static void any_changes(void)
 {
 	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
@@ -618,7 +591,7 @@ static void any_changes(void)
 	wrmsr(MSR_GLOBAL, 0);
 }
 
-/* One counter only: the other one's event would have to be looked at. */
+/* One counter only: DATA_READ on the other would need the model. */
 static void any_on(void)
 {
 	pmu_quiet();
@@ -628,14 +601,13 @@ static void any_on(void)
 
 static void eoi(struct regs *r)
 {
-	(void)r;
 	apic_write(APIC_EOI, 0);
-	trapped++;
+	count_trap(r);
 }
 
 /*
- * Thread 1 does not count thread 0 any more, which hears of it with an
- * interrupt that it does not take, between two blocks that are then chained.
+ * Thread 1 stops counting thread 0's events. Thread 0 notices at an interrupt that
+ * it does not take, between two blocks that QEMU then chains.
  */
 static void any_stops(void)
 {
@@ -660,8 +632,8 @@ static void any_stops(void)
 }
 
 /*
- * An event and its CMASK go to the other threads as one: neither of the two that
- * take turns here has a match, but either one with the other's CMASK has.
+ * The other threads see an event and its CMASK change together. Neither of the two
+ * pairs here has a match, but each event would have one with the other's CMASK.
  */
 static volatile int enough;
 
@@ -692,20 +664,12 @@ static void any_mixed(void)
 	      0);
 }
 
-static void take_any(struct regs *r)
-{
-	(void)r;
-	wrmsr(MSR_GLOBAL, 0);
-	trapped++;
-}
-
 void test_any(void)
 {
 	u64 before;
 
 	start_cpus();
-	for (int n = 1; n < ncpus(); n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	any_one("instructions", EV_INSTRUCTIONS, 103 + 18);
 	any_one("branches", EV_BRANCHES, 3 + 3);
 	any_one("reads", EV_DATA_READ, 1 + 16);
@@ -716,7 +680,7 @@ void test_any(void)
 	any_one("accesses, cmask 1", EV_DATA_READ_OR_WRITE | SEL_CMASK(1),
 		2 + 17);
 	any_one("accesses, cmask 2", EV_DATA_READ_OR_WRITE | SEL_CMASK(2), 10);
-	/* These have no meaning together. */
+	/* Thread count mode never counts with INV or E. */
 	any_one("instructions, inverted",
 		EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV, 0);
 	any_one("accesses, edge", EV_DATA_READ_OR_WRITE | SEL_E, 0);
@@ -725,18 +689,14 @@ void test_any(void)
 	any_mixed();
 	any_stops();
 
-	/* Its own events count as well. */
 	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
 	wrmsr(MSR_GLOBAL, 1);
 	on_cpu(1, run_nops);
 	user_run(f_nops);
 	check("any thread: and its own", rdmsr(MSR_CNT0), 103 + 18 + 103);
 
-	/* Another thread's events overflow this one's counter. */
-	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, 0);
-	wrmsr(MSR_CNT0, WRAP - 50);
-	apic_write(APIC_LVTPC, LVT_NMI);
-	handlers[2] = take_any;
+	overflow_after(50, EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, LVT_NMI);
+	handlers[2] = count_pmi;
 	trapped = 0;
 	before = item(0, ITEM_LOST);
 	wrmsr(MSR_GLOBAL, 1);

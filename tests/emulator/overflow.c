@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Overflow, the interrupt line, and where the interrupt comes */
+/* Overflow, the interrupt line, and the place of the interrupt */
 #include "bare.h"
 
-extern code f_empty, f_nops, f_loop10, f_fault_load, f_fault_rep,
+extern code f_loop10, f_fault_load, f_fault_rep,
 	f_fault_fetch, f_int80, f_hlt, f_syscall, f_rep_movsb;
 extern char at_fault[], at_rep_end[], at_jump[], at_loop[], at_hlt_end[],
 	user_stub[];
 
-#define BOTH	(SEL_USR | SEL_OS)
-
-/* The first PMI of a run: where, and what STATUS said */
+/* The first PMI of a run */
 static struct {
 	int count;
 	u64 rip, cs, status;
@@ -29,13 +27,10 @@ static void take_pmi(struct regs *r)
 
 static void arm(u64 sel, u64 after, u32 lvt)
 {
-	pmu_quiet();
 	pmi.count = 0;
 	handlers[2] = take_pmi;
 	handlers[VEC_PMI] = take_pmi;
-	wrmsr(MSR_SEL0, sel | SEL_EN);
-	wrmsr(MSR_CNT0, WRAP - after);
-	apic_write(APIC_LVTPC, lvt);
+	overflow_after(after, sel, lvt);
 }
 
 static void wrap(void)
@@ -60,7 +55,7 @@ static void wrap(void)
 	wrmsr(MSR_OVF, 1);
 	check("overflow: OVF_CTRL clears STATUS", rdmsr(MSR_STATUS), 0);
 
-	/* A counter that is set to 0 by hand has not overflowed. */
+	/* A write of 0 is no overflow. */
 	wrmsr(MSR_CNT0, WRAP - 1);
 	wrmsr(MSR_CNT0, 0);
 	check("overflow: not by a write", rdmsr(MSR_STATUS), 0);
@@ -120,21 +115,7 @@ static void where(const char *name, code *fn, u64 sel, int after, void *rip,
 	       pmi.cs, pmi.rip, cs, (u64)rip);
 }
 
-static void map_and_retry(struct regs *r)
-{
-	u64 addr;
-
-	(void)r;
-	asm volatile("movq %%cr2, %0" : "=r"(addr));
-	map_page((addr - PAGED_AREA) / 4096, 1, 1);
-}
-
-static void ignore(struct regs *r)
-{
-	(void)r;
-}
-
-/* At the edges of the emulator's blocks and of the rings */
+/* Interrupts at the ends of the emulator's blocks, and at changes of the ring */
 static void places(void)
 {
 	u64 insns = EV_INSTRUCTIONS | SEL_USR;
@@ -174,7 +155,13 @@ static void places(void)
 	pmu_quiet();
 }
 
-/* Delivery masks the entry; an edge while it is masked is lost for good. */
+static void overflow_again(void)
+{
+	wrmsr(MSR_CNT0, WRAP - 10);
+	measure0(f_nops);
+}
+
+/* Delivery masks the entry; an edge while it is masked is lost. */
 static void auto_mask(void)
 {
 	u64 lost = item(0, ITEM_LOST), edges = item(0, ITEM_EDGES);
@@ -187,29 +174,25 @@ static void auto_mask(void)
 	      LVT_NMI | LVT_MASKED);
 	check("line: delivered", item(0, ITEM_DELIVERED) - delivered, 1);
 
-	/* STATUS still set: the line is up, and there is no edge. */
+	/* STATUS is still set: the line stays up, without an edge. */
 	apic_write(APIC_LVTPC, LVT_NMI);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: no edge while STATUS is set", pmi.count, 1);
 	check("line: one edge so far", item(0, ITEM_EDGES) - edges, 1);
 
-	/* Cleared, but masked: lost, also when it is unmasked afterwards. */
+	/* Cleared, but masked: lost, even if it is unmasked afterwards. */
 	wrmsr(MSR_OVF, 1);
 	apic_write(APIC_LVTPC, LVT_NMI | LVT_MASKED);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: edge while masked", item(0, ITEM_LOST) - lost, 1);
 	apic_write(APIC_LVTPC, LVT_NMI);
 	check("line: unmasking brings nothing back", pmi.count, 1);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: lost until STATUS is cleared", pmi.count, 1);
 
 	/* Cleared and unmasked: the next one comes. */
 	wrmsr(MSR_OVF, 1);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: the next edge", pmi.count, 2);
 	check("line: edges", item(0, ITEM_EDGES) - edges, 3);
 	check("line: lost", item(0, ITEM_LOST) - lost, 1);
@@ -218,7 +201,7 @@ static void auto_mask(void)
 	pmu_quiet();
 }
 
-/* Software can switch the APIC off: it takes nothing, and masks the entry. */
+/* A disabled APIC takes no interrupt, and masks the entry. */
 static void disabled(void)
 {
 	u64 lost = item(0, ITEM_LOST);
@@ -266,13 +249,11 @@ static void two_counters(void)
 	check("line: up while one bit is set", item(0, ITEM_EDGES) - edges, 1);
 	check("line: no interrupt while one bit is set", pmi.count, 1);
 	wrmsr(MSR_OVF, 2);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: still up through the other bit",
 	      item(0, ITEM_EDGES) - edges, 1);
 	wrmsr(MSR_OVF, 3);
-	wrmsr(MSR_CNT0, WRAP - 10);
-	measure0(f_nops);
+	overflow_again();
 	check("line: down when both are cleared", pmi.count, 2);
 
 	/* A bit that was set with INT off does not hold the line. */
@@ -308,7 +289,7 @@ static void fixed_vector(void)
 	pmu_quiet();
 }
 
-/* The test device's bursts: counted, wrapped and reported like other events */
+/* The test device's bursts count and overflow like other events. */
 static void burst(u64 n, int counter)
 {
 	outl(TESTDEV + 4, n);
@@ -348,8 +329,8 @@ void test_overflow(void)
 }
 
 /*
- * For the trace: a PMI with the seven steps, one that is lost, and the rest of
- * what leaves a line. The script compares them all.
+ * For the trace, which tests/emulator/run compares: a PMI with the seven steps, a
+ * lost one, and everything else that is traced.
  */
 void traced(void);
 asm("	.globl	traced\n"

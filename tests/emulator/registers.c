@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every register: width, reserved bits, RO, WO, and what is not a register */
+/* Every register: width, reserved bits, RO, WO; numbers without a register */
 #include "bare.h"
 
 #define GP	13
@@ -13,7 +13,7 @@ static void reset_values(void)
 {
 	u64 sum = 0;
 
-	for (u32 i = 0; i < sizeof(registers) / sizeof(*registers); i++)
+	for (u32 i = 0; i < ARRAY_SIZE(registers); i++)
 		sum |= rdmsr(registers[i]);
 	check("registers: all 0 after power-on", sum, 0);
 	check("registers: LVTPC masked after power-on", apic_read(APIC_LVTPC),
@@ -21,8 +21,8 @@ static void reset_values(void)
 }
 
 /*
- * Each bit by itself: those of @valid keep what is written, the others fault
- * and leave the register alone.
+ * Each bit by itself: the bits in @valid can be written, the others fault and do
+ * not change the register.
  */
 static void bits(const char *name, u32 msr, u64 valid)
 {
@@ -108,7 +108,7 @@ static void count_gp(u64 a, u64 b)
 	rdmsr(MSR_OVF);
 }
 
-/* A register access that faults is not an instruction that was executed. */
+/* A register access that faults does not count as an instruction. */
 static void fault_not_counted(void)
 {
 	u64 before, after;
@@ -148,13 +148,6 @@ static void accesses(void)
 	check("test device: magic", item(0, ITEM_MAGIC), 0x4b4e4350);
 	check("test device: no such item", item(0, 999), -1ul);
 	check("test device: no such thread", item(999, ITEM_MAGIC), -1ul);
-}
-
-static void cpuid(u32 leaf, u32 *r)
-{
-	r[0] = leaf;
-	r[2] = 0;
-	asm volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
 }
 
 static void identity(void)

@@ -20,7 +20,7 @@ start:
 	call	long_mode
 	ljmp	$KERNEL_CS, $start64
 
-/* 4 GiB, mapped one to one, open to ring 3; one 2 MiB area in small pages */
+/* 4 GiB, identity-mapped, open to ring 3; PAGED_AREA is in small pages. */
 page_tables:
 	movl	$pml4, %edi
 	movl	$pdpt + 7, (%edi)
@@ -120,7 +120,7 @@ ap64:
 1:	hlt
 	jmp	1b
 
-/* Traps: every stub pushes an error code, if the CPU did not, and its vector */
+/* Traps: every stub pushes its vector, and an error code if the CPU did not. */
 	.balign	16
 	.globl	trap_stubs
 trap_stubs:
@@ -136,55 +136,27 @@ trap_stubs:
 	.endr
 
 trap_common:
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%r11
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	.irp reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	pushq	%\reg
+	.endr
 	cld
 	movq	%rsp, %rdi
 	call	trap
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%r11
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rbp
-	popq	%rbx
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
+	.irp reg, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax
+	popq	%\reg
+	.endr
 	addq	$16, %rsp
 	iretq
 
 /*
- * measure0: both counters are on for the call of *%rdi.
- * Counted besides the function: call; movl, xorl, xorl, wrmsr: 5 instructions,
- * 1 branch. The wrmsr that starts the counters is not counted.
+ * measure0: call *%rdi with both counters on. They also count call, movl, xorl,
+ * xorl, wrmsr: 5 instructions, 1 branch; but not the wrmsr that starts them.
  */
 	.globl	measure0
 measure0:
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	.irp reg, rbx, rbp, r12, r13, r14, r15
+	pushq	%\reg
+	.endr
 	movq	%rdi, %r8
 	movl	$MSR_GLOBAL, %ecx
 	movl	$3, %eax
@@ -195,28 +167,21 @@ measure0:
 	xorl	%eax, %eax
 	xorl	%edx, %edx
 	wrmsr
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbp
-	popq	%rbx
+	.irp reg, r15, r14, r13, r12, rbp, rbx
+	popq	%\reg
+	.endr
 	ret
 
 /*
- * user_run: the same in ring 3, with IOPL 3 and without interrupts.
- * Counted besides the function, in ring 3: call, int: 2 instructions,
- * 2 branches. In ring 0: iretq; movl, xorl, xorl, wrmsr: 5 instructions,
- * 1 branch.
+ * user_run: the same in ring 3, with IOPL 3 and without interrupts. The counters
+ * also count, in ring 3, call, int: 2 instructions, 2 branches; and in ring 0
+ * iretq, movl, xorl, xorl, wrmsr: 5 instructions, 1 branch.
  */
 	.globl	user_run, user_return, user_stub
 user_run:
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
+	.irp reg, rbx, rbp, r12, r13, r14, r15
+	pushq	%\reg
+	.endr
 	movq	%rdi, %r8
 	movq	%rsp, saved_rsp
 	pushq	$USER_DS
@@ -229,7 +194,7 @@ user_run:
 	xorl	%edx, %edx
 	wrmsr
 	iretq
-	.balign	64			/* a line of code of its own */
+	.balign	64			/* in a separate line of code */
 user_stub:
 	call	*%r8
 	int	$VEC_RETURN
@@ -239,12 +204,9 @@ user_return:
 	xorl	%edx, %edx
 	wrmsr
 	movq	saved_rsp, %rsp
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbp
-	popq	%rbx
+	.irp reg, r15, r14, r13, r12, rbp, rbx
+	popq	%\reg
+	.endr
 	ret
 
 	.globl	syscall_entry

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Instructions for strict.c: a function of each, and an entry in a table. They
- * are called with addresses in %rax, %rsi and %rdi, 0 in %rcx and a port in %dx.
+ * Instructions for strict.c: a function for each, and an entry in a table. They are
+ * called with addresses in %rax, %rsi and %rdi, 0 in %rcx and a port in %dx.
  */
 #include "bare.h"
 
@@ -28,7 +28,7 @@ strict_\name:
 	.quad	0, 0
 	.endm
 
-/* On both */
+/* Both CPU models have these. */
 TABLE	has
 INSN	"nop"
 INSN	"nopl 64(%rax)"
@@ -72,7 +72,7 @@ INSN	".byte 0xc5, 0xfb, 0xae, 0xf0 /* spflt */"
 INSN	".byte 0xc5, 0xfa, 0xae, 0xf0 /* delay */"
 END
 
-/* What an ordinary x86-64 program has, and the chip has not */
+/* Ordinary x86-64 programs use these; the chip does not have them. */
 TABLE	lacks
 INSN	"cmovz %eax, %ecx"
 INSN	"cmovnbeq pages, %rcx"
@@ -121,7 +121,7 @@ INSN	"sysenter"
 INSN	"sysexitq"
 END
 
-/* What neither has */
+/* Neither CPU model has these. */
 TABLE	later
 INSN	"rdtscp"
 INSN	"monitor"
@@ -138,10 +138,7 @@ INSN	".byte 0xc4, 0xe2, 0x78, 0xf2, 0xc1 /* andn */"
 INSN	".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1 /* vector move */"
 END
 
-/*
- * The chip has no ports. Here ring 0 has, as the machine has nothing else. user_run()
- * sets no registers.
- */
+/* The chip has no ports; here ring 0 has them. user_run() sets no registers. */
 	.macro	PORT text
 INSN	"\text", "movl $pages, %edi; movl %edi, %esi; movl $0x80, %edx; xorl %ecx, %ecx"
 	.endm

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The chip's own instruction set: what a card has runs with -cpu knc-strict, and
- * what it has not is undefined there, in ring 3 as in ring 0. With -cpu knc the
- * part of it that Debian's programs are made of runs, too.
+ * The chip's own instruction set. With -cpu knc-strict the instructions of a card
+ * run and all others are undefined, in ring 0 and in ring 3. With -cpu knc those
+ * of Debian's programs run as well.
  */
 #include "bare.h"
 
@@ -65,7 +65,7 @@ void test_strict(void)
 
 	undefined(strict_has, 0);
 	undefined(strict_lacks, strict);
-	/* TCG knows of no processor without these, which Intel's have. */
+	/* TCG always has these on Intel's processors. */
 	if (strict)
 		undefined(strict_sysenter, 1);
 	undefined(strict_later, 1);

@@ -6,9 +6,6 @@
 #define RESET_CONTROL	0xcf9
 #define VALUES		7
 
-extern code f_nops;
-void long_loop(u64 times);
-
 static const u32 registers[VALUES] = {
 	MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_STATUS,
 	MSR_GLOBAL,
@@ -24,7 +21,17 @@ static void look(void)
 	seen_lvt = apic_read(APIC_LVTPC);
 }
 
-/* Everything is set, STATUS by an overflow, and nothing counts any more. */
+/* Not 0 if a register that look() has read is not 0 */
+static u64 any_bits(void)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < VALUES; i++)
+		sum |= seen[i];
+	return sum;
+}
+
+/* Set every register, STATUS by an overflow, such that nothing counts. */
 static void set_all(void)
 {
 	pmu_quiet();
@@ -80,24 +87,16 @@ static void init_keeps(void)
 	on_cpu(1, pmu_quiet);
 }
 
-/* What one thread does to its PMU is nobody else's business. */
+/* The registers of one thread do not affect another's. */
 static void separate(void)
 {
-	u64 sum = 0;
-
 	pmu_quiet();
-	for (int n = 1; n < ncpus(); n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	on_cpu(1, set_all);
-	for (int i = 0; i < VALUES; i++)
-		sum |= rdmsr(registers[i]);
-	check("threads: registers of their own", sum, 0);
-	if (ncpus() > 2) {
-		on_cpu(2, look);
-		for (int i = 0; i < VALUES; i++)
-			sum |= seen[i];
-		check("threads: and of another", sum, 0);
-	}
+	look();
+	check("threads: registers of their own", any_bits(), 0);
+	on_cpu(2, look);
+	check("threads: and of another", any_bits(), 0);
 	on_cpu(1, pmu_quiet);
 }
 
@@ -123,8 +122,7 @@ static void shared_tsc(void)
 
 /*
  * Sampling on all threads at once. The handler is the seven steps of
- * 327357-001 section 1.4.3.9, so that no interrupt may be lost, and each
- * counter's total is what the loop makes of it.
+ * 327357-001 section 1.4.3.9, with which no interrupt may be lost.
  */
 #define PERIOD0		1009
 #define PERIOD1		1511
@@ -155,7 +153,7 @@ static void sample(struct regs *r)
 	wrmsr(MSR_GLOBAL, 3);
 }
 
-/* The function that counts runs in ring 0, the handler must not count. */
+/* It runs in ring 0, where the handler must not count. */
 void sampled_loop(void);
 asm("	.globl	sampled_loop\n"
     "sampled_loop:\n"
@@ -164,18 +162,23 @@ asm("	.globl	sampled_loop\n"
     "	jnz	1b\n"
     "	ret\n");
 
-static void sampling(void)
+static void set_periods(u64 rings)
 {
 	int me = this_cpu();
 
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
-	wrmsr(MSR_SEL1, EV_BRANCHES | SEL_OS | SEL_INT | SEL_EN);
+	program(EV_INSTRUCTIONS | rings | SEL_INT, EV_BRANCHES | rings | SEL_INT);
 	wrmsr(MSR_CNT0, WRAP - PERIOD0);
 	wrmsr(MSR_CNT1, WRAP - PERIOD1);
 	apic_write(APIC_LVTPC, LVT_NMI);
 	sampled[me].samples0 = 0;
 	sampled[me].samples1 = 0;
+}
+
+static void sampling(void)
+{
+	int me = this_cpu();
+
+	set_periods(SEL_OS);
 	sampled[me].total0 = item(me, ITEM_TOTAL0);
 	sampled[me].total1 = item(me, ITEM_TOTAL1);
 	measure0(sampled_loop);
@@ -195,7 +198,7 @@ static void sample_all(void)
 		edges -= item(n, ITEM_EDGES);
 		delivered -= item(n, ITEM_DELIVERED);
 	}
-	/* item() has one latch for all threads: one of them after another. */
+	/* All threads share item()'s latch, so CPU 0 samples after the others. */
 	for (n = 1; n < ncpus(); n++)
 		on_cpu_start(n, sampling);
 	for (n = 1; n < ncpus(); n++)
@@ -210,9 +213,8 @@ static void sample_all(void)
 		delivered += item(n, ITEM_DELIVERED);
 		samples += sampled[n].samples0 + sampled[n].samples1;
 		/*
-		 * The handler adds the instructions from its beginning to the
-		 * wrmsr that stops the counters and from the one that starts
-		 * them to its iretq: the same number every time.
+		 * The handler's instructions before it stops the counters
+		 * and after it starts them count as well.
 		 */
 		if (sampled[n].samples0 < loop / PERIOD0 ||
 		    sampled[n].samples1 < branches / PERIOD1 ||
@@ -228,21 +230,14 @@ static void sample_all(void)
 	       "%ld edges, %ld overflows", edges, samples);
 }
 
-/* Totals that no handler disturbs: user code only, on every thread in turn */
+/* In ring 3 alone the handler does not count: the totals are exact. */
 static u64 user_insns[MAX_CPUS], user_branches[MAX_CPUS];
 
 static void user_loop(void)
 {
 	int me = this_cpu();
 
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_USR | SEL_INT | SEL_EN);
-	wrmsr(MSR_SEL1, EV_BRANCHES | SEL_USR | SEL_INT | SEL_EN);
-	wrmsr(MSR_CNT0, WRAP - PERIOD0);
-	wrmsr(MSR_CNT1, WRAP - PERIOD1);
-	apic_write(APIC_LVTPC, LVT_NMI);
-	sampled[me].samples0 = 0;
-	sampled[me].samples1 = 0;
+	set_periods(SEL_USR);
 	user_run(sampled_loop);
 	user_insns[me] = sampled[me].samples0 * PERIOD0 + rdmsr(MSR_CNT0) -
 			 (WRAP - PERIOD0);
@@ -272,9 +267,9 @@ static void user_sampling(void)
 }
 
 /*
- * What the test device shows of a thread is of one moment, also while that takes
- * what it has counted into its counters, here with each of its wrmsrs: it never
- * goes back. What is taken at once is far more than goes on between two looks.
+ * The test device shows a consistent count of a thread that executes, even while
+ * that thread folds (here at each wrmsr): the count never goes back. A fold adds
+ * far more than the thread counts between two looks.
  */
 #define LOOKS		200000
 
@@ -314,7 +309,7 @@ static void steady(void)
 	       "%ld", item(1, ITEM_INSNS0));
 }
 
-/* And so is what a counter of this thread takes of the other's, as it is read. */
+/* The same for a counter of this thread that counts the other's events */
 static void steady_any(void)
 {
 	u64 last = 0, now, back = 0;
@@ -337,8 +332,8 @@ static void steady_any(void)
 }
 
 /*
- * CPUs with the same number in their cores, which are in different dies, or
- * modules: the first half of them is one core, and the other half another.
+ * Two cores with the same number, in different dies or modules: the first half of
+ * the CPUs is one core, the second half the other.
  */
 static u64 anybody;
 
@@ -362,7 +357,7 @@ static void user_nops(void)
 
 void test_apart(void)
 {
-	/* CPUID knows of those of one die only. */
+	/* CPUID reports the CPUs of one die only. */
 	start_so_many_cpus(4);
 	on_cpu(3, count_anybody);
 	on_cpu(1, user_nops);
@@ -395,8 +390,8 @@ void test_threads(void)
 }
 
 /*
- * Reset. The machine starts anew each time; a word in memory that no image is
- * loaded over tells how often it has.
+ * Reset. The machine restarts each time; a word in memory that no image overwrites
+ * counts the restarts.
  */
 #define MARKER		0x5245534554ul
 
@@ -411,29 +406,19 @@ static void triple_fault(void)
 	asm volatile("lidt %0; int3" : : "m"(none));
 }
 
-static u64 anything_set(void)
-{
-	u64 sum = seen_lvt ^ LVT_MASKED;
-
-	for (int i = 0; i < VALUES; i++)
-		sum |= seen[i];
-	return sum;
-}
-
-/* ACPI's registers for CPUs that come and go */
+/* ACPI's registers for CPU hotplug */
 #define HOTPLUG_SELECT	0xaf00
 #define HOTPLUG_CONTROL	0xaf04
 #define HOTPLUG_EJECT	8
 
 /*
- * A CPU is taken away while the others of its core count for each other. What
- * tests/emulator/run looks at afterwards is how much memory all this takes.
+ * A CPU is removed while the threads of its core count each other's events.
+ * tests/emulator/run checks how much memory that takes.
  */
 void test_eject(void)
 {
 	start_cpus();
-	for (int n = 1; n < ncpus(); n++)
-		on_cpu(n, pmu_quiet);
+	others_quiet();
 	program(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
 	outb(HOTPLUG_SELECT, 0);
 	outl(HOTPLUG_SELECT, ncpus() - 1);
@@ -468,10 +453,10 @@ void test_reset(void)
 		boots->times = 0;
 	}
 	look();
-	sum = anything_set();
+	sum = any_bits() | (seen_lvt ^ LVT_MASKED);
 	start_cpus();
 	on_cpu(1, look);
-	sum |= anything_set();
+	sum |= any_bits() | (seen_lvt ^ LVT_MASKED);
 	result(!sum, names[boots->times], "a register is not 0: 0x%lx", sum);
 
 	set_all();
@@ -479,7 +464,6 @@ void test_reset(void)
 	on_cpu(1, look);
 	if (!as_set())
 		result(0, "reset: registers set beforehand", "they are not");
-	/* What is counted must not survive either. */
 	switch (boots->times++) {
 	case 0:
 		outb(KBC_COMMAND, 0xfe);

@@ -1,46 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner: a clock that follows what the threads execute
+ * Knights Corner: the card clock (target/i386/knc/clock.c), for QEMU's files
  *
- * What QEMU's own files ask of target/i386/knc/clock.c.  Where the machine does
- * not have that clock, all is as it would be without.
+ * Without card-clock=on these functions leave QEMU's behaviour as it is.
  */
 #ifndef ACCEL_TCG_KNC_CLOCK_H
 #define ACCEL_TCG_KNC_CLOCK_H
 
 bool knc_clock_on(void);
 
-/* Whose turn it is after @cpu, which may be its own, or NULL */
+/* The CPU that executes after @cpu: maybe @cpu again, or NULL for none */
 CPUState *knc_clock_next(CPUState *cpu);
 
-/* All threads are idle, and yet the clock has somewhere to go. */
+/* All threads are idle, but the clock can still jump to a timer. */
 bool knc_clock_idle(void);
 
-/* How many instructions @cpu may execute now; with another clock, @budget */
+/* Instructions that @cpu may execute now; @budget without the card clock */
 int64_t knc_clock_budget(CPUState *cpu, int64_t budget);
 
-/* A block of @needed instructions does not fit any more: none of them then. */
+/* @left, or 0 if it is not enough for a block of @needed instructions */
 int knc_clock_fits(CPUState *cpu, int left, int needed);
 
-/*
- * @cpu has executed that many.  Returns by how much that brings the clock
- * forward that all have in common.
- */
+/* @cpu has executed so many instructions.  Returns what QEMU's clock gains. */
 int64_t knc_clock_spend(CPUState *cpu, int64_t executed);
 
-/* @cpu looks at the clock, which was never later than @now. */
+/* What @cpu reads from the clock; @now is the latest time ever read. */
 int64_t knc_clock_read(CPUState *cpu, int64_t now);
 
-/* @cpu is about to have an interrupt. */
+/* An interrupt is raised for @cpu. */
 void knc_clock_wake(CPUState *cpu);
 
-/* The next timer is another one.  Returns true if that has been seen to. */
+/* The next timer has changed.  Returns true if the card clock handled it. */
 bool knc_clock_armed(void);
 
-/* accel/tcg/knc-icount.c.inc: is it -icount shift=0,sleep=off? */
+/* accel/tcg/knc-icount.c.inc: true with -icount shift=0,sleep=off */
 bool knc_icount_is_ours(void);
 
-/* The time that was never read later, in ns */
+/* The latest time that was read, in ns */
 int64_t knc_icount_get(void);
 void knc_icount_set(int64_t now);
 

@@ -2,9 +2,8 @@
 /*
  * Knights Corner PMU test device
  *
- * Shows a test program what the emulator knows about the PMU of each hardware
- * thread and the hardware would not tell: true counts, lost interrupts, and
- * the number of accesses to each kind of register.
+ * Shows a test program what hardware does not tell about the PMU of a thread:
+ * true counts, lost interrupts, and accesses to each kind of register.
  *
  *   base + 0  write  select thread (31:16) and item (15:0), latch its value
  *   base + 4  read   low half of the latched value
@@ -13,11 +12,11 @@
  *             write  counter (31:16) of this thread that gets a burst of
  *                    events, and bits 47:32 of their number (15:0)
  *   base + c  write  mark: put the value into the trace
- *   base + 10 write  how many instructions an order is to wait
- *   base + 14 write  for what: an access to a register (15:0), after so many
- *                    such (31:16), or 0, for nothing more
- *   base + 18 write  order, for a thread (31:16): in which rings instructions
- *                    count (9:8), for which counter (4), what to do (3:0)
+ *   base + 10 write  number of instructions before an order is carried out
+ *   base + 14 write  where they start: at an access to a register (15:0) after
+ *                    so many others (31:16), or 0 to start at once
+ *   base + 18 write  order for a thread (31:16): rings whose instructions count
+ *                    (9:8), counter (4), action (3:0)
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -86,7 +85,7 @@ static void knc_pmu_testdev_do_order(CPUState *cs, run_on_cpu_data data)
     g_free(o);
 }
 
-/* A thread is changed by itself only. */
+/* Only the thread itself may change its state. */
 static void knc_pmu_testdev_order(KncPmuTestDev *s, uint32_t order)
 {
     CPUState *cs = qemu_get_cpu(order >> 16);

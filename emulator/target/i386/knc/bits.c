@@ -2,15 +2,14 @@
 /*
  * Knights Corner: instructions that count bits
  *
- * All flags are defined: ZF is set for a count of 0, CF where there is no bit
- * to be found, and the others are cleared.
+ * ZF is set for a count of 0, CF if no bit was found; the others are cleared.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
 #include "cpu.h"
 #include "exec/helper-proto.h"
 
-/* From bit @start on; all bits if there is none set, or no such bit. */
+/* Zeros from bit @start on; @bits if the operand has no such bit */
 static int knc_trailing(uint64_t value, int64_t start, int bits)
 {
     start = MAX(start, 0);

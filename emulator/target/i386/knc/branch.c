@@ -9,7 +9,6 @@
 #include "internal.h"
 #include "observer.h"
 
-/* What the pipeline makes of a branch, or of an interrupt, in @ring */
 static void knc_pmu_branched(KncPmuState *s, int ring, int result)
 {
     KncPmuEvents ev = {};
@@ -23,8 +22,8 @@ static void knc_pmu_branched(KncPmuState *s, int ring, int result)
 }
 
 /*
- * From a branch, its target is where we are now.  One to another segment loads
- * that, and is not predicted.
+ * The branch that ended the previous block went to the current address.  A far
+ * branch is not predicted.
  */
 void knc_pmu_resolve_branch(CPUX86State *env)
 {
@@ -45,7 +44,7 @@ void knc_pmu_resolve_branch(CPUX86State *env)
     }
 }
 
-/* An interrupt or exception, too, begins anew with what comes next. */
+/* An interrupt or exception flushes the pipeline as well. */
 void knc_pmu_flush_pipeline(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -55,7 +54,7 @@ void knc_pmu_flush_pipeline(CPUX86State *env)
     }
 }
 
-/* A branch begins, the last instruction of its block. */
+/* A branch begins: it is the last instruction of its block. */
 void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
 {
     KncPmuState *s = &env->knc_pmu;

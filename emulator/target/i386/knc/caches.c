@@ -2,13 +2,12 @@
 /*
  * Knights Corner PMU: the caches of the cores
  *
- * Each core has an L1 data and an L1 instruction cache of 32 KiB and an L2
- * cache of 512 KiB, which includes both; all have 8 ways, lines of 64 bytes
- * and replace the line that was used longest ago.  Writes allocate a line and
- * stay in the cache until it is replaced.  The threads of a core share its
- * caches.  Those of the cores are coherent: a line that one writes to leaves
- * the caches of the others, and one that several have only read is shared.
- * Which cores have a line is looked up in their caches.
+ * Each core has an L1 data and an L1 instruction cache of 32 KiB and an
+ * inclusive L2 cache of 512 KiB; all have 8 ways, 64-byte lines and LRU
+ * replacement.  They are write-back and write-allocate.  The threads of a core
+ * share its caches.  The caches of different cores are coherent: a write takes
+ * the line out of the other cores, and several cores can share a line that they
+ * only read.  There is no directory: a core searches the other cores' caches.
  */
 #include "qemu/osdep.h"
 #include "qemu/thread.h"
@@ -18,14 +17,14 @@
 /* A line is its physical address, with these in the low bits. */
 #define LINE_VALID      1ull
 #define LINE_DIRTY      2ull
-#define LINE_SHARED     4ull    /* another core may have it, too */
-#define LINE_THREAD     8ull    /* which has used it last, as far as is known */
+#define LINE_SHARED     4ull    /* another core may have it as well */
+#define LINE_THREAD     8ull    /* the thread known to have used it last */
 #define LINE_THREADS    (LINE_THREAD * (KNC_CORE_THREADS - 1))
 #define LINE_STATE      (LINE_VALID | LINE_DIRTY | LINE_SHARED | LINE_THREADS)
 
 /*
- * Whoever may look into other cores' caches has this, and then the lock of his
- * own; only then may he take that of another core as well.
+ * Lock order: coherence, the lock of the thread's own core, the lock of one
+ * other core.
  */
 static QemuMutex coherence;
 static KncCore *cores;
@@ -63,7 +62,6 @@ void knc_core_free(KncCore *core)
     g_free(core);
 }
 
-/* There is more than one core. */
 bool knc_mem_has_others(void)
 {
     KncCore *first = qatomic_read(&cores);
@@ -108,7 +106,7 @@ static inline uint64_t *find_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                 line | LINE_VALID, LINE_STATE & ~LINE_VALID);
 }
 
-/* Returns the line that had to go, or 0. */
+/* Returns the line that was replaced, or 0. */
 static uint64_t insert_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                             uint64_t line)
 {
@@ -119,7 +117,7 @@ static uint64_t insert_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
     return victim;
 }
 
-/* The line where it is; looking changes nothing. */
+/* Find a line without making it the latest of its set. */
 static uint64_t *peek_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                            uint64_t line)
 {
@@ -133,7 +131,7 @@ static uint64_t *peek_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
     return NULL;
 }
 
-/* Returns the line as it was, or 0 if it was not there. */
+/* Returns the line with its state, or 0 if it was not in the cache. */
 static uint64_t drop_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                           uint64_t line)
 {
@@ -156,8 +154,8 @@ static int line_thread(uint64_t line)
 }
 
 /*
- * Another core wants a line, and with @take has it alone from now on.  What
- * was modified goes to it and to memory.  Returns true if it was here.
+ * Another core wants a line, with @take exclusively.  A modified line is
+ * written back to memory.  Returns true if this core had the line.
  */
 static bool snooped(KncCore *core, uint64_t line, bool take)
 {
@@ -191,8 +189,8 @@ static bool snooped(KncCore *core, uint64_t line, bool take)
 }
 
 /*
- * Ask the other cores for a line: all of them if it is to be this one's alone,
- * else until one has it.  Returns true if one had.
+ * Ask the other cores for a line: with @take all of them, else until one has
+ * it.  Returns true if one had it.
  */
 static bool snoop_others(KncCore *core, uint64_t line, bool take)
 {
@@ -212,7 +210,7 @@ static bool snoop_others(KncCore *core, uint64_t line, bool take)
     return found;
 }
 
-/* A line leaves the L2, and with it the L1 caches, which it includes. */
+/* A line leaves the L2 cache, and so the L1 caches as well. */
 static void l2_evicted(KncCore *core, uint64_t victim, KncPmuEvents *ev)
 {
     uint64_t line = victim & ~LINE_STATE;
@@ -227,7 +225,7 @@ static void l2_evicted(KncCore *core, uint64_t victim, KncPmuEvents *ev)
     }
 }
 
-/* Where an L1 miss finds its line; those before L2_MISSES are states of it. */
+/* Where an L1 miss finds its line; before L2_MISSES: in which state */
 typedef enum L2Result {
     L2_HIT_E,
     L2_HIT_M,
@@ -238,8 +236,8 @@ typedef enum L2Result {
 } L2Result;
 
 /*
- * An L1 miss; for a @write no other core has the line afterwards.  *@line gets
- * the state with which it goes to the L1.
+ * An L1 miss.  After a @write no other core has the line.  *@line gets the
+ * state that the line has in the L1.
  */
 static L2Result l2_access(KncCore *core, int thread, uint64_t *line, bool write,
                           KncPmuEvents *ev)
@@ -271,7 +269,7 @@ static L2Result l2_access(KncCore *core, int thread, uint64_t *line, bool write,
     return found ? L2_FROM_CACHE : L2_FROM_MEMORY;
 }
 
-/* A line comes into the L1 data cache, for which another one has to go. */
+/* Put a line into the L1 data cache; a modified victim goes to the L2. */
 static void l1d_insert(KncCore *core, uint64_t line, KncPmuEvents *ev)
 {
     uint64_t victim = insert_line(core->l1d, KNC_L1_SETS, line);
@@ -285,7 +283,7 @@ static void l1d_insert(KncCore *core, uint64_t line, KncPmuEvents *ev)
     }
 }
 
-/* A line that is in the L1 data cache is to be this core's alone. */
+/* Make a line of the L1 data cache exclusive to this core. */
 static void l1d_take(KncCore *core, uint64_t *hit)
 {
     uint64_t line = *hit & ~LINE_STATE;
@@ -296,7 +294,7 @@ static void l1d_take(KncCore *core, uint64_t *hit)
     *outer &= ~LINE_SHARED;
 }
 
-/* A read, of data or code, for which the L2 was asked */
+/* An L1 read miss, of data or code */
 static void count_read(L2Result where, bool code, KncPmuEvents *ev)
 {
     static const KncPmuEvent state[] = {
@@ -367,7 +365,7 @@ bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
     return false;
 }
 
-/* A prefetch that has missed the L2 is what brought the line into it. */
+/* A prefetch that misses the L2 counts as the access that filled it. */
 static void count_prefetch(L2Result where, bool write, KncPmuEvents *ev)
 {
     if (where < L2_MISSES) {
@@ -380,7 +378,7 @@ static void count_prefetch(L2Result where, bool write, KncPmuEvents *ev)
     }
 }
 
-/* vprefetch0 and its likes */
+/* vprefetch0, vprefetchnta, vprefetche0, vprefetchenta */
 void knc_prefetch_l1(KncCore *core, int thread, uint64_t line, bool write,
                      KncPmuEvents *ev)
 {
@@ -400,7 +398,7 @@ void knc_prefetch_l1(KncCore *core, int thread, uint64_t line, bool write,
     l1d_insert(core, line, ev);
 }
 
-/* vprefetch1 and vprefetch2, of which the misses are counted elsewhere */
+/* vprefetch1, vprefetche1; the misses of vprefetch2, vprefetche2 are drops. */
 void knc_prefetch_l2(KncCore *core, int thread, uint64_t line, int hint,
                      KncPmuEvents *ev)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: sets of which the latest entry is in front
+ * Knights Corner PMU: sets of entries, the most recently used first
  */
 #ifndef I386_KNC_CACHES_H
 #define I386_KNC_CACHES_H
 
 #include "memory.h"
 
-/* Put an entry in front; what was before it moves back by one. */
+/* Put an entry first; the @way entries before it move back. */
 static inline uint64_t *to_front(uint64_t *set, int way, uint64_t entry)
 {
     memmove(set + 1, set, way * sizeof(*set));
@@ -15,7 +15,7 @@ static inline uint64_t *to_front(uint64_t *set, int way, uint64_t entry)
     return set;
 }
 
-/* The entry that agrees with @key apart from @ignore, as the latest one */
+/* Find @key apart from the bits in @ignore, and put the entry first. */
 static inline uint64_t *find(uint64_t *set, int ways, uint64_t key,
                              uint64_t ignore)
 {

@@ -3,19 +3,20 @@
  * Knights Corner: a clock that follows what the threads execute
  *
  * With -icount shift=0,sleep=off and card-clock=on.  One host thread executes
- * all threads in turn.  Each has a time of its own, in cycles, which are
- * nanoseconds; it goes on as CPU_CLK_UNHALTED does, by what each of its issue
- * slots costs.  The thread that is furthest behind is the next to execute,
- * until it is a little ahead of the one that was next to it.  So no thread that
- * executes is far from any other, and a timer is due when all have come there.
+ * all threads in turn.  Each thread has a time in cycles, which are
+ * nanoseconds; each issue slot adds its cost, as for CPU_CLK_UNHALTED.  The
+ * thread with the earliest time executes next, until it is LEAD ahead of the
+ * next earliest.  So the running threads stay close to each other, and a timer
+ * runs when all of them have reached it.
  *
- * Who looks at the clock sees his own time, or a little more than what anybody
- * has seen before, if that is later: for nobody does it ever go back.  A halted
- * thread has no time.  It goes on at that of whoever wakes it, and while all
- * are halted the clock jumps to the next timer.
+ * A thread that reads the clock gets its own time, or a little more than the
+ * latest value that any thread has read if that is later: the clock never goes
+ * back.  The time of a halted thread stops, and continues at the time of the
+ * thread that wakes it.  While all are halted the clock jumps to the next
+ * timer.
  *
- * Nothing of this asks the host for its time.  A thread whose turn is
- * interrupted by something in the host goes on before any other.
+ * The host's time is never used.  If the host interrupts a thread's turn, the
+ * same thread continues afterwards.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -24,15 +25,15 @@
 #include "accel/tcg/knc-clock.h"
 #include "internal.h"
 
-/* So far may a thread get ahead of another one */
+/* How far a thread may get ahead of another */
 #define LEAD            (10 * SCALE_US)
 
-/* The longest turn, for those who look in from outside */
+/* The longest turn, so that the monitor and the devices are served */
 #define LONGEST         (100 * SCALE_MS)
 
 /*
- * So often does the clock jump without any thread waking up before the host
- * gets some rest: a machine that waits for nothing is not to keep it busy.
+ * After so many jumps that woke no thread the host sleeps for a while: an idle
+ * machine must not keep it busy.
  */
 #define MOST_JUMPS      100
 #define REST_US         10000
@@ -40,8 +41,8 @@
 static struct {
     bool on;
     QTAILQ_HEAD(, KncClock) awake;
-    CPUState *current;      /* whose turn it is, */
-    int64_t horizon;        /* and until when */
+    CPUState *current;      /* has its turn */
+    int64_t horizon;        /* the end of that turn */
     int jumps;
 } card = { .awake = QTAILQ_HEAD_INITIALIZER(card.awake) };
 
@@ -60,7 +61,7 @@ static KncClock *clock_of(CPUState *cs)
     return &X86_CPU(cs)->env.knc_pmu.clock;
 }
 
-/* A thread that executes has a time that has not been accounted for yet. */
+/* The time of an executing thread, with what clock.time does not have yet */
 static int64_t own_time(CPUState *cs)
 {
     KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
@@ -76,8 +77,8 @@ static bool is_executing(CPUState *cs)
 }
 
 /*
- * The time of what happens now: that of the thread that executes, or has just
- * done so and left something to be done, or else a timer's.
+ * The present: the time of the thread that executes or has the turn, else that
+ * of the timer that runs.
  */
 static int64_t now(void)
 {
@@ -90,7 +91,7 @@ static int64_t now(void)
     return knc_icount_get();
 }
 
-/* The turn of whoever executes ends sooner. */
+/* End the current turn at @horizon if that is sooner. */
 static void shorten(int64_t horizon)
 {
     if (horizon < card.horizon) {
@@ -137,7 +138,7 @@ void knc_clock_forget(CPUState *cs)
     }
 }
 
-/* The thread that is furthest behind; what the next to it has reached */
+/* The thread with the earliest time; *@next is the next earliest time. */
 static KncClock *last_of_all(int64_t *next)
 {
     KncClock *c, *last = NULL;
@@ -163,7 +164,7 @@ static int64_t next_timer(void)
     return left < 0 ? INT64_MAX : knc_icount_get() + left;
 }
 
-/* All have come as far as the next timer.  Returns false if it cannot be. */
+/* All threads have reached the next timer.  Returns false if it must wait. */
 static bool run_timers(int64_t when)
 {
     card.current = NULL;
@@ -200,8 +201,9 @@ static CPUState *pick(void)
 }
 
 /*
- * There may be work for a thread whose turn it is not.  Whoever has some kicks
- * all threads, and the one that executes has forgotten that when it comes here.
+ * Work may be waiting for a thread that does not have the turn.  QEMU kicks all
+ * threads then, but the executing thread's exit_request is already cleared
+ * here: look at another thread's.
  */
 static bool was_kicked(CPUState *cs)
 {
@@ -235,7 +237,7 @@ CPUState *knc_clock_next(CPUState *cs)
     return pick();
 }
 
-/* Whoever was kicked has had no turn, and so the clock has not jumped yet. */
+/* After a kick knc_clock_next() returned early: the clock has yet to jump. */
 bool knc_clock_idle(void)
 {
     if (!card.on || next_timer() == INT64_MAX) {
@@ -250,7 +252,7 @@ bool knc_clock_idle(void)
     return true;
 }
 
-/* The others of the core may have been halted, or woken. */
+/* Threads of the core may have been halted or woken: a slot's cost changes. */
 static void share_core(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -278,8 +280,8 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
 }
 
 /*
- * The turn ends with the block before, instead of a block that is made to end
- * there.  What is left is had with the next one.
+ * End the turn with the previous block rather than translate a shorter block
+ * for the rest.  The thread has the rest in its next turn.
  */
 int knc_clock_fits(CPUState *cs, int left, int needed)
 {
@@ -306,9 +308,8 @@ int64_t knc_clock_spend(CPUState *cs, int64_t executed)
 }
 
 /*
- * For whoever is behind what others have seen the clock does not stand still:
- * what he did between two looks took some time, also for a guest that rounds a
- * nanosecond away.
+ * A thread that is behind @now must still see time pass between two reads: 2
+ * ns, as guests may round one away.
  */
 int64_t knc_clock_read(CPUState *cs, int64_t now)
 {
@@ -325,7 +326,7 @@ bool knc_clock_armed(void)
     return card.on;
 }
 
-/* Nothing is issued in so many slots: the rest of the turn, and maybe more. */
+/* Let @slots pass without an instruction, also beyond the end of the turn. */
 void knc_clock_pass(CPUX86State *env, uint64_t slots)
 {
     CPUState *cs = env_cpu(env);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: all that it knows of QEMU's versions
+ * Knights Corner PMU: differences between QEMU's versions
  *
- * Known to work are 7.2 and 10.0; 11.1 compiles.  A change is put down to the
- * version that made it where that is known, and else to 8.0, or 10.1.
+ * It works with 7.2 and 10.0, and compiles with 11.1.  A change whose version
+ * is not known is attributed to 8.0 or 10.1.
  */
 #ifndef I386_KNC_COMPAT_H
 #define I386_KNC_COMPAT_H
@@ -21,7 +21,7 @@
 
 #if KNC_QEMU(10, 1)
 #define KNC_CLASS_DATA          const void *
-/* Hosts have 64 bits there, and no more of these. */
+/* Hosts are 64-bit, and these functions are gone. */
 #ifndef qatomic_read_i64
 #define qatomic_read_i64(p)     qatomic_read(p)
 #define qatomic_set_i64(p, i)   qatomic_set(p, i)
@@ -30,21 +30,18 @@
 #define KNC_CLASS_DATA          void *
 #endif
 
-/* A cache of the CPU model is shared by the threads of a core. */
 #if KNC_QEMU(9, 2)
 #define KNC_SHARED_BY_CORE      .share_level = CPU_TOPOLOGY_LEVEL_CORE,
 #else
 #define KNC_SHARED_BY_CORE
 #endif
 
-/* The big lock */
 #if !KNC_QEMU(9, 0)
 #define bql_locked()            qemu_mutex_iothread_locked()
 #define bql_lock()              qemu_mutex_lock_iothread()
 #define bql_unlock()            qemu_mutex_unlock_iothread()
 #endif
 
-/* The translator */
 #if !KNC_QEMU(8, 0)
 #define tcg_env                 cpu_env
 #define KNC_TEMP_FREE(t)        tcg_temp_free_i64(t)
@@ -54,7 +51,7 @@
 #define KNC_TEMP_FREE32(t)
 #endif
 
-/* Ops that access memory, and those of 16 bytes, which 7.2 makes of two */
+/* Ops that access memory; 7.2 splits an access of 16 bytes into two */
 #if KNC_QEMU(10, 1)
 #define KNC_CASE_LOAD           case INDEX_op_qemu_ld
 #define KNC_CASE_LOAD16         case INDEX_op_qemu_ld2
@@ -74,7 +71,7 @@
 #endif
 #endif
 
-/* One decoder for all instructions; a rep string instruction is a loop. */
+/* One decoder for all instructions; a rep string instruction is a loop */
 #define KNC_NEW_DECODER         KNC_QEMU(8, 0)
 #if KNC_NEW_DECODER
 #define KNC_GEN(name) \
@@ -87,23 +84,13 @@
 #define KNC_GEN_SOURCE(s)       ((s)->T1)
 #endif
 
-/*
- * With -icount, whether this is the last instruction of a block, and how many
- * may be executed before the next event
- */
+/* With -icount: may do I/O now; instructions left before the next event */
 #if KNC_QEMU(8, 2)
 #define knc_can_do_io(cs)       ((cs)->neg.can_do_io)
 #define knc_icount_low(cs)      ((cs)->neg.icount_decr.u16.low)
 #else
 #define knc_icount_low(cs)      (cpu_neg(cs)->icount_decr.u16.low)
 #define knc_can_do_io(cs)       ((cs)->can_do_io)
-#endif
-
-/* Flags of blocks that somebody has asked for */
-#if KNC_QEMU(8, 0)
-#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY)
-#else
-#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY | CF_LAST_IO)
 #endif
 
 /* Levels of the topology between a socket's dies and their cores */
@@ -113,23 +100,23 @@
 #define knc_same_module(a, b)   true
 #endif
 
-/* The flags with which blocks of a CPU are made */
+/*
+ * Flags of blocks that QEMU wants once; flags of all blocks of a CPU; translate
+ * an address, with TLB_INVALID_MASK in place of a fault
+ */
 #if KNC_QEMU(8, 0)
+#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY)
 #define knc_cflags(cs)          ((cs)->tcg_cflags)
-#else
-#define knc_cflags(cs)          (curr_cflags(cs) & ~CF_COUNT_MASK)
-#endif
-
-/* Where an address goes, without a fault: TLB_INVALID_MASK, if it makes one */
-#if KNC_QEMU(8, 0)
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full_mmu(env, vaddr, 1, type, mmu_idx, host, full)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env_cpu(env), true)
 #else
+#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY | CF_LAST_IO)
+#define knc_cflags(cs)          (curr_cflags(cs) & ~CF_COUNT_MASK)
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full(env, vaddr, type, mmu_idx, true, host, full, 0)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env, true)
-/* Most of them are in the TLB, which can be seen from here. */
+/* The TLB is accessible here and holds most addresses. */
 #define KNC_CAN_SEE_TLB
 #endif
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: what the threads of a core have in common
- *
- * Its time, and counters that count the events of all its threads.
+ * Knights Corner PMU: the core's time, and thread count mode, in which a
+ * counter counts the events of all threads of its core
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -12,10 +11,10 @@
 #include "internal.h"
 
 /*
- * CPU_CLK_UNHALTED counts cycles of the core: a thread that is halted counts
- * on while another one runs.  The threads do not run at the same time here, so
- * each has a time of its own, in cycles, and that of the core is that of the
- * thread that has come furthest.  A thread that wakes goes on from there.
+ * CPU_CLK_UNHALTED counts cycles of the core: a halted thread counts while
+ * another thread runs.  As QEMU's threads do not run in step, each has a time
+ * in cycles.  The time of the core is the latest of them, and a thread that
+ * wakes continues there.
  */
 static uint64_t knc_pmu_core_time(const KncPmuState *s)
 {
@@ -24,7 +23,7 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
         CPUX86State *env = qatomic_read(&s->core->thread[i]);
         const KncPmuState *t;
-        uint32_t sequence;
+        unsigned start;
         uint64_t its;
 
         if (!env || qatomic_read(&env->knc_pmu.asleep)) {
@@ -32,19 +31,18 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
         }
         t = &env->knc_pmu;
         do {
-            sequence = qatomic_load_acquire(&t->sequence);
+            /* Only the fold of a sleeping thread waits here. */
+            start = seqlock_read_begin(&t->counts);
             its = t->time + t->slot_cycles *
                   (knc_pmu_slots(t, KNC_PMU_RING0) +
                    knc_pmu_slots(t, KNC_PMU_RING3));
-            /* As in knc_pmu_ever(); a fold comes here for a sleeper only. */
-            smp_rmb();
-        } while ((sequence & 1) || sequence != qatomic_read(&t->sequence));
+        } while (seqlock_read_retry(&t->counts, start));
         time = MAX(time, its);
     }
     return time;
 }
 
-/* Cycles that the others had since a halted thread was last looked at */
+/* For a halted thread: cycles of the core since its last fold */
 uint64_t knc_pmu_slept(const KncPmuState *s)
 {
     uint64_t now;
@@ -70,7 +68,7 @@ void knc_pmu_advance(KncPmuState *s, uint64_t cycles)
     }
 }
 
-/* A thread that has not counted begins where the core is. */
+/* A thread starts to count, at the time of the core. */
 static void knc_pmu_join(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -80,30 +78,15 @@ static void knc_pmu_join(CPUX86State *env)
     s->ring = knc_pmu_current_ring(env);
 }
 
-/* The counts of a thread are changed by itself and read by others as well. */
-void knc_pmu_change_begin(KncPmuState *s)
-{
-    qatomic_set(&s->sequence, s->sequence + 1);
-    /* Odd before any change: knc_pmu_ever() */
-    smp_wmb();
-}
-
-void knc_pmu_change_end(KncPmuState *s)
-{
-    /* All changes before it is even again */
-    smp_wmb();
-    qatomic_set(&s->sequence, s->sequence + 1);
-}
-
-/* All that another thread has ever counted of an event, in the given rings */
+/* The number of events in @rings that another thread has counted since reset */
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint32_t sequence;
+    unsigned start;
     uint64_t sum;
 
     do {
-        sequence = qatomic_load_acquire(&s->sequence);
+        start = seqlock_read_begin(&s->counts);
         sum = 0;
         for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
             if (rings & (1 << ring)) {
@@ -112,13 +95,11 @@ uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
                 sum += s->true_count[ring].n[event] + ev.n[event];
             }
         }
-        /* The counts before the sequence number: knc_pmu_change_end() */
-        smp_rmb();
-    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    } while (seqlock_read_retry(&s->counts, start));
     return sum;
 }
 
-/* What the other threads have ever had for counter @n as it is in @c */
+/* The sum of the other threads' events for counter @n as set up in @c */
 uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -143,7 +124,7 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
     return sum;
 }
 
-/* Instructions with enough events for the CMASK of a counter of the core */
+/* Count a match for each counter of the core whose CMASK @ev reaches. */
 void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev)
 {
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
@@ -169,7 +150,7 @@ static void knc_pmu_resync(CPUState *cs, run_on_cpu_data data)
     knc_pmu_configure(env);
 }
 
-/* A counter of another thread has wrapped, and that does not know it yet. */
+/* Another thread's counter has wrapped, but that thread has not seen it yet. */
 static bool knc_pmu_due(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -179,10 +160,10 @@ static bool knc_pmu_due(CPUX86State *env, int n)
 }
 
 /*
- * The cycles of a halted thread, which have no thread, overflow its counter
- * while this one executes.  1.4.3.8: "routed to whichever thread happens to be
- * in the execution stage".  Returns true if that is to be so, and has been
- * done; the halted thread finds its STATUS when it wakes.
+ * Cycles of the core overflow a halted thread's counter while this one
+ * executes.  1.4.3.8: the PMI is "routed to whichever thread happens to be in
+ * the execution stage"; the halted thread finds its STATUS when it wakes.
+ * Returns true if pmu-stray=on asks for that and this thread got the PMI.
  */
 static bool knc_pmu_stray(CPUX86State *env, CPUX86State *other, int n)
 {
@@ -196,7 +177,7 @@ static bool knc_pmu_stray(CPUX86State *env, CPUX86State *other, int n)
     return true;
 }
 
-/* Another thread finds out about its counters.  As below. */
+/* Tell @other that its counters have wrapped.  Returns as below. */
 static bool knc_pmu_poke(CPUX86State *env, CPUX86State *other)
 {
     bool raised = false;
@@ -215,8 +196,8 @@ static bool knc_pmu_poke(CPUX86State *env, CPUX86State *other)
 }
 
 /*
- * A thread that counts this one's events may have to take an interrupt.
- * Returns true if this one has got it.
+ * This thread's events may overflow a counter of another thread.  Returns true
+ * if this thread got the PMI for it.
  */
 bool knc_pmu_poke_others(CPUX86State *env)
 {
@@ -233,7 +214,6 @@ bool knc_pmu_poke_others(CPUX86State *env)
     return raised;
 }
 
-/* What the other threads of the core want this one to count */
 uint32_t knc_pmu_others_want(CPUX86State *env)
 {
     KncCore *core = env->knc_pmu.core;
@@ -250,8 +230,8 @@ uint32_t knc_pmu_others_want(CPUX86State *env)
 }
 
 /*
- * What has to be counted here.  Blocks are chosen by their flags, so that none
- * may follow directly on one with others.
+ * Work out what this thread has to count.  That selects the flags of its
+ * blocks, so no block may be chained to one with other flags.
  */
 void knc_pmu_serve(CPUX86State *env)
 {
@@ -268,7 +248,7 @@ void knc_pmu_serve(CPUX86State *env)
     s->tb_flags = flags;
 }
 
-/* It does not count that yet, or not often enough for another thread. */
+/* It does not count @wanted yet, or folds too rarely for another thread. */
 static bool knc_pmu_must_hear(CPUX86State *env, uint32_t wanted)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -278,7 +258,6 @@ static bool knc_pmu_must_hear(CPUX86State *env, uint32_t wanted)
            qatomic_read(&s->granted[KNC_PMU_RING3]) > FUEL_SHARED;
 }
 
-/* Have the other threads count what this one wants. */
 void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -287,7 +266,7 @@ void knc_pmu_want(CPUX86State *env, uint32_t wanted)
     for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
         CPUX86State *other = qatomic_read(&s->core->thread[i]);
 
-        /* What they do not have to count any more, they find out. */
+        /* What is no longer wanted they notice at their next fold. */
         if (other && other != env && knc_pmu_must_hear(other, wanted)) {
             async_run_on_cpu(env_cpu(other), knc_pmu_resync, RUN_ON_CPU_NULL);
         }
@@ -310,8 +289,8 @@ int knc_pmu_running(CPUX86State *env)
 }
 
 /*
- * Between two instructions where no counting block follows at once: an
- * overflow must be seen here.  Returns true if it raised an interrupt.
+ * Between two blocks: detect an overflow now, as the next block may not count.
+ * Returns true if that raised an interrupt.
  */
 bool knc_pmu_boundary(CPUX86State *env)
 {
@@ -333,7 +312,7 @@ bool knc_pmu_boundary(CPUX86State *env)
     return raised;
 }
 
-/* HLT has been executed, and knc_pmu_boundary() will see the end of it. */
+/* HLT has been executed; knc_pmu_boundary() ends the halt. */
 void knc_pmu_halt(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -346,7 +325,7 @@ void knc_pmu_halt(CPUX86State *env)
     }
 }
 
-/* The registers and counts are not in vmstate_x86_cpu. */
+/* The PMU is not part of vmstate_x86_cpu, so the CPU must not migrate. */
 static const VMStateDescription vmstate_knc_pmu = {
     .name = "knc-pmu",
     .unmigratable = 1,
@@ -372,7 +351,6 @@ bool knc_pmu_realize(X86CPU *cpu, Error **errp)
     return true;
 }
 
-/* Find out with which threads this one shares a core. */
 static void knc_pmu_attach(CPUX86State *env)
 {
     X86CPU *cpu = env_archcpu(env);
@@ -400,12 +378,12 @@ static void knc_pmu_attach(CPUX86State *env)
     qatomic_set(&s->core->thread[s->thread], env);
 }
 
-/* What other threads may still be looking at when a CPU is gone */
+/* What other threads may still read after a CPU is unplugged */
 typedef struct KncGone {
     struct rcu_head rcu;
     CPUState *cs;
     KncObserver *observer;
-    KncCore *core;          /* if it was the last thread of that */
+    KncCore *core;          /* NULL if the core has other threads left */
 } KncGone;
 
 static void knc_pmu_free(KncGone *gone)
@@ -427,8 +405,8 @@ static bool knc_pmu_core_empty(KncCore *core)
 }
 
 /*
- * The CPU is unplugged, and executes nothing any more.  Its core's other
- * threads are within a read-side critical section of RCU while they execute.
+ * The CPU is unplugged and does not execute any more.  The other threads of the
+ * core execute within a read-side critical section of RCU.
  */
 void knc_pmu_unrealize(X86CPU *cpu)
 {
@@ -456,7 +434,7 @@ void knc_pmu_unrealize(X86CPU *cpu)
     call_rcu(gone, knc_pmu_free, rcu);
 }
 
-/* INIT does not come here: it changes nothing in the PMU (section 1.4.4). */
+/* Not called for INIT, which does not change the PMU (1.4.4) */
 void knc_pmu_reset(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;

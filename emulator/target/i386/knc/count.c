@@ -3,16 +3,15 @@
  * Knights Corner PMU: how it counts
  *
  * Generated code counts issue slots and branches, per ring, in
- * KncPmuState.word.  Everything else is worked out when somebody looks:
- * knc_pmu_fold() turns what has accumulated there into events and hands them
- * to the counters.  The slots in the word are a budget, the least number after
- * which a counter could overflow; a block that would exceed it calls
- * helper_knc_pmu_refuel(), which arranges that the next block ends exactly
- * with the overflowing instruction.  So an overflow is seen at the boundary
- * between that instruction and the next one, and never earlier or later.
+ * KncPmuState.word.  knc_pmu_fold() turns them into events and adds these to
+ * the counters; it runs only when the result is needed.  The slots in the word
+ * are a budget, the least number after which a counter could overflow.  A block
+ * that would exceed it calls helper_knc_pmu_refuel(), which makes the next
+ * block end with the overflowing instruction.  So an overflow is detected
+ * exactly between that instruction and the next.
  *
- * An instruction is counted in the ring, and under the control bits, with
- * which it begins, and only when it has completed.
+ * An instruction counts when it has completed, in the ring and under the
+ * control bits with which it began.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -21,30 +20,31 @@
 #include "internal.h"
 
 /*
- * An in-order core that never issues from the same thread in two consecutive
- * cycles, and takes its threads in turn: a slot costs two cycles, or as many
- * as there are threads that are not halted.
+ * The core is in-order, takes its threads in turn, and never issues from one
+ * thread in two consecutive cycles: a slot costs a thread two cycles, or as
+ * many as the core has running threads.
  */
 #define CYCLES_PER_SLOT         2
 
-/* Large enough to cost nothing, small enough for the halves of the word. */
+/* Refuels are rare enough, and the halves of the word do not overflow. */
 #define FUEL_MAX                (1 << 30)
 
-/* What PAUSE takes with a clock that follows what is executed */
+/* PAUSE, with the card clock */
 #define PAUSE_SLOTS             256
 
-/* More than any instruction can cause of any observed event */
+/* Above the number of observed events of one kind that an instruction has */
 #define OBSERVED_MAX            512
 
 /*
- * With this many to go, a budget of slots for as many as there could be were
- * too small for most blocks.  Each instruction is looked at instead.
+ * This close to an overflow, a budget that allows for OBSERVED_MAX events per
+ * slot would be too small for most blocks: check after each instruction
+ * instead.
  */
 #define OBSERVED_NEAR           (64 * OBSERVED_MAX)
 
 /*
- * Events in @ring since the last fold, less @self slots for an instruction
- * that has been charged to the word and is still executing.
+ * Events in @ring since the last fold, without the @self slots of the executing
+ * instruction, which the word already includes
  */
 KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
 {
@@ -101,8 +101,8 @@ uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
 }
 
 /*
- * The counter, less @self slots for the executing instruction; above CNTR_MASK
- * where an overflow has not been seen yet.
+ * The counter, without the @self slots of the executing instruction; above
+ * CNTR_MASK if an overflow has not been handled yet
  */
 uint64_t knc_pmu_value(CPUX86State *env, int n, int self)
 {
@@ -123,7 +123,6 @@ uint64_t knc_pmu_value(CPUX86State *env, int n, int self)
     return value;
 }
 
-/* A counter gets @increment, and may wrap. */
 void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -139,7 +138,7 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
     trace_knc_pmu_overflow(knc_pmu_cpu(env), n);
     s->status |= 1u << n;
     if (qatomic_fetch_and(&s->strayed, ~(1u << n)) & (1u << n)) {
-        /* Another thread has had the interrupt. */
+        /* Another thread got the interrupt: knc_pmu_stray() */
         return;
     }
     if (c->evtsel & EVTSEL_INT) {
@@ -147,25 +146,23 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
     }
 }
 
-/* The same of another thread, while that goes on */
+/* knc_pmu_value() of another thread, which may execute meanwhile */
 uint64_t knc_pmu_value_steady(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint32_t sequence;
+    unsigned start;
     uint64_t value;
 
     do {
-        sequence = qatomic_load_acquire(&s->sequence);
+        start = seqlock_read_begin(&s->counts);
         value = knc_pmu_value(env, n, 0);
-        /* As in knc_pmu_ever() */
-        smp_rmb();
-    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    } while (seqlock_read_retry(&s->counts, start));
     return value;
 }
 
 /*
- * Take what has accumulated in both rings, into the true counts and the time;
- * @increment is what each counter gets of it.
+ * Move the events of both rings into the true counts and the time; @increment
+ * is each counter's share.
  */
 static void knc_pmu_take(CPUX86State *env,
                          uint64_t increment[KNC_PMU_COUNTERS])
@@ -204,8 +201,8 @@ static void knc_pmu_take(CPUX86State *env,
 }
 
 /*
- * Hand all events up to this point to the counters.  Returns true if that
- * raised the interrupt line, or a test wants the thread to leave its block.
+ * Add all events up to this point to the counters.  Returns true if that raised
+ * the interrupt line, or if a test wants the thread to leave its block.
  */
 bool knc_pmu_fold(CPUX86State *env)
 {
@@ -223,8 +220,8 @@ bool knc_pmu_fold(CPUX86State *env)
 
         others[n] = c->any && c->rings ? knc_pmu_others(env, n, c) : c->others;
     }
-    /* Nobody who changes his counts waits for somebody else who does. */
-    knc_pmu_change_begin(s);
+    /* Between begin and end do not wait for another thread's counts. */
+    seqlock_write_begin(&s->counts);
     knc_pmu_take(env, increment);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
@@ -233,14 +230,14 @@ bool knc_pmu_fold(CPUX86State *env)
         c->others = others[n];
         knc_pmu_count(env, n, increment[n]);
     }
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
     if (s->granted[0] <= FUEL_SHARED && s->granted[1] <= FUEL_SHARED) {
         raised = knc_pmu_poke_others(env);
     }
 
     raised |= knc_inject_due(env);
 
-    /* One line for both counters: an overflow of each makes one edge. */
+    /* One line for both counters: two overflows make one edge. */
     if (!line && s->pmi) {
         knc_pmu_raise(env);
         raised = true;
@@ -260,7 +257,7 @@ static int knc_pmu_per_slot(KncPmuState *s, KncPmuCounter *c)
             return s->slot_cycles;
         case KNC_UNHALTED_BEGINS:
         case KNC_RING_BEGINS:
-            /* They come with a new ring, which starts with a refuel. */
+            /* They come with a change of ring, which calls refuel. */
             return 0;
         default:
             return c->event >= KNC_OBSERVED ? OBSERVED_MAX : 1;
@@ -274,22 +271,21 @@ static int knc_pmu_per_slot(KncPmuState *s, KncPmuCounter *c)
     }
 }
 
-/* An observed event may soon overflow this counter. */
+/* An observed event may overflow this counter soon. */
 static bool knc_pmu_near(const KncPmuCounter *c)
 {
     return (c->mode == KNC_MODE_EVENTS || c->mode == KNC_MODE_MATCHES) &&
            c->event >= KNC_OBSERVED && c->value > CNTR_MASK - OBSERVED_NEAR;
 }
 
-/* In cycles */
 int knc_pmu_slot_cost(CPUX86State *env)
 {
     return MAX(knc_pmu_running(env), CYCLES_PER_SLOT);
 }
 
 /*
- * Work out how many slots the current ring can use before a counter may
- * overflow.  The other ring starts with a call of helper_knc_pmu_refuel().
+ * Give the current ring as many slots as it can use before a counter may
+ * overflow.  The other ring gets none, so that it starts with a refuel.
  */
 void knc_pmu_refuel(CPUX86State *env)
 {
@@ -298,7 +294,7 @@ void knc_pmu_refuel(CPUX86State *env)
     uint64_t fuel = knc_pmu_others_want(env) ? FUEL_SHARED : FUEL_MAX;
     bool careful = false;
 
-    knc_pmu_change_begin(s);
+    seqlock_write_begin(&s->counts);
     s->slot_cycles = knc_pmu_slot_cost(env);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
@@ -323,19 +319,15 @@ void knc_pmu_refuel(CPUX86State *env)
         s->granted[i] = i == ring ? fuel : -1;
         qatomic_set(&s->word[i], (int64_t)s->granted[i] << 32);
     }
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
 }
 
-/*
- * The slots with which the executing instruction, the last one of its block,
- * has already been charged.
- */
+/* The slot of the executing instruction, which must end its block */
 int knc_pmu_self(KncPmuState *s)
 {
     return s->tb_flags ? 1 : 0;
 }
 
-/* Nothing is issued in so many slots. */
 static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -346,17 +338,17 @@ static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
     if (!s->tb_flags) {
         return;
     }
-    knc_pmu_change_begin(s);
+    seqlock_write_begin(&s->counts);
     s->delayed[ring] += slots;
     s->replays[ring] += slots;
     s->stalls[ring] += slots != 0;
-    /* The budget gets smaller by them, and nothing is counted twice. */
+    /* They use up the budget, but count in delayed only. */
     s->granted[ring] -= fuel;
     s->word[ring] -= (int64_t)fuel << 32;
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
 }
 
-/* DELAY: as many cycles as its operand says, of which 32 bits count */
+/* DELAY: as many cycles as its operand says, 2^32 - 1 at most */
 void helper_knc_delay(CPUX86State *env, target_ulong cycles)
 {
     int slot_cycles = env->knc_pmu.slot_cycles;
@@ -366,8 +358,8 @@ void helper_knc_delay(CPUX86State *env, target_ulong cycles)
 }
 
 /*
- * PAUSE, with a clock that follows what is executed: it takes a while, so that
- * who waits has not to be looked at so often, and his turn goes on.
+ * PAUSE with the card clock takes a while: a thread that spins executes fewer
+ * instructions.  It keeps its turn.
  */
 void knc_pmu_pause(CPUX86State *env)
 {
@@ -381,9 +373,9 @@ void knc_pmu_pause(CPUX86State *env)
 }
 
 /*
- * Called at the start of a block that is charged with @word but might overrun
- * its budget with its @insns instructions.  Either there turns out to be
- * enough, or the block is left in favour of one that ends with the overflow.
+ * Called at the start of a block of @insns instructions, already charged with
+ * @word, that may exceed the budget.  If it does exceed the new budget, leave
+ * it for a block that ends with the overflow.
  */
 void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
 {
@@ -401,7 +393,7 @@ void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
     knc_pmu_refuel(env);
     fuel = s->granted[ring];
 
-    /* Leaving the block takes the charge back, staying needs it anyway. */
+    /* To stay in the block needs the charge; to leave it takes that back. */
     s->word[ring] += word;
     if (!raised && fuel >= insns && s->tb_flags == flags) {
         return;
@@ -411,10 +403,7 @@ void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
                         GETPC());
 }
 
-/*
- * An observed event of an instruction before this one overflows a counter,
- * which will be found out when the budget is used up.
- */
+/* Returns true if observed events since the last fold overflow a counter. */
 bool knc_pmu_observed_overflow(const KncPmuState *s)
 {
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
@@ -437,7 +426,7 @@ void knc_pmu_interrupt(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
 
     s->interrupted = knc_pmu_current_ring(env);
-    /* A repeated string instruction goes on later, if at all. */
+    /* If it interrupts a repeated string instruction, a row of stalls ends. */
     s->stalls[s->interrupted] += s->stalling;
     s->stalling = 0;
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
@@ -448,7 +437,7 @@ void knc_pmu_interrupt(CPUX86State *env)
     }
 }
 
-/* A branch that generated code does not count by itself */
+/* A branch that generated code does not count */
 static void knc_pmu_retire_branch(CPUX86State *env, int ring)
 {
     if (env->knc_pmu.tb_flags) {
@@ -456,7 +445,7 @@ static void knc_pmu_retire_branch(CPUX86State *env, int ring)
     }
 }
 
-/* It has been delivered; with @is_int it is an instruction. */
+/* The interrupt has been delivered; @is_int: by an INT instruction */
 void knc_pmu_interrupted(CPUX86State *env, bool is_int)
 {
     if (is_int) {
@@ -464,7 +453,7 @@ void knc_pmu_interrupted(CPUX86State *env, bool is_int)
     }
 }
 
-/* INTO that does nothing */
+/* INTO without an interrupt */
 void knc_pmu_into(CPUX86State *env)
 {
     knc_pmu_retire_branch(env, knc_pmu_current_ring(env));

@@ -6,7 +6,7 @@
 #include "cpu.h"
 #include "internal.h"
 
-/* Event select and unit mask (327357-001 table 1-6) of what has a model */
+/* Event select and unit mask (327357-001 table 1-6) of the modelled events */
 static const KncPmuEventName knc_pmu_events[] = {
 #define EVENT(code, name) { code, KNC_##name, #name }
     EVENT(0x0000, DATA_READ),
@@ -57,13 +57,13 @@ static const KncPmuEventName knc_pmu_events[] = {
 #define EVTSEL_UMASK            0x0000ff00
 #define UMASK_L2                0x00001000
 
-/* The events in the order of their codes; NULL behind the last */
+/* The event with index @i, in the order of the codes, or NULL */
 const KncPmuEventName *knc_pmu_event(int i)
 {
     return i < ARRAY_SIZE(knc_pmu_events) ? &knc_pmu_events[i] : NULL;
 }
 
-/* Events of this unit mask come from outside the core, to counter 0 only. */
+/* Events with this unit mask come from outside the core: counter 0 only. */
 static bool knc_pmu_reaches(uint32_t evtsel, int n)
 {
     return n == 0 || (evtsel & EVTSEL_UMASK) != UMASK_L2;
@@ -76,14 +76,13 @@ static int knc_pmu_find_event(uint32_t evtsel)
             return knc_pmu_events[i].event;
         }
     }
-    /* Not modelled, or no event at all: it never counts. */
     return -1;
 }
 
 /*
- * CMASK, INV and E for an event that comes at most once in a cycle, and never
- * in two cycles in a row: a mask of 1 and edge detection leave its number as
- * it is, and no cycle reaches a larger mask.  Snoops come one by one, too.
+ * CMASK, INV and E for an event that occurs at most once per cycle and never in
+ * two consecutive cycles: CMASK 1 and E do not change the count, and no cycle
+ * reaches a larger CMASK.  The same holds for snoops.
  */
 static KncPmuMode knc_pmu_single_mode(int cmask, bool inv, bool edge)
 {
@@ -94,8 +93,8 @@ static KncPmuMode knc_pmu_single_mode(int cmask, bool inv, bool edge)
 }
 
 /*
- * CPU_CLK_UNHALTED and FE_STALLED count one in each cycle of a row.  Edges are
- * the beginnings of the rows: knc_pmu_edge_event().
+ * CPU_CLK_UNHALTED and FE_STALLED occur in consecutive cycles.  An edge is the
+ * first cycle of such a row: knc_pmu_edge_event().
  */
 static KncPmuMode knc_pmu_cycle_mode(int cmask, bool inv, bool edge)
 {
@@ -109,8 +108,8 @@ static KncPmuMode knc_pmu_cycle_mode(int cmask, bool inv, bool edge)
 }
 
 /*
- * All events of an instruction come in one cycle, a different one for each
- * instruction, so that each one that matches is an edge.
+ * All events of an instruction occur in one cycle, and no two instructions
+ * share a cycle: each instruction that matches is an edge.
  */
 static KncPmuMode knc_pmu_observed_mode(int cmask, bool inv, bool edge)
 {
@@ -126,8 +125,8 @@ static bool knc_pmu_cycle_event(KncPmuEvent event)
 }
 
 /*
- * Cycles of the core are there for a counter while the core is not halted and
- * the thread is in one of the counter's rings.
+ * A counter sees cycles of the core while the core is not halted and the thread
+ * is in one of the counter's rings.
  */
 static KncPmuEvent knc_pmu_edge_event(const KncPmuCounter *c)
 {
@@ -138,7 +137,7 @@ static KncPmuEvent knc_pmu_edge_event(const KncPmuCounter *c)
            KNC_UNHALTED_BEGINS : KNC_RING_BEGINS;
 }
 
-/* What counter @n makes of its event select register */
+/* Derive the mode of counter @n from its event select register. */
 void knc_pmu_configure_event(KncPmuCounter *c, int n)
 {
     int cmask = c->evtsel >> EVTSEL_CMASK_SHIFT;
@@ -162,13 +161,12 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
         c->mode = knc_pmu_single_mode(cmask, inv, edge);
     }
 
-    /* Cycles are those of the core: they have no thread. */
+    /* Cycles belong to the core already, not to one of its threads. */
     if ((c->evtsel & EVTSEL_ANY) && event != KNC_CPU_CLK_UNHALTED) {
         /*
-         * No two threads issue in one cycle, but they may stall in the same,
-         * and which cycles follow one another is not modelled.  Of which
-         * thread the rings are looked at where there is no event, 327357-001
-         * does not say.
+         * Not modelled: two threads that stall in one cycle (only one issues),
+         * and which cycles of two threads are consecutive.  For cycles without
+         * an event 327357-001 does not say which thread's ring decides.
          */
         if (inv || edge || (cmask && event == KNC_FE_STALLED)) {
             c->mode = KNC_MODE_NOTHING;
@@ -177,7 +175,7 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
     }
 }
 
-/* There, what each core does is seen in the order in which it was done. */
+/* Events that are right only if the cores' accesses are modelled in order */
 static bool knc_pmu_event_needs_order(KncPmuEvent event)
 {
     switch (event) {
@@ -193,7 +191,7 @@ static bool knc_pmu_event_needs_order(KncPmuEvent event)
     }
 }
 
-/* What is needed of blocks, and beside them, for a counter's event */
+/* What a counter's event needs: flags of blocks, NEEDS_* */
 uint32_t knc_pmu_event_needs(const KncPmuCounter *c)
 {
     uint32_t needs = HF_KNC_PMU_MASK | HF_KNC_OBSERVE_MASK;
@@ -211,7 +209,7 @@ uint32_t knc_pmu_event_needs(const KncPmuCounter *c)
     return needs | (knc_pmu_matches(c) ? NEEDS_MATCHES : 0);
 }
 
-/* This counter's cycles go on while the thread is halted. */
+/* Returns true if the counter counts while the thread is halted. */
 bool knc_pmu_counts_asleep(const KncPmuCounter *c)
 {
     return (c->rings & (1 << KNC_PMU_RING0)) &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: what of the accelerator is in other headers than before
+ * Knights Corner PMU: headers of the accelerator that newer versions split
  *
- * Part of compat.h, which cpu.h includes before it has what these need.
+ * Not in compat.h, which cpu.h includes too early for these.
  */
 #ifndef I386_KNC_EXEC_H
 #define I386_KNC_EXEC_H

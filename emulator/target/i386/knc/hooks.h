@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: what QEMU's own files call
+ * Knights Corner PMU: the functions that QEMU's files call
  *
- * scripts/install-in-qemu puts a line for each of these where it belongs.
- * Without the PMU they do nothing.
+ * scripts/install-in-qemu adds the calls.  They do nothing without the PMU.
  */
 #ifndef I386_KNC_HOOKS_H
 #define I386_KNC_HOOKS_H
@@ -15,7 +14,7 @@ bool knc_pmu_realize(X86CPU *cpu, Error **errp);
 void knc_pmu_unrealize(X86CPU *cpu);
 void knc_pmu_reset(CPUX86State *env);
 
-/* helper.c and tcg/: what drops entries of the TLB */
+/* helper.c and tcg/: entries of the TLB are dropped */
 void knc_pmu_flush_tlb(CPUX86State *env, bool global);
 void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 
@@ -28,10 +27,10 @@ static inline int64_t knc_pmu_tsc_adjust(CPUX86State *env)
     return qatomic_read(&env->knc_pmu.tsc_adjust);
 }
 
-/* cpu.c: there is something to do for a halted thread */
+/* cpu.c: a halted thread has something to do */
 bool knc_inject_wakes(CPUState *cs);
 
-/* tcg/: interrupts, and other things between two instructions */
+/* tcg/: interrupts and halts */
 void knc_pmu_interrupt(CPUX86State *env);
 void knc_pmu_interrupted(CPUX86State *env, bool is_int);
 void knc_pmu_into(CPUX86State *env);
@@ -40,7 +39,7 @@ void knc_pmu_pause(CPUX86State *env);
 int knc_pmu_boundary_nmi(CPUState *cs);
 void knc_pmu_before_fault(CPUState *cs, MMUAccessType type);
 
-/* tcg/: state is restored in mid-block; @data is of the instruction. */
+/* tcg/: state is restored in mid-block; @data is from insn_start. */
 void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data);
 
 /* accel/tcg/: an access that a helper has made */

@@ -2,26 +2,24 @@
 /*
  * Knights Corner PMU: an interruption at a chosen instruction
  *
- * For tests, by hw/i386/knc-pmu-testdev.c: after so many instructions, which
- * are counted from now on or from an access to a register, something happens to
- * the hardware thread, between that instruction and the next one.  A thread
- * without an order for one does nothing here.
+ * Tests order it through hw/i386/knc-pmu-testdev.c: an NMI, an overflow or a
+ * stop comes after so many instructions, counted from now on or from an access
+ * to a register, between that instruction and the next.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "cpu.h"
 #include "internal.h"
 
-/* The longest that a thread is stopped */
+/* The longest time for which a thread is stopped */
 #define STOP_MS 20
 
-/* Blocks of a thread that counts down are those that count. */
 uint32_t knc_inject_needs(const KncPmuState *s)
 {
     return s->inject.counting || s->inject.in_flight ? HF_KNC_PMU_MASK : 0;
 }
 
-/* As for a counter that is going to overflow, the block must end in time. */
+/* The block must end with the chosen instruction, as for an overflow. */
 uint64_t knc_inject_fuel(const KncPmuState *s, int ring, uint64_t fuel)
 {
     const KncInject *i = &s->inject;
@@ -47,10 +45,7 @@ void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions)
     }
 }
 
-/*
- * Of the order, or of the skid if there is none; less what has not been
- * handed on yet
- */
+/* Instructions left for the order, or without an order for the skid */
 uint64_t knc_inject_left(const KncPmuState *s)
 {
     const KncInject *i = &s->inject;
@@ -77,7 +72,7 @@ static void knc_inject_release(CPUState *cs, run_on_cpu_data data)
     X86_CPU(cs)->env.knc_pmu.inject.stopped = false;
 }
 
-/* Whoever was to come may himself wait for what this thread holds. */
+/* The sender of the interrupt may itself wait for the stopped thread. */
 static void knc_inject_too_long(void *opaque)
 {
     async_run_on_cpu(opaque, knc_inject_release, RUN_ON_CPU_NULL);
@@ -87,7 +82,7 @@ static void knc_inject_stop(CPUState *cs, run_on_cpu_data data)
 {
     KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
 
-    /* An interrupt that is there already is what it was to wait for. */
+    /* The interrupt to wait for has come already. */
     if (cs->interrupt_request) {
         return;
     }
@@ -101,7 +96,7 @@ static void knc_inject_stop(CPUState *cs, run_on_cpu_data data)
     cs->halted = 1;
 }
 
-/* A stopped thread goes on when an interrupt is there, masked or not. */
+/* A stopped thread continues when an interrupt is pending, masked or not. */
 bool knc_inject_wakes(CPUState *cs)
 {
     return X86_CPU(cs)->env.knc_pmu.inject.stopped && cs->interrupt_request;
@@ -113,26 +108,26 @@ bool knc_inject_stopped(CPUState *cs)
            qatomic_read(&cs->halted);
 }
 
-/* This is a halt of the thread's own. */
+/* The thread has executed HLT: it is not stopped any more. */
 void knc_inject_halt(CPUX86State *env)
 {
     env->knc_pmu.inject.stopped = false;
 }
 
-/* All events of a period that is far from over, in one go */
+/* Give the counter the rest of its period at once. */
 static void knc_inject_overflow(CPUX86State *env, int n)
 {
     KncPmuCounter *c = &env->knc_pmu.counter[n];
 
     if (c->rings) {
-        knc_pmu_change_begin(&env->knc_pmu);
+        seqlock_write_begin(&env->knc_pmu.counts);
         knc_pmu_count(env, n, CNTR_MASK + 1 - c->value);
-        knc_pmu_change_end(&env->knc_pmu);
+        seqlock_write_end(&env->knc_pmu.counts);
         env->knc_pmu.inject.fired++;
     }
 }
 
-/* The PMI that was in flight arrives. */
+/* The delayed PMI arrives. */
 static void knc_inject_arrive(CPUX86State *env)
 {
     KncInject *i = &env->knc_pmu.inject;
@@ -170,8 +165,8 @@ static bool knc_inject_ordered(CPUX86State *env)
 }
 
 /*
- * Called by knc_pmu_fold().  Returns true if there is an interrupt, or the
- * thread must leave its block.  An overflow is left to the caller.
+ * Called by knc_pmu_fold(), which handles an overflow itself.  Returns true if
+ * there is an interrupt, or if the thread must leave its block.
  */
 bool knc_inject_due(CPUX86State *env)
 {
@@ -185,8 +180,8 @@ bool knc_inject_due(CPUX86State *env)
 }
 
 /*
- * Called for an edge.  Returns true if it is to be delivered later.  With one
- * in flight already it is the same interrupt: an NMI is pending or is not.
+ * Called for an edge.  Returns true if it is delivered later.  With a PMI in
+ * flight both edges make one interrupt, as an NMI is pending only once.
  */
 bool knc_inject_holds(CPUX86State *env)
 {
@@ -200,12 +195,12 @@ bool knc_inject_holds(CPUX86State *env)
         return false;
     }
     i->skid_left = i->skid;
-    /* The caller is about to work out again what has to be counted. */
+    /* knc_pmu_refuel() follows, and limits the budget to the skid. */
     i->in_flight = true;
     return true;
 }
 
-/* From now on each PMI is that late, and one that was in flight arrives. */
+/* Delay each PMI by @after instructions; one that is in flight arrives now. */
 static void knc_inject_skid(CPUX86State *env, uint32_t after)
 {
     KncInject *i = &env->knc_pmu.inject;
@@ -217,7 +212,7 @@ static void knc_inject_skid(CPUX86State *env, uint32_t after)
     i->skid_left = after;
 }
 
-/* An access to a register, by an instruction that has not completed */
+/* The executing instruction accesses a register. */
 void knc_inject_access(CPUX86State *env, uint32_t access)
 {
     KncInject *i = &env->knc_pmu.inject;
@@ -229,7 +224,7 @@ void knc_inject_access(CPUX86State *env, uint32_t access)
         i->skip--;
         return;
     }
-    /* What was before, and this instruction, is not to count. */
+    /* Count from the next instruction on. */
     knc_pmu_fold(env);
     i->access = 0;
     i->left = i->after;
@@ -238,9 +233,9 @@ void knc_inject_access(CPUX86State *env, uint32_t access)
 }
 
 /*
- * For the test device: what @order says, @after instructions from now on, or
- * from an access to a register on.  It replaces what was ordered before, but
- * for the skid, which only another one replaces, and an order for nothing.
+ * For the test device: carry out @order after @after instructions, from now or
+ * from @access on.  It replaces the previous order.  Only an order for a skid,
+ * or for nothing, replaces a skid.
  */
 void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
                       uint32_t order)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: what its rooms have of one another
+ * Knights Corner PMU: functions and helpers shared by its files
  */
 #ifndef I386_KNC_INTERNAL_H
 #define I386_KNC_INTERNAL_H
@@ -25,7 +25,7 @@
 
 #define SPFLT_USER_PREF         (1ull << 63)
 
-/* What a thread needs counted is flags for its blocks, and this beside them. */
+/* What a thread needs counted: flags of its blocks (HF_KNC_*), and these */
 #define NEEDS_MATCHES           1
 #define NEEDS_ORDER             2       /* among the cores, for each access */
 #define NEEDS_MORE              (NEEDS_MATCHES | NEEDS_ORDER)
@@ -70,7 +70,7 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n);
 uint32_t knc_pmu_event_needs(const KncPmuCounter *c);
 bool knc_pmu_counts_asleep(const KncPmuCounter *c);
 
-/* Which instructions match, in one word for the other threads to read */
+/* The instructions that match, in one word that other threads can read */
 #define KNC_ASKS_EVENT          0x000000ff
 #define KNC_ASKS_THRESHOLD      0x0000ff00
 #define KNC_ASKS_THRESHOLD_SHIFT 8
@@ -86,13 +86,13 @@ static inline uint32_t knc_pmu_asks(const KncPmuCounter *c)
            (c->any ? KNC_ASKS_ANY : 0);
 }
 
-/* registers.c: the registers, and the instructions that reach them */
+/* registers.c: the registers, RDPMC and SPFLT */
 void knc_pmu_configure(CPUX86State *env);
 uint64_t knc_pmu_insn_number(CPUX86State *env, int self);
 
 /* count.c: from issue slots to counters */
 
-/* While another thread counts what this one does, it must not fall behind. */
+/* The budget while another thread counts this one's events */
 #define FUEL_SHARED             10000
 
 KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self);
@@ -107,9 +107,7 @@ int knc_pmu_slot_cost(CPUX86State *env);
 bool knc_pmu_observed_overflow(const KncPmuState *s);
 int knc_pmu_self(KncPmuState *s);
 
-/* core.c: what the threads of a core have in common */
-void knc_pmu_change_begin(KncPmuState *s);
-void knc_pmu_change_end(KncPmuState *s);
+/* core.c: the core's time, and thread count mode */
 uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event);
@@ -141,7 +139,7 @@ bool knc_inject_due(CPUX86State *env);
 bool knc_inject_holds(CPUX86State *env);
 void knc_inject_access(CPUX86State *env, uint32_t access);
 
-/* observe.c: what the model of the memory hierarchy is told */
+/* observe.c: accesses for the model of the memory hierarchy */
 KncObserver *knc_observer_new(void);
 void knc_observer_reset(KncObserver *o);
 void knc_observer_configure(KncPmuState *s, bool observing, bool shared);
@@ -149,34 +147,34 @@ void knc_observer_careful(KncPmuState *s, bool careful);
 void knc_pmu_flush_accesses(KncPmuState *s);
 void knc_pmu_abandon(CPUX86State *env);
 
-/* branch.c: what branches and interrupts do to the pipeline */
+/* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_resolve_branch(CPUX86State *env);
 void knc_pmu_flush_pipeline(CPUX86State *env);
 
-/* tcg.c: what is asked of the accelerator */
+/* tcg.c: calls into the accelerator */
 
-/* An edge for the local APIC: its delivery mode, or negative if it was lost */
+/* Give the local APIC an edge; returns as apic_deliver_perf() */
 int knc_tcg_deliver(CPUX86State *env);
 void knc_tcg_nmi(CPUX86State *env);
 uint64_t knc_tcg_tsc(CPUX86State *env);
 
 /*
- * Leave the block at whose start the helper with the return address @ra was
- * called.  If @insns is not 0, the next block is to have as many.  With @again
- * the same instructions follow, and not an interrupt.
+ * Leave a block from a helper that was called at its start; @ra is the helper's
+ * return address.  The next block has @insns instructions, if not 0.  With
+ * @again it is the same code, without an interrupt before it.
  */
 G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
                                     uintptr_t ra);
 
 /*
- * Where a fetch or an access goes; both return false if it is going to fault.
- * knc_tcg_find_code() gives the start of the page.
+ * Find the physical address of a fetch (of its page) or of an access.  Return
+ * false if it faults.
  */
 bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr);
 bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
                        KncAccess *access);
 
-/* clock.c: a clock that follows what the threads execute */
+/* clock.c: the card clock, which follows what the threads execute */
 void knc_clock_enable(void);
 void knc_clock_forget(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
@@ -184,7 +182,7 @@ void knc_clock_pass(CPUX86State *env, uint64_t slots);
 /* Leave the block before the instruction for which a helper was called. */
 G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra);
 
-/* knc_pmu_unwind_data() of the instruction that is accessing a device, or 0 */
+/* knc_pmu_unwind_data() of an instruction that accesses a device, or 0 */
 uint64_t knc_tcg_unwind_io(CPUX86State *env);
 
 #endif /* I386_KNC_INTERNAL_H */

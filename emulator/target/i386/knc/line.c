@@ -2,16 +2,13 @@
 /*
  * Knights Corner PMU: the interrupt line
  *
- * One bit for both counters, connected to the thread's own local APIC.
+ * One bit for both counters, connected to the thread's local APIC, which sees
+ * rising edges only: knc-apic.c.inc
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "internal.h"
 
-/*
- * The APIC reacts to the rising edge of the line only, masks the LVT entry
- * when it delivers, and knows nothing of an edge that came while masked.
- */
 void knc_pmu_raise(CPUX86State *env)
 {
     env->knc_pmu.edges++;

@@ -2,13 +2,12 @@
 /*
  * Knights Corner PMU: a model of memory hierarchy and branch prediction
  *
- * This only counts; it has no influence on what the guest does.
+ * This only counts; it has no influence on what the guest does.  The caches are
+ * in caches.c.
  *
- * The caches are in caches.c.
- *
- * The TLBs belong to the core as well, and each entry to one of its threads:
- * 64 entries for data in pages of 4 KiB and 8 in larger ones, 32 for code, and
- * 64 behind both, all with 4 ways.
+ * The TLBs have 4 ways: 64 entries for data in pages of 4 KiB, 8 for data in
+ * larger ones, 32 for code, and 64 in the second level.  The threads of a core
+ * share them; an entry belongs to one thread.
  *
  * Branches are predicted by a buffer of 256 branch targets with 4 ways and a
  * two-bit counter each, as in the Pentium from which the core comes.
@@ -36,7 +35,6 @@ static void tlb_insert(uint64_t (*tlb)[KNC_TLB_WAYS], int sets, int bits,
     to_front(tlb[(key >> bits) & (sets - 1)], KNC_TLB_WAYS - 1, key);
 }
 
-/* The second level.  Returns true on a hit. */
 static bool tlb2_access(KncCore *core, int bits, uint64_t key)
 {
     qatomic_set(&core->tlb_used, true);
@@ -72,8 +70,8 @@ static inline void dtlb_access(KncCore *core, int thread, uint64_t vaddr,
 }
 
 /*
- * All of one access: a miss in any line that it touches makes it a miss.
- * Returns the number of entries that it takes.
+ * One access, which misses if any of its lines does.  Returns the number of
+ * entries of @access that it has.
  */
 static inline int data_access(KncCore *core, int thread,
                               const KncAccess *access, KncPmuEvents *ev)
@@ -146,9 +144,9 @@ static void hint_access(KncCore *core, int thread, const KncAccess *access,
 }
 
 /*
- * A row of @n entries, with the lock held.  The events go to the ring of each.
- * Going to the same line again changes nothing, unless it is written to for
- * the first time: it is the latest of its set, and so is its page.
+ * @n entries, with the lock held; @ev gets the events by ring.  Another access
+ * to the latest line is only counted, unless it is the first write: line and
+ * page are the latest of their sets already.
  */
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents ev[KNC_PMU_RINGS])
@@ -188,9 +186,9 @@ void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
 }
 
 /*
- * A branch at @pc went to @target, where @next would have been without it.
- * What is not in the buffer is not predicted, and so not mispredicted, but the
- * pipeline is flushed if it is taken.
+ * A branch at @pc went to @target; @next is the address behind it.  A branch
+ * that is not in the buffer is not predicted, so it cannot be mispredicted, but
+ * it flushes the pipeline if it is taken.
  */
 int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
                    uint64_t target)
@@ -253,14 +251,14 @@ static void tlb_drop_all(KncCore *core, uint64_t key, uint64_t mask)
 #define TLB_OWNER_MASK  (TLB_VALID | 3 * TLB_THREAD)
 
 /*
- * The upper half of the address space is taken to be mapped by global pages,
- * which only go if @global.
+ * Pages in the upper half of the address space are taken for global ones: they
+ * are dropped with @global only.
  */
 void knc_mem_flush_tlb(KncCore *core, int thread, bool global)
 {
     uint64_t mask = TLB_OWNER_MASK | (global ? 0 : 1ull << 63);
 
-    /* A thread drops only what it has put there itself. */
+    /* A thread drops its own entries only, so it needs no lock to look. */
     if (!qatomic_read(&core->tlb_used)) {
         return;
     }

@@ -21,11 +21,11 @@
 
 struct KncCore {
     CPUX86State *thread[KNC_CORE_THREADS];
-    uint64_t clock;             /* of the thread that has come furthest */
-    uint64_t wakes;             /* how often all threads had been halted */
-    KncCore *next;              /* of all cores */
-    QemuSpin lock;              /* for all that follows */
-    bool coherent;              /* whoever has it may look at other cores */
+    uint64_t clock;             /* latest time of any thread, in cycles */
+    uint64_t wakes;             /* number of ends of a halt of all threads */
+    KncCore *next;              /* in the list of all cores */
+    QemuSpin lock;              /* protects the rest */
+    bool coherent;              /* the lock's owner may lock other cores */
     uint64_t snooped[KNC_CORE_THREADS][KNC_SNOOPS];
 
     struct {} start_reset_fields;
@@ -39,7 +39,7 @@ struct KncCore {
     bool tlb_used;
 };
 
-/* What an instruction does to memory, or the fetch of a line of code */
+/* An access to memory, or the fetch of a line of code */
 typedef struct KncAccess {
     uint64_t vaddr;
     uint64_t paddr;
@@ -49,7 +49,7 @@ typedef struct KncAccess {
     uint8_t ring;
     bool first;             /* of its instruction */
     bool uncached;
-    bool crosses;           /* the next entry has its second page */
+    bool crosses;           /* a page boundary: the next entry has the rest */
     uint8_t hint;           /* KncHint */
 } KncAccess;
 
@@ -62,7 +62,7 @@ enum {
 };
 
 /* What a branch does to the pipeline */
-#define KNC_BRANCH_WRONG    1   /* it was foreseen otherwise */
+#define KNC_BRANCH_WRONG    1   /* mispredicted */
 #define KNC_BRANCH_FLUSHES  2
 
 KncCore *knc_core_new(void);

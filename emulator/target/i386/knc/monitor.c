@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: looking in from outside
- *
- * "info knc-pmu" in the monitor, and what hw/i386/knc-pmu-testdev.c shows.
+ * Knights Corner PMU: "info knc-pmu" in the monitor, and the items that
+ * hw/i386/knc-pmu-testdev.c shows
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -10,13 +9,13 @@
 #include "monitor/monitor.h"
 #include "internal.h"
 
-/* All that a thread has counted, to the counters and by ring */
+/* What a thread has counted, by counter and by ring */
 typedef struct KncPmuTruth {
     uint64_t total[KNC_PMU_COUNTERS];
     KncPmuEvents sum[KNC_PMU_RINGS];
 } KncPmuTruth;
 
-/* @self: slots of the executing instruction, which is not part of it. */
+/* Without the @self slots of the executing instruction */
 static void knc_pmu_truth_now(CPUX86State *env, int self, KncPmuTruth *truth)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -37,23 +36,21 @@ static void knc_pmu_truth_now(CPUX86State *env, int self, KncPmuTruth *truth)
     }
 }
 
-/* The same of one moment, while the thread goes on */
+/* The same, consistent while the thread executes */
 static void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint32_t sequence;
+    unsigned start;
 
     do {
-        sequence = qatomic_load_acquire(&s->sequence);
+        start = seqlock_read_begin(&s->counts);
         knc_pmu_truth_now(env, self, truth);
-        /* As in knc_pmu_ever() */
-        smp_rmb();
-    } while ((sequence & 1) || sequence != qatomic_read(&s->sequence));
+    } while (seqlock_read_retry(&s->counts, start));
 }
 
 /*
- * What the test device shows.  With @self, the executing instruction belongs
- * to this thread and is not part of the result.
+ * An item for the test device.  @self: this thread is the one that asks, and
+ * its executing instruction is not part of the result.
  */
 uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
 {
@@ -112,10 +109,7 @@ uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
     }
 }
 
-/*
- * For the test device: @n events at once in ring 3, to get past 2^40 without
- * executing as many instructions.
- */
+/* For the test device: @events at once, as in ring 3, to reach 2^40 quickly */
 void knc_pmu_test_burst(CPUX86State *env, int n, uint64_t events)
 {
     KncPmuState *s = &env->knc_pmu;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: the observer of accesses
+ * Knights Corner PMU: the observer, which collects accesses for the model of
+ * the memory hierarchy
  *
- * What the model of the memory hierarchy is told comes from the executing
- * instruction, and is dropped if that does not complete.  Whether it has is
- * known when the next one begins.
+ * The accesses of an instruction are dropped if it does not complete.  It has
+ * completed when the next one begins.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -24,7 +24,7 @@ void knc_observer_reset(KncObserver *o)
     memset(o, 0, sizeof(*o));
 }
 
-/* The same as below, but one instruction after the other */
+/* Give the model one instruction after the other, for CMASK. */
 static void knc_pmu_flush_matching(KncPmuState *s)
 {
     KncObserver *o = s->observer;
@@ -45,7 +45,7 @@ static void knc_pmu_flush_matching(KncPmuState *s)
     }
 }
 
-/* What other cores did until now is nobody's business. */
+/* Snoops up to now were not observed: do not count them. */
 static void knc_pmu_forget_snoops(KncPmuState *s)
 {
     for (int i = 0; i < KNC_SNOOPS; i++) {
@@ -53,10 +53,7 @@ static void knc_pmu_forget_snoops(KncPmuState *s)
     }
 }
 
-/*
- * What other cores did to lines that this thread had, in the ring in which it
- * has been since the last fold
- */
+/* Count the snoops of other cores, for the ring since the last fold. */
 static void knc_pmu_take_snoops(KncPmuState *s)
 {
     static const KncPmuEvent event[KNC_SNOOPS] = {
@@ -76,7 +73,7 @@ static void knc_pmu_take_snoops(KncPmuState *s)
     }
 }
 
-/* What was known of the accesses before is not relied on any more. */
+/* Conditions have changed: forget the latest accesses. */
 static void knc_observer_rely(KncPmuState *s)
 {
     KncObserver *o = s->observer;
@@ -86,10 +83,7 @@ static void knc_observer_rely(KncPmuState *s)
     knc_pmu_forget_latest(o);
 }
 
-/*
- * From now on: whether there is anything to be observed, and whether another
- * thread counts what this one does, and does not wait for it.
- */
+/* @shared: accesses must not wait, as another thread counts their events. */
 void knc_observer_configure(KncPmuState *s, bool observing, bool shared)
 {
     KncObserver *o = s->observer;
@@ -116,7 +110,7 @@ void knc_observer_careful(KncPmuState *s, bool careful)
     }
 }
 
-/* Whatever the instructions before this one did has been completed. */
+/* The instructions before this one have completed. */
 static inline void knc_pmu_complete(KncObserver *o, uint32_t token)
 {
     o->completed = o->accesses;
@@ -127,7 +121,6 @@ static inline void knc_pmu_complete(KncObserver *o, uint32_t token)
 static void knc_pmu_flush_again(KncPmuState *s)
 {
     KncObserver *o = s->observer;
-    /* In the ring in which the thread has been since the last fold */
     KncPmuEvents *ev = &s->observed[s->ring];
     uint64_t reads = o->again & AGAIN_MASK;
     uint64_t writes = o->again / AGAIN_ONE(KNC_KIND_WRITE) & AGAIN_MASK;
@@ -139,7 +132,7 @@ static void knc_pmu_flush_again(KncPmuState *s)
     o->again = o->completed_again = 0;
 }
 
-/* Hand the accesses of all instructions that have completed to the model. */
+/* Give the model the accesses of all completed instructions. */
 void knc_pmu_flush_accesses(KncPmuState *s)
 {
     KncObserver *o = s->observer;
@@ -173,7 +166,7 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
     bool first = o->access_token != s->token || kind == KNC_KIND_CODE;
 
     if (unlikely(o->accesses >= ACCESSES_MAX - 1)) {
-        /* More than fits: whatever becomes of it, it has to go. */
+        /* No room left: count them even if the instruction faults later. */
         knc_pmu_flush_accesses(s);
     }
     if (first) {
@@ -186,7 +179,7 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
     return access;
 }
 
-/* The fetch of a line that is not like one before it */
+/* Record the fetch of a line.  Returns false if it faults. */
 static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line)
 {
     KncObserver *o = env->knc_pmu.observer;
@@ -209,7 +202,7 @@ static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line)
     return true;
 }
 
-/* Returns true if @line is the latest one, or the fetch is like one before. */
+/* Returns true if the fetch changes nothing in the model: only count it. */
 static inline bool knc_pmu_fetch_again(KncObserver *o, uint64_t line)
 {
     if (line == o->line) {
@@ -223,7 +216,7 @@ static inline bool knc_pmu_fetch_again(KncObserver *o, uint64_t line)
     return true;
 }
 
-/* The same as below, from a line on that is a new one */
+/* Fetch the lines from @line on, the first of which is a new one. */
 static void __attribute__((noinline))
 knc_pmu_fetch_new(CPUX86State *env, uint64_t line, uint64_t last)
 {
@@ -236,10 +229,7 @@ knc_pmu_fetch_new(CPUX86State *env, uint64_t line, uint64_t last)
     }
 }
 
-/*
- * The fetch of the code from @pc to @last, one line after the other, at the
- * start of an instruction: those before it have been completed.
- */
+/* Fetch the code from @pc to @last, at the start of an instruction. */
 static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last)
 {
     KncObserver *o = env->knc_pmu.observer;
@@ -254,8 +244,8 @@ static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last)
 }
 
 /*
- * An instruction begins, and those before it have been completed.  If a
- * counter overflows by what they did, that is not to be found out later.
+ * An instruction begins with an overflow near: if the completed ones overflowed
+ * a counter, leave the block before this one.
  */
 static void knc_pmu_look(CPUX86State *env, uintptr_t ra)
 {
@@ -268,7 +258,6 @@ static void knc_pmu_look(CPUX86State *env, uintptr_t ra)
     }
 }
 
-/* In mid-block, with an overflow near */
 void helper_knc_pmu_check(CPUX86State *env)
 {
     if (env->knc_pmu.observer->accesses) {
@@ -276,7 +265,7 @@ void helper_knc_pmu_check(CPUX86State *env)
     }
 }
 
-/* The same as below, where there is something to be done first */
+/* The start of a block that cannot just record its fetch */
 static void __attribute__((noinline))
 knc_pmu_block_due(CPUX86State *env, uint32_t size, uintptr_t ra)
 {
@@ -294,7 +283,7 @@ knc_pmu_block_due(CPUX86State *env, uint32_t size, uintptr_t ra)
     knc_pmu_fetch(env, pc, pc + size - 1);
 }
 
-/* A block begins: whatever the one before it did has been completed. */
+/* A block begins: the instructions of the previous one have completed. */
 void helper_knc_pmu_block(CPUX86State *env, uint32_t size)
 {
     KncObserver *o = env->knc_pmu.observer;
@@ -309,8 +298,8 @@ void helper_knc_pmu_block(CPUX86State *env, uint32_t size)
 }
 
 /*
- * An instruction begins that is not in the same line as the one before.
- * @offset counts from the start of the page in which the block begins.
+ * An instruction begins that is not within the previous one's line.  @offset is
+ * from the start of the page in which the block begins.
  */
 void helper_knc_pmu_line(CPUX86State *env, uint32_t offset, uint32_t size)
 {
@@ -370,7 +359,7 @@ void helper_knc_pmu_store(CPUX86State *env, target_ulong addr, uint32_t info)
     knc_pmu_report(env, addr, info, KNC_KIND_WRITE);
 }
 
-/* A prefetch, or its contrary, which goes nowhere if there is no such page */
+/* A prefetch or eviction; nothing happens without a mapped page. */
 void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
 {
     KncObserver *o = env->knc_pmu.observer;
@@ -386,13 +375,13 @@ void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
     }
 }
 
-/* An access by a helper, or an atomic one, after it has been made */
+/* A helper has made an access. */
 void knc_pmu_helper_access(CPUState *cs, vaddr addr, MemOpIdx oi,
                            MMUAccessType type)
 {
     CPUX86State *env = &X86_CPU(cs)->env;
 
-    /* Not those of interrupt delivery, between two instructions */
+    /* Accesses of interrupt delivery have no token, and do not count. */
     if (env->knc_pmu.token) {
         knc_pmu_access(env, addr, memop_size(get_memop(oi)),
                        type == MMU_DATA_STORE ? KNC_KIND_WRITE : KNC_KIND_READ,
@@ -419,7 +408,7 @@ void knc_pmu_abandon(CPUX86State *env)
     }
 }
 
-/* The accesses up to here were made with the pages that are to be dropped. */
+/* TLB entries are dropped; the accesses up to here still used them. */
 static void knc_pmu_forget_pages(KncPmuState *s)
 {
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {

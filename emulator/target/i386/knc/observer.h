@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: the state of the observer, and what need not wait
+ * Knights Corner PMU: the state of the observer; accesses that are only counted
  */
 #ifndef I386_KNC_OBSERVER_H
 #define I386_KNC_OBSERVER_H
@@ -11,11 +11,10 @@
 #define LINE_SIZE               (1 << KNC_LINE_BITS)
 
 /*
- * Going again to the latest line of a set of a cache, in the latest page of a
- * set of a TLB, changes nothing, unless a line is written to for the first
- * time.  Such accesses are only counted, in one word: a field for each kind,
- * which is full long before it could run into the next.  That is looked at
- * once for each block, which has room for all of its accesses.
+ * An access to the latest line of its cache set, in the latest page of its TLB
+ * set, does not change the model, unless it is the first write to the line.
+ * Such accesses are only counted, in one word with a field for each kind.  A
+ * block checks AGAIN_FULL once, which leaves room for all of its accesses.
  */
 #define AGAIN_BITS              21
 #define AGAIN_MASK              MAKE_64BIT_MASK(0, AGAIN_BITS)
@@ -25,7 +24,7 @@
                                   AGAIN_ONE(KNC_KIND_CODE)) * \
                                  MAKE_64BIT_MASK(12, AGAIN_BITS - 12))
 
-/* The sets of the TLBs, in the low bits of a page; the last is of none. */
+/* TLB sets, in the low bits of KncLatest.page; no TLB has the last one. */
 enum {
     PAGE_DATA,
     PAGE_CODE = PAGE_DATA + KNC_DTLB_SETS,
@@ -33,35 +32,35 @@ enum {
     PAGE_SETS = 64,
 };
 
-/* An access that waits: virtual addresses, -1 for none */
+/* The latest access: virtual addresses, -1 for none */
 typedef struct KncLatest {
     uint64_t line;
-    uint64_t page;              /* its number, and its set */
+    uint64_t page;              /* number * PAGE_SETS + set */
 } KncLatest;
 
 struct KncObserver {
     KncAccess access[ACCESSES_MAX];
     int accesses;
-    int completed;              /* those of instructions before this one */
-    int may_wait;               /* how many may wait, */
-    int wait;                   /* and -1 while an overflow is near */
-    uint32_t access_token;      /* 0: none since the last look */
+    int completed;              /* by instructions before this one */
+    int may_wait;               /* how many may wait for the next block */
+    int wait;                   /* may_wait, or -1 while an overflow is near */
+    uint32_t access_token;      /* instruction of the last access, or 0 */
 
-    uint32_t branch_token;      /* 0: no branch to be looked at */
-    bool branch_far;            /* it is not predicted */
+    uint32_t branch_token;      /* 0: no branch to resolve */
+    bool branch_far;            /* and so not predicted */
     int branch_ring;
     uint64_t branch_pc;
     uint64_t branch_next;
 
-    uint64_t line;              /* the line of code that was fetched last */
-    uint64_t code_page;         /* the page that was looked up for one, */
-    uint64_t code_paddr;        /* and where it is */
+    uint64_t line;              /* the latest line of code */
+    uint64_t code_page;         /* the latest page of code */
+    uint64_t code_paddr;        /* its physical address */
 
-    /* The latest of each kind in each set of a cache */
+    /* The latest of each kind in each set of a cache, and of each TLB set */
     KncLatest latest[KNC_L1_SETS][KNC_KINDS + 1];
-    uint64_t page[PAGE_SETS];   /* and the latest page of each set of a TLB */
-    bool may_find_again;        /* nobody needs all accesses one by one, */
-    bool find_again;            /* and no overflow is near either */
+    uint64_t page[PAGE_SETS];
+    bool may_find_again;        /* no counter needs the accesses one by one */
+    bool find_again;            /* and no overflow is near */
     uint64_t again;
     uint64_t completed_again;
     KncPredictor predictor;
@@ -93,9 +92,8 @@ static inline uint64_t knc_pmu_page(const KncAccess *access)
 }
 
 /*
- * An access waits that is not like one before it.  Whatever else is in the
- * same set of an L1 cache may have to leave it for this, or for its line to
- * come into the L2 cache.
+ * Record an access that the model has to see.  It may evict any other line of
+ * the same L1 set, so what is known of that set is forgotten.
  */
 static inline void knc_pmu_set_latest(KncObserver *o, const KncAccess *access)
 {
@@ -128,7 +126,7 @@ static inline void knc_pmu_set_latest(KncObserver *o, const KncAccess *access)
     latest[access->kind == KNC_KIND_CODE ? KNC_KIND_CODE : KNC_KIND_READ] = now;
 }
 
-/* Returns true if the access is like one before it. */
+/* Returns true if the access does not change the model. */
 static inline bool knc_pmu_find_again(KncObserver *o, int kind, uint64_t vaddr,
                                       int size)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: its state
+ * Knights Corner PMU: the state of a hardware thread
  *
  * Register names and behaviour follow Intel document 327357-001.
  */
 #ifndef I386_KNC_PMU_H
 #define I386_KNC_PMU_H
 
+#include "qemu/seqlock.h"
+
 #if defined(CONFIG_USER_ONLY) || !defined(TARGET_X86_64) || !defined(CONFIG_TCG)
 #error "Knights Corner is for --target-list=x86_64-softmmu with --enable-tcg"
 #endif
 
-/* Flags of a translation block, in hflags' place behind the last of those */
+/* Flags of a translation block: the bits of tb->flags that hflags leave free */
 #define HF_KNC_PMU_MASK         (1u << 29)  /* counts events */
 #define HF_KNC_OBSERVE_MASK     (1u << 30)  /* reports accesses as well */
 #define HF_KNC_PREDICT_MASK     (1u << 31)  /* and branches */
@@ -19,7 +21,7 @@
 #define KNC_PMU_COUNTERS        2
 #define KNC_CORE_THREADS        4
 
-/* Events are counted for ring 0 and for rings 1 to 3. */
+/* Events are counted separately for ring 0 and for rings 1 to 3. */
 enum {
     KNC_PMU_RING0,
     KNC_PMU_RING3,
@@ -32,8 +34,8 @@ static inline int knc_pmu_ring(int cpl)
 }
 
 /*
- * What one translation block adds to KncPmuState.word: its issue slots are
- * taken from the upper half, its branches are added to the lower half.
+ * What a translation block adds to KncPmuState.word: its slots are subtracted
+ * from the upper half, its branches are added to the lower half.
  */
 static inline int64_t knc_pmu_word(int slots, int branches)
 {
@@ -42,7 +44,7 @@ static inline int64_t knc_pmu_word(int slots, int branches)
 
 /*
  * The same for an instruction and all that follow it in its block, as kept in
- * the block's unwind information.
+ * the block's unwind information
  */
 static inline uint64_t knc_pmu_unwind_data(int slots, int branches)
 {
@@ -59,24 +61,23 @@ static inline int64_t knc_pmu_unwind_word(uint64_t data)
     return knc_pmu_word(knc_pmu_unwind_slots(data), data >> 16);
 }
 
-/* Lines of the caches, and of code that is fetched at once */
 #define KNC_LINE_BITS           6
 
 /* An access as generated code reports it */
 #define KNC_ACCESS_SIZE         0xff
 #define KNC_ACCESS_MMU_SHIFT    16
 
-/* Where prefetch instructions bring a line, and from where it is evicted */
+/* Prefetches and evictions: the level of the cache, and the kind */
 typedef enum KncHint {
     KNC_HINT_LEVEL = 3,
     KNC_HINT_L1 = 1,
     KNC_HINT_L2 = 2,
-    KNC_HINT_WRITE = 4,     /* for writing: nobody else has it then */
-    KNC_HINT_DROP = 8,      /* counts as dropped where it misses */
+    KNC_HINT_WRITE = 4,     /* for writing: no other core keeps it */
+    KNC_HINT_DROP = 8,      /* a miss counts as dropped */
     KNC_HINT_EVICT = 16,
 } KncHint;
 
-/* Instructions that count bits, and 64 of them, not 32 */
+/* Instructions that count bits; KNC_BITS_64: of 64-bit operands */
 enum {
     KNC_BITS_POPCNT,
     KNC_BITS_LZCNT,
@@ -86,7 +87,7 @@ enum {
     KNC_BITS_64 = 4,
 };
 
-/* In the size of a branch: it leaves its segment. */
+/* Part of the size of a branch: it leaves its segment */
 #define KNC_BRANCH_FAR          0x100
 
 /* All events that have a model */
@@ -96,11 +97,11 @@ typedef enum KncPmuEvent {
     KNC_CPU_CLK_UNHALTED,
     KNC_EXEC_STAGE_CYCLES,
     KNC_FE_STALLED,
-    /* What E makes of CPU_CLK_UNHALTED, and of FE_STALLED */
-    KNC_UNHALTED_BEGINS,        /* the core has left its halt */
-    KNC_RING_BEGINS,            /* that, or the thread has entered the ring */
+    /* CPU_CLK_UNHALTED and FE_STALLED with E */
+    KNC_UNHALTED_BEGINS,        /* a halt of the core ends */
+    KNC_RING_BEGINS,            /* that, or the thread enters the ring */
     KNC_STALL_BEGINS,
-    /* Only while HF_KNC_OBSERVE_MASK is set: */
+    /* Only with HF_KNC_OBSERVE_MASK: */
     KNC_OBSERVED,
     KNC_DATA_READ = KNC_OBSERVED,
     KNC_DATA_WRITE,
@@ -137,7 +138,7 @@ typedef enum KncPmuEvent {
     KNC_L2_DATA_PF2,
     KNC_L2_DATA_PF2_MISS,
     KNC_L2_DATA_PF2_DROP,
-    /* By what another core does: */
+    /* Caused by other cores: */
     KNC_SNOOPED,
     KNC_SNP_HIT_L2 = KNC_SNOOPED,
     KNC_SNP_HITM_L2,
@@ -148,14 +149,14 @@ typedef struct KncPmuEvents {
     uint64_t n[KNC_EVENTS];
 } KncPmuEvents;
 
-/* What a counter makes of its event, with CMASK, INV and E */
+/* What a counter counts: its event with CMASK, INV and E */
 typedef enum KncPmuMode {
     KNC_MODE_NOTHING,
-    KNC_MODE_EVENTS,        /* as many as there are */
-    KNC_MODE_MATCHES,       /* instructions with enough of them */
+    KNC_MODE_EVENTS,
+    KNC_MODE_MATCHES,       /* instructions with enough events */
     KNC_MODE_CYCLES,        /* every cycle */
-    KNC_MODE_NO_EVENTS,     /* cycles without any */
-    KNC_MODE_NO_MATCHES,    /* cycles without enough of them */
+    KNC_MODE_NO_EVENTS,     /* cycles without an event */
+    KNC_MODE_NO_MATCHES,    /* cycles without enough events */
 } KncPmuMode;
 
 typedef struct KncPmuCounter {
@@ -163,12 +164,12 @@ typedef struct KncPmuCounter {
     uint64_t value;         /* 40 bits */
     /* Derived from the control registers by knc_pmu_configure() */
     uint8_t rings;          /* bit mask of the rings in which it counts */
-    bool any;               /* counts its core's other threads as well */
+    bool any;               /* counts the core's other threads as well */
     KncPmuEvent event;
     KncPmuMode mode;
     uint8_t threshold;      /* events that an instruction needs to match */
     uint64_t others;        /* events of the other threads at the last fold */
-    /* Never shown to the guest */
+    /* Shown by the test device and the monitor only */
     uint64_t total;
     uint64_t overflows;
 } KncPmuCounter;
@@ -188,7 +189,7 @@ typedef struct KncPredictor {
     KncBranchTarget target[KNC_BTB_SETS][KNC_BTB_WAYS];
 } KncPredictor;
 
-/* What other cores do to a core's caches, by the thread that had the line */
+/* What other cores do to a line, counted for the thread that had it */
 enum {
     KNC_SNOOP_HIT,
     KNC_SNOOP_HITM,
@@ -198,54 +199,54 @@ enum {
 
 /* Caches and TLBs, of the core: memory.c */
 typedef struct KncCore KncCore;
-/* Accesses of the executing instruction, and the predictor: observer.h */
+/* Accesses that the model has not seen yet, and the predictor: observer.h */
 typedef struct KncObserver KncObserver;
 
-/* What a test has ordered for a hardware thread: inject.c */
+/* A test's orders for a hardware thread: inject.c */
 typedef enum KncInjectAction {
     KNC_INJECT_NOTHING,
-    KNC_INJECT_NMI,         /* one that is not the PMU's */
-    KNC_INJECT_OVERFLOW,    /* a counter overflows, if it counts */
-    KNC_INJECT_STOP,        /* until there is an interrupt, or another order */
-    KNC_INJECT_SKID,        /* each PMI is that late */
+    KNC_INJECT_NMI,         /* not from the PMU */
+    KNC_INJECT_OVERFLOW,    /* of a counter, if it counts */
+    KNC_INJECT_STOP,        /* until an interrupt or another order */
+    KNC_INJECT_SKID,        /* delay every PMI */
 } KncInjectAction;
 
 typedef struct KncInject {
     KncInjectAction action;
     int counter;
-    int rings;              /* bit mask of those whose instructions count */
-    uint32_t after;         /* so many instructions */
-    uint32_t access;        /* from this access to a register on, or 0 */
-    uint32_t skip;          /* as many of them */
+    int rings;              /* bit mask of the rings whose instructions count */
+    uint32_t after;         /* number of instructions */
+    uint32_t access;        /* access to a register at which they start, or 0 */
+    uint32_t skip;          /* number of such accesses to ignore first */
     uint64_t left;
     bool counting;
     bool stopped;
     uint64_t fired;
 
-    /* KNC_INJECT_SKID, which goes on beside one of the others */
-    uint32_t skid;          /* so many instructions */
+    /* KNC_INJECT_SKID, which stays in force beside the other orders */
+    uint32_t skid;          /* number of instructions */
     uint64_t skid_left;
-    bool in_flight;         /* a PMI that is to come after them */
-    uint64_t late;          /* how many have come */
+    bool in_flight;         /* a PMI is delayed */
+    uint64_t late;          /* number of delayed PMIs that have arrived */
 } KncInject;
 
-/* Its place in the time of all: clock.c */
+/* The thread's time: clock.c */
 typedef struct KncClock {
     CPUState *cs;
-    int64_t time;           /* how far it has come, in cycles */
-    int64_t reached;        /* that, or the end of its turn */
-    bool awake;             /* in the list of those that may execute */
+    int64_t time;           /* in cycles */
+    int64_t reached;        /* time, or the end of its turn */
+    bool awake;             /* in the list of threads that may execute */
     QTAILQ_ENTRY(KncClock) next;
 } KncClock;
 
 /* Properties of the CPU */
 typedef struct KncPmuConfig {
-    bool pmu;           /* it has the PMU, and the additional instructions */
-    bool strict;        /* and only those instructions that the chip has */
-    bool always;        /* the true counts go on with all counters disabled */
+    bool pmu;           /* has the PMU and the additional instructions */
+    bool strict;        /* has only the instructions of the chip */
+    bool always;        /* true counts continue with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */
-    bool stray;         /* who executes gets an interrupt that has no thread */
-    bool clock;         /* time follows what is executed */
+    bool stray;         /* a halted thread's PMI goes to one that executes */
+    bool clock;         /* the card clock */
 } KncPmuConfig;
 
 /* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
@@ -253,46 +254,38 @@ typedef struct KncPmuState {
     /*
      * Updated by generated code, one for each ring.
      *
-     * Upper half of word: the issue slots that may be used before a counter
-     * can overflow, negative when they are to be worked out anew.  Lower
-     * half: branches since the last fold.
+     * Upper half of word: the budget of issue slots, negative when it is used
+     * up.  Lower half: branches since the last fold.
      *
      * replays: issue slots since the last fold that did not complete an
-     * instruction, i.e. all but the last iteration of a repeated string
-     * instruction, and the slots that DELAY lets pass.
+     * instruction: all but the last iteration of a repeated string instruction,
+     * and the slots of DELAY.  stalls: rows of them.  stalling: 1 within a row.
      *
-     * stalls: rows of them.  stalling: 1 while one has not ended.
-     *
-     * delayed: issue slots since the last fold that are not in word, because
-     * they may be more than it holds.
+     * delayed: the slots of DELAY, which may be more than word can hold.
      */
     int64_t word[KNC_PMU_RINGS];
     uint64_t replays[KNC_PMU_RINGS];
     uint64_t stalls[KNC_PMU_RINGS];
     uint64_t stalling;
     uint64_t delayed[KNC_PMU_RINGS];
-    /* Tells the executing instruction from those before; 0: none */
+    /* Identifies the executing instruction within its block; 0: none */
     uint32_t token;
-    /* An overflow by an observed event may be near: knc_pmu_check() */
+    /* An observed event may overflow a counter soon: gen_knc_pmu_check() */
     uint32_t careful;
 
     uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
     int32_t granted[KNC_PMU_RINGS]; /* slots in word at the last fold */
-    int slot_cycles;                /* what each of them costs */
-    uint32_t sequence;              /* odd while the counts change */
-    uint32_t needs;                 /* what it has to count for itself, */
-    uint32_t wanted;                /* wants the core's other threads to, */
-    uint32_t serves;                /* and counts for whomever */
+    int slot_cycles;                /* cost of a slot */
+    QemuSeqLock counts;             /* only the thread itself writes */
+    uint32_t needs;                 /* what it counts for itself */
+    uint32_t wanted;                /* what the others must count for it */
+    uint32_t serves;                /* needs, and what the others want */
 
-    /*
-     * The clock of the core: how far this thread has come, how often it has
-     * seen the core leave its halt, and the ring that it was in.
-     */
-    uint64_t time;
-    uint64_t wakes;
-    uint64_t entries[KNC_PMU_RINGS];
-    int ring;
-    int interrupted;        /* the ring in which an interrupt came */
+    uint64_t time;          /* in cycles of the core */
+    uint64_t wakes;         /* KncCore.wakes at the last fold */
+    uint64_t entries[KNC_PMU_RINGS];    /* changes of ring since then */
+    int ring;               /* the ring since then */
+    int interrupted;        /* the ring that an interrupt left */
     bool asleep;
 
     KncPmuCounter counter[KNC_PMU_COUNTERS];
@@ -301,19 +294,19 @@ typedef struct KncPmuState {
     uint32_t status;
     uint32_t global_ctrl;
     uint32_t pmi;           /* status bits that drive the interrupt line */
-    uint32_t strayed;       /* overflows for which another thread had it */
+    uint32_t strayed;       /* overflows whose PMI another thread got */
     int64_t tsc_adjust;
 
-    /* Since the last fold, KNC_OBSERVED and later */
+    /* KNC_OBSERVED and later, since the last fold */
     KncPmuEvents observed[KNC_PMU_RINGS];
-    uint64_t snooped[KNC_SNOOPS];       /* as many have been seen */
+    uint64_t snooped[KNC_SNOOPS];       /* KncCore.snooped already counted */
     /*
-     * Instructions that matched what a counter of a thread of the core asks
-     * for; the thread's own since the last fold.
+     * This thread's instructions that matched, for each counter of each thread
+     * of the core; for its own counters since the last fold.
      */
     uint64_t matches[KNC_CORE_THREADS][KNC_PMU_COUNTERS][KNC_PMU_RINGS];
 
-    /* What really happened; for the test device and the monitor. */
+    /* True counts, for the test device and the monitor */
     KncPmuEvents true_count[KNC_PMU_RINGS];
     uint64_t edges;
     uint64_t delivered;
@@ -331,7 +324,7 @@ typedef struct KncPmuState {
 
     KncCore *core;
     KncObserver *observer;
-    int thread;             /* of its core */
+    int thread;             /* number within the core */
     KncClock clock;
     QEMUTimer *inject_timer;
 } KncPmuState;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: the registers, and the instructions that reach them
- *
- * Each hardware thread has two 40-bit counters, programmed through the
- * registers of Intel document 327357-001 section 1.4.3.
+ * Knights Corner PMU: the registers (Intel document 327357-001, section 1.4.3),
+ * RDPMC and SPFLT
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -32,7 +30,7 @@ static bool knc_pmu_counting(KncPmuState *s, int n)
            (!(s->spflt & (1u << n)) || (s->spflt & SPFLT_USER_PREF));
 }
 
-/* What the other threads have for a counter is the same sum as before. */
+/* The counter still counts the same events of the other threads. */
 static bool knc_pmu_same_sum(const KncPmuCounter *c, const KncPmuCounter *old)
 {
     return old->any && c->rings == old->rings && c->event == old->event &&
@@ -57,13 +55,13 @@ static void knc_pmu_configure_counter(CPUX86State *env, int n)
     if (c.any && c.rings && !knc_pmu_same_sum(&c, &s->counter[n])) {
         c.others = knc_pmu_others(env, n, &c);
     }
-    knc_pmu_change_begin(s);
+    seqlock_write_begin(&s->counts);
     s->counter[n] = c;
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
     qatomic_set(&s->asks[n], knc_pmu_asks(&c));
 }
 
-/* To be called after every change of a control register or a counter. */
+/* Call this after every change of a control register or a counter. */
 void knc_pmu_configure(CPUX86State *env)
 {
     X86CPU *cpu = env_archcpu(env);
@@ -84,8 +82,8 @@ void knc_pmu_configure(CPUX86State *env)
             needs = HF_KNC_PMU_MASK;
         }
         /*
-         * The model goes on while such an event is programmed, also where it
-         * does not count: caches do not care about counters.
+         * With such an event programmed the model runs even where the counter
+         * does not count, as caches do not depend on counters.
          */
         if (c->evtsel & EVTSEL_EN) {
             needs |= knc_pmu_event_needs(c);
@@ -118,7 +116,7 @@ uint64_t knc_pmu_insn_number(CPUX86State *env, int self)
     return sum;
 }
 
-/* The counter as it was before the executing instruction, which reads it */
+/* The counter without the executing instruction */
 static uint64_t knc_pmu_read_own(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -171,7 +169,7 @@ static uint64_t knc_pmu_reserved(uint32_t msr)
     case MSR_GLOBAL_CTRL:
         return ~COUNTERS_MASK;
     default:
-        /* Read-only, or not there. */
+        /* Read-only, or no register */
         return -1;
     }
 }
@@ -180,14 +178,14 @@ static void knc_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    /* The old settings apply to this very instruction. */
+    /* The old settings apply to this instruction. */
     knc_pmu_fold(env);
     switch (msr) {
     case MSR_PERF_CNTR0:
     case MSR_PERF_CNTR1:
-        knc_pmu_change_begin(s);
+        seqlock_write_begin(&s->counts);
         s->counter[msr - MSR_PERF_CNTR0].value = val;
-        knc_pmu_change_end(s);
+        seqlock_write_end(&s->counts);
         break;
     case MSR_PERF_EVTSEL0:
     case MSR_PERF_EVTSEL1:
@@ -227,7 +225,7 @@ static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val)
     KncCore *core = env->knc_pmu.core;
     int64_t adjust = val - knc_tcg_tsc(env);
 
-    /* The threads of a core have one time-stamp counter between them. */
+    /* The threads of a core share one time-stamp counter. */
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
         CPUX86State *thread = qatomic_read(&core->thread[i]);
 
@@ -263,7 +261,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
     return true;
 }
 
-/* Both return false if the register in ECX is none of ours. */
+/* Return false if the register in ECX is not one of the PMU. */
 bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
 {
     uint64_t val;

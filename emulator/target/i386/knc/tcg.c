@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: what is asked of the accelerator, and what it asks
+ * Knights Corner PMU: calls to and from the accelerator
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -10,8 +10,8 @@
 #include "internal.h"
 
 /*
- * With -icount it matters where an interrupt is raised, or the clock looked at;
- * here that may be.
+ * -icount allows an instruction to raise an interrupt or read the clock only at
+ * the end of a block.  Allow it here.
  */
 static bool knc_tcg_begin_io(CPUState *cs)
 {
@@ -74,7 +74,7 @@ G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
     uint32_t cflags = tb_cflags(tcg_tb_lookup(ra));
     uint32_t special = again ? cflags & KNC_CF_SPECIAL : 0;
 
-    /* A block that was asked for is still what is to be executed next. */
+    /* QEMU still needs the special block. */
     if (special && !insns) {
         insns = cflags & CF_COUNT_MASK;
     }
@@ -93,12 +93,12 @@ G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra)
     int64_t left;
 
     cpu_restore_state(cs, ra);
-    /* The next block begins with a refuel. */
-    knc_pmu_change_begin(s);
+    /* Take the budget away: the next block begins with a refuel. */
+    seqlock_write_begin(&s->counts);
     left = s->word[ring] >> 32;
     s->granted[ring] -= left;
     s->word[ring] -= left << 32;
-    knc_pmu_change_end(s);
+    seqlock_write_end(&s->counts);
     cs->exception_index = -1;
     cpu_loop_exit(cs);
 }
@@ -116,7 +116,7 @@ bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr)
     return true;
 }
 
-/* It is looked up as a load: a store would be taken for one to code. */
+/* Look stores up as loads: as a store it would invalidate code in the page. */
 static int knc_tcg_find_load(CPUX86State *env, uint64_t vaddr, int mmu_idx,
                              CPUTLBEntryFull **full)
 {
@@ -168,7 +168,7 @@ void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data)
     }
 }
 
-/* Before interrupts are looked at: an NMI that has become due just now */
+/* Called before QEMU looks for interrupts.  Returns an NMI raised by a fold. */
 int knc_pmu_boundary_nmi(CPUState *cs)
 {
     KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
@@ -176,16 +176,13 @@ int knc_pmu_boundary_nmi(CPUState *cs)
     bool raised = knc_pmu_boundary(&X86_CPU(cs)->env);
 
     if (s->tb_flags != flags) {
-        /* The next block is not to be chained to the last one. */
+        /* Do not chain the next block to the last one. */
         cs->interrupt_request |= CPU_INTERRUPT_EXITTB;
     }
     return raised ? cs->interrupt_request & CPU_INTERRUPT_NMI : 0;
 }
 
-/*
- * An interrupt after the previous instruction goes before a fault in fetching
- * the next one.
- */
+/* A PMI after an instruction comes before the fetch fault of the next one. */
 void knc_pmu_before_fault(CPUState *cs, MMUAccessType type)
 {
     if (type == MMU_INST_FETCH && knc_pmu_boundary(&X86_CPU(cs)->env)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: what the translator keeps while it makes a block
+ * Knights Corner PMU: the translator's state within a block
  */
 #ifndef I386_KNC_TRANSLATE_H
 #define I386_KNC_TRANSLATE_H
@@ -9,16 +9,16 @@
 #include "pmu.h"
 
 typedef struct KncDisas {
-    bool insns;         /* it has Knights Corner's additional instructions */
-    bool strict;        /* and no others that the chip has not */
-    /* The current instruction ... */
-    bool branch;        /* is a branch, */
-    bool near;          /* and within its segment */
+    bool insns;         /* the CPU has the additional instructions */
+    bool strict;        /* the CPU has only the chip's instructions */
+    /* The current instruction: */
+    bool branch;
+    bool near;          /* a branch within its segment */
     bool uncounted;     /* does not complete, or counts at run time */
-    int opcode;         /* has this one, from 0x100 on after 0F */
-    /* ... and where the block's counting code goes */
-    TCGOp *insn_start;
-    TCGLabel *leave;    /* the way out of a loop for a rep */
+    int opcode;         /* 0x100 stands for the prefix 0F */
+
+    TCGOp *insn_start;  /* the block's counting code follows this op */
+    TCGLabel *leave;    /* end of the loop of a rep */
 } KncDisas;
 
 #endif /* I386_KNC_TRANSLATE_H */
