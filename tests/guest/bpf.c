@@ -15,8 +15,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define ULL(n)		((unsigned long long)(n))
-
 /* What the program leaves: how often it was asked, was refused, and has read less than
  * before; the last and the highest count
  */
@@ -114,7 +112,7 @@ static int by_address(const void *a, const void *b)
 static void read_functions(bool (*wanted)(const char *name, const char *module))
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
-	unsigned long long address;
+	u64 address;
 	char line[512], name[256], module[64], type;
 	struct function *all = NULL;
 	size_t n = 0, i;
@@ -364,8 +362,7 @@ static void measure(void)
 	tried.each = ev_count(on.watched) - before;
 	one_round();
 	again = ev_count(on.watched) - before - tried.each;
-	must(again == tried.each, "a round counts %llu, and then %llu", ULL(tried.each),
-	     ULL(again));
+	must(again == tried.each, "a round counts %llu, and then %llu", tried.each, again);
 	tried.count = ev_count(on.watched);
 }
 
@@ -378,7 +375,7 @@ static void try_at(const struct function *f, u64 offset)
 		tried.refused++;
 		return;
 	}
-	say("a program reads an event at %s+%llu\n", f->name, ULL(offset));
+	say("a program reads an event at %s+%llu\n", f->name, offset);
 	tried.probes++;
 	memset(seen, 0, sizeof(*seen));
 	one_round();
@@ -386,13 +383,13 @@ static void try_at(const struct function *f, u64 offset)
 	want = tried.count + tried.each;
 	got = ev_count(on.watched);
 	must(got == want, "read at %s+%llu, an event has %llu more instead of %llu", f->name,
-	     ULL(offset), ULL(got - tried.count), ULL(tried.each));
+	     offset, got - tried.count, tried.each);
 	must(seen->highest <= got, "at %s+%llu a program reads %llu of an event of %llu", f->name,
-	     ULL(offset), ULL(seen->highest), ULL(got));
+	     offset, seen->highest, got);
 	must(!seen->back, "at %s+%llu a program reads less than before, %llu times", f->name,
-	     ULL(offset), ULL(seen->back));
+	     offset, seen->back);
 	must(on.samples == got / PERIOD, "read at %s+%llu, an event of %llu has %llu samples",
-	     f->name, ULL(offset), ULL(got), ULL(on.samples));
+	     f->name, offset, got, on.samples);
 	tried.calls += seen->calls - seen->refused;
 	tried.count = got;
 }
@@ -402,7 +399,7 @@ static void finish(void)
 	kill(on.pid, SIGKILL);
 	waitpid(on.pid, NULL, 0);
 	note("%llu probes, %llu places refused, %llu reads, %llu counted in a round",
-	     ULL(tried.probes), ULL(tried.refused), ULL(tried.calls), ULL(tried.each));
+	     tried.probes, tried.refused, tried.calls, tried.each);
 	must(tried.calls, "nothing was read");
 }
 

@@ -152,7 +152,7 @@ struct stranger {
 
 static const char *cgroup_path(char *path, u64 which, const char *file)
 {
-	sprintf(path, "/sys/fs/cgroup/fuzz%llu%s", (unsigned long long)which, file);
+	sprintf(path, "/sys/fs/cgroup/fuzz%llu%s", which, file);
 	return path;
 }
 
@@ -492,17 +492,15 @@ static void fuzz_witness(struct fuzz *f, int i)
 		if (!witness_once(n, &count)) {
 			__atomic_add_fetch(&f->shared, 1, __ATOMIC_RELAXED);
 			must(!base || count <= base + 2 * n,
-			     "seed %llu: part of a loop of %llu counts %llu",
-			     (unsigned long long)f->seed, (unsigned long long)(base + 2 * n),
-			     (unsigned long long)count);
+			     "seed %llu: part of a loop of %llu counts %llu", f->seed, base + 2 * n,
+			     count);
 			usleep(100);
 			continue;
 		}
 		if (!base)
 			base = count;
-		must(count == base + 2 * n, "seed %llu: a loop of %llu counts %llu",
-		     (unsigned long long)f->seed, (unsigned long long)(base + 2 * n),
-		     (unsigned long long)count);
+		must(count == base + 2 * n, "seed %llu: a loop of %llu counts %llu", f->seed,
+		     base + 2 * n, count);
 		__atomic_add_fetch(&f->exact, 1, __ATOMIC_RELAXED);
 	}
 }
@@ -554,9 +552,8 @@ TEST(witness, "witness", 240)
 	}
 	for (i = 0; i < WITNESSES; i++)
 		reap(pids[i]);
-	note("%llu loops exact, %llu shared", (unsigned long long)f->exact,
-	     (unsigned long long)f->shared);
-	must(f->exact > 10, "the loop was counted only %llu times", (unsigned long long)f->exact);
+	note("%llu loops exact, %llu shared", f->exact, f->shared);
+	must(f->exact > 10, "the loop was counted only %llu times", f->exact);
 }
 
 TEST(fuzz, "fuzz", 240)
@@ -581,16 +578,13 @@ TEST(fuzz, "fuzz", 240)
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
 	must(!driver_is_module() || driver_loaded() || !driver_load(), "loading: %s",
 	     strerror(errno));
-	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken, %llu loads",
-	     (unsigned long long)f->seed, (unsigned long long)f->steps,
-	     (unsigned long long)f->opened, (unsigned long long)f->offline,
-	     (unsigned long long)f->loads);
-	note("%llu loops exact, %llu shared", (unsigned long long)f->exact,
-	     (unsigned long long)f->shared);
+	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken, %llu loads", f->seed,
+	     f->steps, f->opened, f->offline, f->loads);
+	note("%llu loops exact, %llu shared", f->exact, f->shared);
 	must(f->steps > 1000 && f->opened > 10, "only %llu steps, %llu events",
-	     (unsigned long long)f->steps, (unsigned long long)f->opened);
+	     f->steps, f->opened);
 	must((f->offline || cards_kernel()) && (f->loads || !fuzz_reloads()),
 	     "no CPU was taken away, or no driver");
-	must(f->exact > 10, "the loop was counted only %llu times", (unsigned long long)f->exact);
+	must(f->exact > 10, "the loop was counted only %llu times", f->exact);
 	must_be_sound("fuzzing");
 }

@@ -200,7 +200,7 @@ static void odd_groups(void)
 	fd = ev_open(&attr, pid, -1, -1);
 	reap(pid);
 	last = ev_count(fd);
-	must(last >= 200000, "of a task that ended %llu were counted", (unsigned long long)last);
+	must(last >= 200000, "of a task that ended %llu were counted", last);
 	ev_on(fd);
 	must(ev_count(fd) == last, "an event of a task that ended counts on");
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);

@@ -82,16 +82,13 @@ static void sampled_task(struct load *load)
 			runs++;
 		} while (!may_close(load));
 		want = runs * (base + 2 * n);
-		must(ev_count(fd) == want, "a task counted %llu, not %llu",
-		     (unsigned long long)ev_count(fd), (unsigned long long)want);
+		must(ev_count(fd) == want, "a task counted %llu, not %llu", ev_count(fd), want);
 		want /= period;
 		must(t.samples + 1 >= want && t.samples <= want + 1,
-		     "%llu samples of a task, want %llu", (unsigned long long)t.samples,
-		     (unsigned long long)want);
+		     "%llu samples of a task, want %llu", t.samples, want);
 		must(!t.lost && !t.throttles && !t.outside,
 		     "%llu samples lost, throttled %llu times, %llu addresses outside the loop",
-		     (unsigned long long)t.lost, (unsigned long long)t.throttles,
-		     (unsigned long long)t.outside);
+		     t.lost, t.throttles, t.outside);
 		ring_unmap(&r);
 		close(fd);
 		has_closed(load);
@@ -170,12 +167,11 @@ static void check_cpu_wide(int cpu, u64 *total)
 		}
 		ring_tally(&r[i], &t[i], NULL, NULL);
 		must(!td || count[i] == truth[i], "%s CPU %d went: counted %llu, the emulator %llu",
-		     i ? "after" : "until", cpu, (unsigned long long)count[i],
-		     (unsigned long long)truth[i]);
+		     i ? "after" : "until", cpu, count[i], truth[i]);
 		must(t[i].samples + t[i].lost + 1 >= count[i] / period &&
 		     t[i].samples + t[i].lost <= count[i] / period + 1,
 		     "%s CPU %d went: %llu samples of %llu", i ? "after" : "until", cpu,
-		     (unsigned long long)t[i].samples, (unsigned long long)count[i] / period);
+		     t[i].samples, count[i] / period);
 		*total += count[i];
 	}
 	for (i = 0; i < 2; i++) {
@@ -203,10 +199,9 @@ TEST(hotplug, "hotplug", 600)
 		usleep(1000 * (round % 5));
 	}
 	end(pids, 3, load);
-	must(load->chunks >= 10, "only %llu loops were counted meanwhile",
-	     (unsigned long long)load->chunks);
+	must(load->chunks >= 10, "only %llu loops were counted meanwhile", load->chunks);
 	note("%d rounds under %llu counted loops in %llu ms", rounds,
-	     (unsigned long long)load->chunks, (unsigned long long)(now_ns() - begin) / 1000000);
+	     load->chunks, (now_ns() - begin) / 1000000);
 
 	/* each CPU but this one has something to do */
 	n = n > 9 ? 9 : n;
@@ -220,7 +215,7 @@ TEST(hotplug, "hotplug", 600)
 		check_cpu_wide(cpu, &total);
 	}
 	end(pids, n - 1, load);
-	must(total > 1000000, "CPU-wide events counted only %llu", (unsigned long long)total);
+	must(total > 1000000, "CPU-wide events counted only %llu", total);
 }
 
 /*
@@ -260,10 +255,10 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 		t = ev_times(fd);
 		must(t.enabled && t.running == t.enabled,
 		     "round %d: an event of CPU %d is on a counter for %llu of %llu ns", round,
-		     cpu, (unsigned long long)t.running, (unsigned long long)t.enabled);
+		     cpu, t.running, t.enabled);
 		close(fd);
 	}
-	must(tries > 10, "the CPU was away for %llu attempts", (unsigned long long)tries);
+	must(tries > 10, "the CPU was away for %llu attempts", tries);
 }
 
 /*
@@ -358,15 +353,14 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 			idle = 0;
 		}
 		must(idle < 150, "CPU %d hangs on its way in round %llu, after %llu groups", cpu,
-		     (unsigned long long)m->rounds, (unsigned long long)m->opens);
+		     m->rounds, m->opens);
 		usleep(100000);
 	}
 	__atomic_store_n(&m->stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++)
 		reap(pids[i]);
-	must(m->opens > rounds, "only %llu groups", (unsigned long long)m->opens);
-	note("%llu rounds, %llu groups", (unsigned long long)m->rounds,
-	     (unsigned long long)m->opens);
+	must(m->opens > rounds, "only %llu groups", m->opens);
+	note("%llu rounds, %llu groups", m->rounds, m->opens);
 }
 
 /*
@@ -384,7 +378,7 @@ static void leave_junk(int cpu)
 	}
 	wrmsr_on(cpu, 0x2f, 3);
 	must(rdmsr_on(cpu, 0x2d) == 3, "CPU %d: STATUS is %#llx after two overflows", cpu,
-	     (unsigned long long)rdmsr_on(cpu, 0x2d));
+	     rdmsr_on(cpu, 0x2d));
 	wrmsr_on(cpu, 0x28, 0x81ff | EVTSEL_EDGE | EVTSEL_USR | EVTSEL_EN);
 	wrmsr_on(cpu, 0x29, 0x42002fff | EVTSEL_ANY | EVTSEL_OS | EVTSEL_EN);
 	wrmsr_on(cpu, 0x2c, 1ULL << 63 | 3);
@@ -398,8 +392,7 @@ static void must_be_clean(int cpu, const char *when)
 	for (i = 0; i < ARRAY_SIZE(msrs); i++) {
 		u64 value = rdmsr_on(cpu, msrs[i]);
 
-		must(!value, "%s, CPU %d has %#llx in MSR %#x", when, cpu,
-		     (unsigned long long)value, msrs[i]);
+		must(!value, "%s, CPU %d has %#llx in MSR %#x", when, cpu, value, msrs[i]);
 	}
 }
 
@@ -425,9 +418,9 @@ static void must_work(int cpu, const char *when)
 	must(!measured_spin(fd, 1000000, 0), "enabling or disabling failed");
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(ev_count(fd) == base + 2000000, "%s, CPU %d counted %llu, not %llu", when, cpu,
-	     (unsigned long long)ev_count(fd), (unsigned long long)base + 2000000);
+	     ev_count(fd), base + 2000000);
 	must(t.samples >= 199 && t.samples <= 200, "%s, CPU %d has %llu samples, not 199", when,
-	     cpu, (unsigned long long)t.samples);
+	     cpu, t.samples);
 	ring_unmap(&r);
 	close(fd);
 }

@@ -34,7 +34,7 @@ static FILE *open_parameter(const char *name, const char *how)
 static u64 parameter(const char *name)
 {
 	FILE *f = open_parameter(name, "re");
-	unsigned long long n;
+	u64 n;
 
 	must(fscanf(f, "%llu", &n) == 1, "%s: no number", name);
 	fclose(f);
@@ -87,12 +87,11 @@ static void sleep_and_sample(struct ring *r)
 		ring_tally(r, &asleep, spin_lo, spin_hi);
 		spin(20 * PERIOD / 2);
 		ring_tally(r, &after, spin_lo, spin_hi);
-		must(after.samples - after.outside >= 18,
-		     "%llu samples after sleep %d, want 20",
-		     (unsigned long long)(after.samples - after.outside), i);
+		must(after.samples - after.outside >= 18, "%llu samples after sleep %d, want 20",
+		     after.samples - after.outside, i);
 	}
 	must(parameter("lost") >= before + SLEEPS, "%llu interrupts were lost in %d sleeps",
-	     (unsigned long long)(parameter("lost") - before), SLEEPS);
+	     parameter("lost") - before, SLEEPS);
 }
 
 static void test_states(void)

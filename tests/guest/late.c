@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define ULL(n)		((unsigned long long)(n))
 #define STACK		64
 #define LATEST		60
 
@@ -171,7 +170,7 @@ static const char *check_regs(const struct record *rec)
 		if (rec->regs[i] == want[i])
 			continue;
 		snprintf(why, sizeof(why), "%s is %#llx, not %#llx", reg_names[i],
-			 ULL(rec->regs[i]), ULL(want[i]));
+			 rec->regs[i], want[i]);
 		return why;
 	}
 	if (!rec->stack_size)
@@ -261,10 +260,9 @@ static void sweep_exit(const struct place *p, struct sweep *s)
 
 static void judge(const struct sweep *s)
 {
-	note("%llu samples, %llu of them without registers, %llu bad", ULL(s->samples),
-	     ULL(s->without_regs), ULL(s->bad));
-	must(!s->bad, "%llu of %llu samples, the first: %s", ULL(s->bad), ULL(s->samples),
-	     s->first_bad);
+	note("%llu samples, %llu of them without registers, %llu bad", s->samples,
+	     s->without_regs, s->bad);
+	must(!s->bad, "%llu of %llu samples, the first: %s", s->bad, s->samples, s->first_bad);
 }
 
 /*
@@ -309,7 +307,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 		s->samples++;
 		s->without_regs += !rec.abi;
 		if (rec.ip < (u64)place_loop_lo || rec.ip >= (u64)place_loop_hi) {
-			snprintf(text, sizeof(text), "ip is %#llx, outside the loop", ULL(rec.ip));
+			snprintf(text, sizeof(text), "ip is %#llx, outside the loop", rec.ip);
 			why = text;
 		} else if (has_regs() && rec.abi) {
 			/* to where the loop begins */
@@ -320,7 +318,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 			if (at > count / LOOP_LENGTH + TOLERANCE ||
 			    at + TOLERANCE < count / LOOP_LENGTH) {
 				snprintf(text, sizeof(text), "r12 is of iteration %llu, not %llu",
-					 ULL(at), ULL(count / LOOP_LENGTH));
+					 at, count / LOOP_LENGTH);
 				why = text;
 			} else if (rec.regs[IP] != rec.ip) {
 				why = "ip is not ip";
@@ -330,7 +328,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 			snprintf(s->first_bad, sizeof(s->first_bad), "timer, %u late: %s", skid,
 				 why);
 	}
-	must(count > LOOP_PERIOD * 1000, "%llu samples", ULL(count / LOOP_PERIOD));
+	must(count > LOOP_PERIOD * 1000, "%llu samples", count / LOOP_PERIOD);
 	ring_unmap(&r);
 	close(fd);
 	close(timer);
@@ -343,9 +341,9 @@ TEST(sample_entry, "sample-entry", 240)
 
 	prepare();
 	sweep_entry(&at_fault, &s);
-	note("page fault: %llu bad", ULL(s.bad));
+	note("page fault: %llu bad", s.bad);
 	sweep_entry(&at_int3, &s);
-	note("and INT3: %llu bad", ULL(s.bad));
+	note("and INT3: %llu bad", s.bad);
 	for (skid = 0; skid <= LATEST; skid += 4)
 		sweep_timer(skid, &s);
 	judge(&s);
@@ -357,10 +355,10 @@ TEST(sample_syscall_regs, "sample-syscall-regs", 120)
 
 	prepare();
 	sweep_entry(&at_syscall, &s);
-	note("SYSCALL: %llu bad", ULL(s.bad));
+	note("SYSCALL: %llu bad", s.bad);
 	/* by SYSRET */
 	sweep_exit(&at_syscall, &s);
-	note("and its end: %llu bad", ULL(s.bad));
+	note("and its end: %llu bad", s.bad);
 	/* by IRET */
 	sweep_exit(&at_fault, &s);
 	judge(&s);
@@ -408,10 +406,10 @@ static void foreign_in_flight(u32 skid)
 		must(td_read(cpu, TD_INJECTED) == nmis + 1, "no foreign NMI");
 		must(td_read(cpu, TD_LATE) > late, "no late PMI");
 		must(n == 20, "an NMI after %u instructions, each PMI %u late: %llu of 20 samples",
-		     after, skid, ULL(n));
+		     after, skid, n);
 		n = twenty(0, 0);
 		must(n == 20, "an NMI after %u, a PMI %u late: afterwards %llu of 20 samples",
-		     after, skid, ULL(n));
+		     after, skid, n);
 	}
 }
 
@@ -424,7 +422,7 @@ TEST(late_foreign, "late-foreign", 240)
 		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
 	prepare();
 	n = twenty(0, 0);
-	must(n == 20, "before: %llu of 20 samples", ULL(n));
+	must(n == 20, "before: %llu of 20 samples", n);
 	/* up to where the NMI is over before the PMI arrives */
 	for (skid = 50; skid <= 1000; skid += 50)
 		foreign_in_flight(skid);
@@ -474,23 +472,23 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 	prepare();
 	for (many = 1; many <= 3; many++) {
 		n = twenty(0, 0);
-		must(n == 20, "before: %llu of 20 samples", ULL(n));
+		must(n == 20, "before: %llu of 20 samples", n);
 		fd = open_sampling(FOREIGN_PERIOD, &r, 8);
 		nmi_parameter_set("swallow", many);
 		measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0);
 		must(nmi_parameter("swallow") < many, "no NMI came");
 		nmi_parameter_set("swallow", 0);
 		ring_tally(&r, &t, NULL, NULL);
-		note("%u to be swallowed: %llu of 20 samples meanwhile", many, ULL(t.samples));
+		note("%u to be swallowed: %llu of 20 samples meanwhile", many, t.samples);
 		memset(&t, 0, sizeof(t));
 		measured_spin(fd, FOREIGN_PERIOD * 10, 0);
 		ring_tally(&r, &t, NULL, NULL);
 		must(t.samples >= 19 && t.samples <= 21,
-		     "stopped, and on again: %llu of 20 samples", ULL(t.samples));
+		     "stopped, and on again: %llu of 20 samples", t.samples);
 		ring_unmap(&r);
 		close(fd);
 		n = twenty(0, 0);
-		must(n == 20, "a new event: %llu of 20 samples", ULL(n));
+		must(n == 20, "a new event: %llu of 20 samples", n);
 	}
 }
 
@@ -522,7 +520,7 @@ TEST(machine_check, "machine-check", 60)
 	ring_unmap(&r);
 	close(fd);
 	n = twenty(0, 0);
-	must(n == 20, "afterwards: %llu of 20 samples", ULL(n));
+	must(n == 20, "afterwards: %llu of 20 samples", n);
 }
 
 /*
@@ -573,10 +571,9 @@ static void look_for_secrets(void)
 	}
 	ring_unmap(&r);
 	close(fd);
-	note("%llu samples, %llu registers of another program's", ULL(samples), ULL(secrets));
+	note("%llu samples, %llu registers of another program's", samples, secrets);
 	must(samples, "no samples");
-	must(!secrets, "%llu registers in %llu samples are another program's", ULL(secrets),
-	     ULL(samples));
+	must(!secrets, "%llu registers in %llu samples are another program's", secrets, samples);
 }
 
 TEST(sample_stranger, "sample-stranger", 60)

@@ -191,8 +191,7 @@ static bool run_test(const struct test *t)
 			tell_where(pid);
 			kill(-pid, SIGKILL);
 			waitpid(pid, &status, 0);
-			printf("FAIL %s not done after %llu s\n", t->name,
-			       (unsigned long long)limit);
+			printf("FAIL %s not done after %llu s\n", t->name, limit);
 			return false;
 		}
 		usleep(5000);
@@ -585,7 +584,7 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 	if (type & PERF_SAMPLE_READ) {
 		rec->nr_values = *p++;
 		must(rec->nr_values <= ARRAY_SIZE(rec->values), "a sample of %llu counts",
-		     (unsigned long long)rec->nr_values);
+		     rec->nr_values);
 		must(p + rec->nr_values <= end, "counts beyond their record");
 		memcpy(rec->values, p, rec->nr_values * sizeof(*p));
 		p += rec->nr_values;
@@ -593,7 +592,7 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 	if (type & PERF_SAMPLE_CALLCHAIN) {
 		rec->nr_chain = *p++;
 		must(rec->nr_chain <= ARRAY_SIZE(rec->chain), "a callchain of %llu entries",
-		     (unsigned long long)rec->nr_chain);
+		     rec->nr_chain);
 		must(p + rec->nr_chain <= end, "a callchain beyond its record");
 		memcpy(rec->chain, p, rec->nr_chain * sizeof(*p));
 		p += rec->nr_chain;
@@ -609,8 +608,7 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 	if (type & PERF_SAMPLE_STACK_USER) {
 		u64 size = *p++;
 
-		must(size <= sizeof(rec->stack), "a stack of %llu bytes",
-		     (unsigned long long)size);
+		must(size <= sizeof(rec->stack), "a stack of %llu bytes", size);
 		if (size) {
 			memcpy(rec->stack, p, size);
 			p += size / sizeof(*p);
@@ -627,7 +625,7 @@ bool ring_next(struct ring *r, struct record *rec)
 	u64 body[1024];
 
 	must(head - r->tail <= r->size, "the buffer's head is %llu bytes ahead of the tail",
-	     (unsigned long long)(head - r->tail));
+	     head - r->tail);
 	if (head == r->tail)
 		return false;
 	ring_copy(r, r->tail, &h, sizeof(h));
@@ -943,11 +941,10 @@ void must_be_sound(const char *after)
 		base = ev_count(fd);
 		must(!measured_spin(fd, 50000, 0), "enabling or disabling failed");
 		must(ev_count(fd) == 2 * base + 100000, "after %s CPU %d counted %llu, not %llu",
-		     after, cpu, (unsigned long long)ev_count(fd),
-		     (unsigned long long)2 * base + 100000);
+		     after, cpu, ev_count(fd), 2 * base + 100000);
 		close(fd);
 	}
 	if (begin)
-		note("%s: %llu ms", after, (unsigned long long)(now - begin) / 1000000);
+		note("%s: %llu ms", after, (now - begin) / 1000000);
 	begin = now_ns();
 }

@@ -23,7 +23,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-typedef uint64_t u64;
+typedef unsigned long long u64;
 typedef uint32_t u32;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

@@ -115,7 +115,7 @@ static void must_count(const char *when)
 	base = ev_count(fd);
 	must(!measured_spin(fd, 50000, 0), "enabling or disabling failed");
 	must(ev_count(fd) == 2 * base + 100000, "%s: counted %llu, not %llu", when,
-	     (unsigned long long)ev_count(fd), (unsigned long long)2 * base + 100000);
+	     ev_count(fd), 2 * base + 100000);
 	close(fd);
 }
 
@@ -132,8 +132,7 @@ static void must_sample(const char *when)
 	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
 	must(!measured_spin(fd, 100000, 0), "enabling or disabling failed");
 	ring_tally(&r, &t, spin_lo, spin_hi);
-	must(t.samples >= 19 && t.samples <= 20, "%s: %llu samples, want 19", when,
-	     (unsigned long long)t.samples);
+	must(t.samples >= 19 && t.samples <= 20, "%s: %llu samples, want 19", when, t.samples);
 	ring_unmap(&r);
 	close(fd);
 }
@@ -224,7 +223,7 @@ TEST(reload, "reload", 300)
 	s->stop = true;
 	for (i = 0; i < 2; i++)
 		reap(pids[i]);
-	note("%llu events opened meanwhile, %d times in use", (unsigned long long)s->opened, busy);
+	note("%llu events opened meanwhile, %d times in use", s->opened, busy);
 	must_count("at the end");
 	must_sample("at the end");
 }
@@ -564,7 +563,7 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 	}
 	s->stop = true;
 	reap(pid);
-	note("the interval was written %llu times", (unsigned long long)s->written);
+	note("the interval was written %llu times", s->written);
 	must(s->written, "the interval was never written");
 	usleep(100000);
 	must_be_sound("a writer of the interval");
@@ -632,7 +631,7 @@ TEST(load_beside, "load-beside", 30)
 	fd = ev_self(INSTRUCTIONS);
 	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
 	must(ev_count(fd) >= 1000000 && ev_count(fd) < 1000100, "theirs counted %llu of 1000000",
-	     (unsigned long long)ev_count(fd));
+	     ev_count(fd));
 	close(fd);
 }
 

@@ -53,9 +53,8 @@ static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
 		u64 samples = page[i]->data_head / SAMPLE_BYTES;
 
 		must(samples + 1 >= count / period[i] && samples <= count / period[i] + 1,
-		     "%llu samples with a period of %llu in %llu events",
-		     (unsigned long long)samples, (unsigned long long)period[i],
-		     (unsigned long long)count);
+		     "%llu samples with a period of %llu in %llu events", samples, period[i],
+		     count);
 		s->count[i] += count;
 		s->samples[i] += samples;
 		munmap(page[i], 2 * getpagesize());
@@ -106,9 +105,8 @@ TEST(pmi_storm, "pmi-storm", 400)
 		u64 truth = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - counted[cpu];
 
 		must(s->count[0] + s->count[1] == truth,
-		     "CPU %d: events counted %llu + %llu, the emulator %llu", cpu,
-		     (unsigned long long)s->count[0], (unsigned long long)s->count[1],
-		     (unsigned long long)truth);
+		     "CPU %d: events counted %llu + %llu, the emulator %llu", cpu, s->count[0],
+		     s->count[1], truth);
 		samples += s->samples[0] + s->samples[1];
 	}
 	delivered = td_sum(TD_DELIVERED) - delivered;
@@ -116,20 +114,18 @@ TEST(pmi_storm, "pmi-storm", 400)
 	lost = td_sum(TD_LOST_EDGES) - lost;
 	overflows = td_sum(TD_OVERFLOWS0) + td_sum(TD_OVERFLOWS1) - overflows;
 	line = pmi_line() - line;
-	note("%llu PMIs on %d CPUs for %llu overflows in %llu s", (unsigned long long)delivered,
-	     n, (unsigned long long)overflows, (unsigned long long)(now_ns() - begin) / 1000000000);
-	must(!lost, "%llu edges lost", (unsigned long long)lost);
-	must(edges == delivered, "%llu edges, %llu delivered", (unsigned long long)edges,
-	     (unsigned long long)delivered);
-	must(delivered >= pmis, "only %llu PMIs", (unsigned long long)delivered);
+	note("%llu PMIs on %d CPUs for %llu overflows in %llu s", delivered,
+	     n, overflows, (now_ns() - begin) / 1000000000);
+	must(!lost, "%llu edges lost", lost);
+	must(edges == delivered, "%llu edges, %llu delivered", edges, delivered);
+	must(delivered >= pmis, "only %llu PMIs", delivered);
 	must(line == delivered, "the PMI line of /proc/interrupts grew by %llu, not %llu",
-	     (unsigned long long)line, (unsigned long long)delivered);
-	must(samples == overflows, "%llu samples of %llu overflows",
-	     (unsigned long long)samples, (unsigned long long)overflows);
+	     line, delivered);
+	must(samples == overflows, "%llu samples of %llu overflows", samples, overflows);
 	must(overflows >= delivered + pmis / 4, "%llu overflows in %llu PMIs: too few at once",
-	     (unsigned long long)overflows, (unsigned long long)delivered);
+	     overflows, delivered);
 	must(overflows <= 2 * delivered - pmis / 4, "%llu overflows in %llu PMIs: too few single",
-	     (unsigned long long)overflows, (unsigned long long)delivered);
+	     overflows, delivered);
 }
 
 /*
@@ -202,10 +198,10 @@ TEST(interrupts_balance, "interrupts-balance", 30)
 
 	td_need();
 	must(!td_sum(TD_LOST_EDGES), "%llu edges lost since the machine was switched on",
-	     (unsigned long long)td_sum(TD_LOST_EDGES));
+	     td_sum(TD_LOST_EDGES));
 	line = pmi_line();
 	delivered = td_sum(TD_DELIVERED);
-	note("%llu PMIs", (unsigned long long)delivered);
+	note("%llu PMIs", delivered);
 	must(line == delivered, "the PMI line of /proc/interrupts has %llu of %llu PMIs",
-	     (unsigned long long)line, (unsigned long long)delivered);
+	     line, delivered);
 }

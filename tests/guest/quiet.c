@@ -11,8 +11,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#define ULL(n)		((unsigned long long)(n))
-
 /*
  * Two equal events of a group begin and end at the same time, in the kernel as well:
  * what one counts the other does, each time.
@@ -43,9 +41,9 @@ TEST(group_equal, "group-equal", 60)
 			a = ev_count(leader);
 			b = ev_count(member);
 			must(a == b, "round %d%s: two equal events have %llu and %llu", round,
-			     wide ? ", CPU-wide" : "", ULL(a), ULL(b));
+			     wide ? ", CPU-wide" : "", a, b);
 		}
-		must(a > 20000, "counted %llu", ULL(a));
+		must(a > 20000, "counted %llu", a);
 		close(member);
 		close(leader);
 	}
@@ -135,10 +133,10 @@ TEST(opens_quiet, "opens-quiet", 120)
 		ipis = ipis_of(cpu) - ipis;
 		writes = td_read(cpu, TD_WRMSRS) - writes;
 		note("%d %s events cost CPU %d, which is idle, %llu IPIs and %llu register writes",
-		     OPENS, kinds[kind].what, cpu, ULL(ipis), ULL(writes));
+		     OPENS, kinds[kind].what, cpu, ipis, writes);
 		must(ipis <= AT_MOST && !writes,
 		     "%d opens of %s events cost an idle CPU %llu IPIs and %llu writes of PMU registers",
-		     OPENS, kinds[kind].what, ULL(ipis), ULL(writes));
+		     OPENS, kinds[kind].what, ipis, writes);
 	}
 	sysctl_set("kernel/perf_event_paranoid", before);
 }
@@ -220,7 +218,7 @@ static void crowd(struct crowd *c, u64 n)
 	for (i = 0; i < n; i++) {
 		pid_t pid = fork();
 
-		must(pid >= 0, "fork %llu: %s", ULL(i), strerror(errno));
+		must(pid >= 0, "fork %llu: %s", i, strerror(errno));
 		if (!pid) {
 			/* when the test has failed, and there is nobody to do it */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -290,8 +288,8 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	must(!read(c->gone[0], &end, 1), "the crowd does not go");
 	close(fd);
 	note("a switch costs %llu instructions, beside %llu tasks with SPFLT events %llu",
-	     ULL(alone), ULL(n), ULL(beside));
+	     alone, n, beside);
 	must(beside * 100 <= alone * 102,
 	     "a stranger's switch costs %llu instructions, beside %llu sleeping tasks %llu",
-	     ULL(alone), ULL(n), ULL(beside));
+	     alone, n, beside);
 }

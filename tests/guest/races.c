@@ -35,7 +35,6 @@
 #define EVENTS_MAX	3
 #define NEVER		100000000000ULL
 #define FAR		1000000000U
-#define ULL(n)		((unsigned long long)(n))
 
 /* Iterations of a user loop; what is around it in the kernel is measured. */
 #define RUN_UP		4000
@@ -237,7 +236,7 @@ static void take_samples(const struct race *r, struct shot *s)
 			if (r->equals && !cards_kernel() &&
 			    (rec.nr_values != 2 || rec.values[1] != rec.values[0]))
 				wrong(s, "two equal events have %llu and %llu in a sample",
-				      ULL(rec.values[0]), ULL(rec.values[1]));
+				      rec.values[0], rec.values[1]);
 			break;
 		case PERF_RECORD_LOST:
 			wrong(s, "records lost");
@@ -257,8 +256,8 @@ static void check_second(struct shot *s)
 	while (ring_next(&s->second, &rec))
 		samples += rec.type == PERF_RECORD_SAMPLE;
 	if (samples != count / SECOND_PERIOD)
-		wrong(s, "%llu samples of %d of the second event in %llu", ULL(samples),
-		      SECOND_PERIOD, ULL(count));
+		wrong(s, "%llu samples of %d of the second event in %llu", samples,
+		      SECOND_PERIOD, count);
 }
 
 static void check_samples(const struct race *r, struct shot *s)
@@ -280,11 +279,9 @@ static void check_samples(const struct race *r, struct shot *s)
 	}
 	s->late = true;
 	if (s->samples < least || s->samples > most)
-		wrong(s, "%llu samples of %llu in %llu", ULL(s->samples), ULL(s->period),
-		      ULL(count));
+		wrong(s, "%llu samples of %llu in %llu", s->samples, s->period, count);
 	else if (s->samples && s->sampled - s->period > latest)
-		wrong(s, "a sample that was due at %llu came at %llu", ULL(s->period),
-		      ULL(s->sampled));
+		wrong(s, "a sample that was due at %llu came at %llu", s->period, s->sampled);
 	else if (r->second)
 		check_second(s);
 	s->late = *s->why;
@@ -490,8 +487,7 @@ static void take_least(struct shot *best, const struct shot *s)
 	/* what is late may be so as fire_at() has it */
 	must(!*s->why || s->late, "without an overflow: %s", s->why);
 	must(best->run_up == NEVER || s->exact == best->exact,
-	     "without an overflow, it is %llu now and %llu then", ULL(s->exact),
-	     ULL(best->exact));
+	     "without an overflow, it is %llu now and %llu then", s->exact, best->exact);
 	if (s->run_up < best->run_up)
 		best->run_up = s->run_up;
 	if (s->length < best->length)
@@ -578,8 +574,8 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 	for (tries = 0; tries < 10; tries++) {
 		fire(r, s, &draw, period, point);
 		if (s->exact != whole->exact)
-			wrong(s, "it is %llu, but %llu without an overflow", ULL(s->exact),
-			      ULL(whole->exact));
+			wrong(s, "it is %llu, but %llu without an overflow", s->exact,
+			      whole->exact);
 		if (*s->why && (!s->late || ++late > 1))
 			return true;
 		if (!*s->why && s->run_up == run_up && (!r->action || s->injected) &&
@@ -601,7 +597,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 
 	seed = setting("TEST_SEED", 1);
 	if (!sweeps++)
-		note("TEST_SEED=%llu", ULL(seed));
+		note("TEST_SEED=%llu", seed);
 	nmis_known = !access("/sys/module/knc_test_nmi", F_OK);
 	if (r->every && scale() == 1)
 		step = 1;
@@ -619,7 +615,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 			/* lockdep, for one, may have got more to look through for good */
 			run_up = whole.run_up;
 			whole = measure(r);
-			note("measured again: %llu, was %llu", ULL(whole.run_up), ULL(run_up));
+			note("measured again: %llu, was %llu", whole.run_up, run_up);
 			if (!fire_at(r, &s, &whole, point))
 				missed++;
 		}
@@ -629,23 +625,20 @@ static void sweep(const struct race *r, u64 from, u64 to)
 		if (!*s.why)
 			continue;
 		if (bad < 4)
-			note("TEST_POINT=%llu (late %u, NMI %u, overflow %llu): %s", ULL(point),
-			     s.draw.skid, s.draw.nmi, ULL(s.draw.overflow), s.why);
+			note("TEST_POINT=%llu (late %u, NMI %u, overflow %llu): %s", point,
+			     s.draw.skid, s.draw.nmi, s.draw.overflow, s.why);
 		if (!bad++) {
 			first_bad = point;
 			strcpy(why, s.why);
 		}
 	}
-	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad",
-	     ULL(points), ULL(whole.length), ULL(hits), ULL(late), ULL(nmis), ULL(missed),
-	     ULL(bad));
+	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad", points,
+	     whole.length, hits, late, nmis, missed, bad);
 	must(points, "no points");
 	must(!bad, "%llu of %llu points, the first is TEST_POINT=%llu TEST_SEED=%llu: %s",
-	     ULL(bad), ULL(points), ULL(first_bad), ULL(seed), why);
-	must(only || missed <= points / 10, "%llu of %llu points were not reached", ULL(missed),
-	     ULL(points));
-	must(only || hits >= points / 2, "%llu hits at %llu points", ULL(hits),
-	     ULL(points));
+	     bad, points, first_bad, seed, why);
+	must(only || missed <= points / 10, "%llu of %llu points were not reached", missed, points);
+	must(only || hits >= points / 2, "%llu hits at %llu points", hits, points);
 }
 
 /* On the last hardware thread, where there is least to do */
@@ -1107,8 +1100,9 @@ TEST(race_spflt_open, "race-spflt-open", 3600)
 /* A page for RDPMC is mapped and unmapped; what it says lies in between. */
 static void map_and_unmap(struct shot *s)
 {
-	u64 before, after, value;
 	struct perf_event_mmap_page *page;
+	u64 before, after;
+	uint64_t value;
 
 	ev_on(s->fd[0]);
 	ev_on(s->fd[1]);
@@ -1118,8 +1112,7 @@ static void map_and_unmap(struct shot *s)
 	if (!knc_rdpmc(page, &value)) {
 		after = ev_count(s->fd[1]);
 		if (value < before || value > after)
-			wrong(s, "RDPMC: %llu, not from %llu to %llu", ULL(value), ULL(before),
-			      ULL(after));
+			wrong(s, "RDPMC: %lu, not from %llu to %llu", value, before, after);
 	}
 	munmap(page, getpagesize());
 	ev_off(s->fd[1]);
@@ -1140,7 +1133,7 @@ TEST(race_map, "race-map", 3600)
 static u64 strange_nmis(void)
 {
 	FILE *f = fopen("/sys/module/knc_test_nmi/parameters/taken", "re");
-	unsigned long long n;
+	u64 n;
 
 	if (!f)
 		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
@@ -1173,7 +1166,7 @@ static void race_by(const struct race *what, enum td_action action,
 		sent = 0;
 	/* One that comes together with a PMI is not seen by itself. */
 	must(nmis == sent || ((r.second || r.overflow || r.mixed) && nmis < sent),
-	     "%llu NMIs were nobody's, %llu were sent", ULL(nmis), ULL(sent));
+	     "%llu NMIs were nobody's, %llu were sent", nmis, sent);
 }
 
 TEST(race_nmi_disable, "race-nmi-disable", 3600)
@@ -1245,7 +1238,7 @@ static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
 	for (point = 1; point <= whole.length; point++) {
 		bool waits_too;
 
-		must(fire_at(r, &s, &whole, point) && !*s.why, "TEST_POINT=%llu: %s", ULL(point),
+		must(fire_at(r, &s, &whole, point) && !*s.why, "TEST_POINT=%llu: %s", point,
 		     *s.why ? s.why : "not reached");
 		waits_too = s.samples && s.ip == ip;
 		ip = s.samples ? s.ip : 0;
@@ -1271,7 +1264,7 @@ static void race_waits(const struct race *what)
 	n = find_waits(&calm, waits);
 	must(n, "no overflow has to wait");
 	for (i = 0; i < n; i++) {
-		note("an overflow at %llu has to wait", ULL(waits[i]));
+		note("an overflow at %llu has to wait", waits[i]);
 		r.overflow = waits[i];
 		race_by(&r, TD_NMI, NULL);
 	}

@@ -64,19 +64,17 @@ TEST(kernel_bits, "kernel-bits", 30)
 		fd = ev_self(config);
 		must(!measured_spin(fd, 100000, 0), "enabling or disabling failed");
 		count = ev_count(fd);
-		must(count == plain, "config %#llx counts %llu, not %llu in user mode",
-		     (unsigned long long)config, (unsigned long long)count,
-		     (unsigned long long)plain);
+		must(count == plain, "config %#llx counts %llu, not %llu in user mode", config,
+		     count, plain);
 		if (have_msr()) {
 			u64 sel;
 
 			ev_on(fd);
 			i = counter_of(0, INSTRUCTIONS);
-			must(i >= 0, "config %#llx is on no counter", (unsigned long long)config);
+			must(i >= 0, "config %#llx is on no counter", config);
 			sel = rdmsr_on(0, 0x28 + i);
 			must(sel == (INSTRUCTIONS | EVTSEL_USR | EVTSEL_INT | EVTSEL_EN),
-			     "config %#llx becomes %#llx", (unsigned long long)config,
-			     (unsigned long long)sel);
+			     "config %#llx becomes %#llx", config, sel);
 		}
 		close(fd);
 	}
@@ -116,7 +114,7 @@ TEST(user_bits, "user-bits", 30)
 		must(n >= 0, "%s is on no counter", rows[i].terms);
 		sel = rdmsr_on(0, 0x28 + n);
 		must(sel == (rows[i].sel | both), "%s becomes %#llx, not %#llx", rows[i].terms,
-		     (unsigned long long)sel, (unsigned long long)(rows[i].sel | both));
+		     sel, rows[i].sel | both);
 		close(fd);
 	}
 }
@@ -318,8 +316,7 @@ TEST(refuse_generic, "refuse-generic", 30)
 		ev_on(fd);
 		if (have_msr())
 			must(counter_of(0, cells[i].sel) >= 0,
-			     "cache event %#llx is not event %#llx", attr.config,
-			     (unsigned long long)cells[i].sel);
+			     "cache event %#llx is not event %#llx", attr.config, cells[i].sel);
 		close(fd);
 	}
 	/* beyond the table */

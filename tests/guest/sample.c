@@ -21,16 +21,15 @@ static struct perf_event_attr sampling(u64 config, u64 period)
 static void near(u64 got, u64 want, const char *what)
 {
 	must(got + 1 >= want && got <= want + 1, "%s: %llu samples, want %llu +-1", what,
-	     (unsigned long long)got, (unsigned long long)want);
+	     got, want);
 }
 
 static void whole(const struct tally *t, const char *what)
 {
-	must(!t->lost, "%s: %llu records lost", what, (unsigned long long)t->lost);
-	must(!t->throttles, "%s: throttled %llu times", what, (unsigned long long)t->throttles);
+	must(!t->lost, "%s: %llu records lost", what, t->lost);
+	must(!t->throttles, "%s: throttled %llu times", what, t->throttles);
 	must(!t->outside, "%s: %llu of %llu addresses outside the loop, such as %#llx", what,
-	     (unsigned long long)t->outside, (unsigned long long)t->samples,
-	     (unsigned long long)t->last_outside);
+	     t->outside, t->samples, t->last_outside);
 }
 
 /* 20 million user instructions, a sample every 100000 */
@@ -50,9 +49,8 @@ static void sample_loop(void *what, int cpu)
 		near(t.samples, 200, what);
 		whole(&t, what);
 		must(t.period_sum == t.samples * 100000, "%s: periods add up to %llu",
-		     (char *)what, (unsigned long long)t.period_sum);
-		must(ev_count(fd) - 20000000 <= 64, "%s: counted %llu", (char *)what,
-		     (unsigned long long)ev_count(fd));
+		     (char *)what, t.period_sum);
+		must(ev_count(fd) - 20000000 <= 64, "%s: counted %llu", (char *)what, ev_count(fd));
 		ring_unmap(&r);
 		close(fd);
 	}
@@ -138,17 +136,14 @@ TEST(sample_freq, "sample-freq", 120)
 	count = times.value;
 	ran = times.running;
 	ring_tally(&r, &t, NULL, NULL);
-	must(!t.lost, "%llu records lost", (unsigned long long)t.lost);
+	must(!t.lost, "%llu records lost", t.lost);
 	rate = t.samples * 1000000000ULL / ran;
-	note("%llu samples in %llu ms: %llu a second", (unsigned long long)t.samples,
-	     (unsigned long long)ran / 1000000, (unsigned long long)rate);
+	note("%llu samples in %llu ms: %llu a second", t.samples, ran / 1000000, rate);
 	/* the first few come with a period of 1 */
-	must(rate >= 500 && rate <= 500 * 21 / 20, "%llu samples a second, asked for 500",
-	     (unsigned long long)rate);
+	must(rate >= 500 && rate <= 500 * 21 / 20, "%llu samples a second, asked for 500", rate);
 	/* a period that is changed half-way is reported as what it became */
 	must(t.period_sum <= count + count / 20 && t.period_sum >= count - count / 20,
-	     "periods add up to %llu, counted %llu", (unsigned long long)t.period_sum,
-	     (unsigned long long)count);
+	     "periods add up to %llu, counted %llu", t.period_sum, count);
 }
 
 /* Call chains of a user function three deep, and of a loop in the kernel */
@@ -179,7 +174,7 @@ static u64 kernel_symbol(const char *name)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
 	char line[256], symbol[128];
-	unsigned long long address;
+	u64 address;
 
 	must(f, "/proc/kallsyms: %s", strerror(errno));
 	while (fgets(line, sizeof(line), f)) {
@@ -220,14 +215,13 @@ TEST(sample_callchain, "sample-callchain", 60)
 		 * loop has no frame of its own: its direct caller is not seen.
 		 */
 		must(rec.nr_chain >= 4 && c[0] == PERF_CONTEXT_USER && c[1] == rec.ip,
-		     "a user call chain of %llu entries begins with %#llx %#llx",
-		     (unsigned long long)rec.nr_chain, (unsigned long long)c[0],
-		     (unsigned long long)c[1]);
+		     "a user call chain of %llu entries begins with %#llx %#llx", rec.nr_chain,
+		     c[0], c[1]);
 		if (within(c[2], chain_middle) && within(c[3], chain_outer))
 			good++;
 	}
 	must(samples >= 99 && good + 1 >= samples, "%llu of %llu call chains are right",
-	     (unsigned long long)good, (unsigned long long)samples);
+	     good, samples);
 	ring_unmap(&r);
 	close(fd);
 
@@ -255,7 +249,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 			good++;
 	}
 	must(samples >= 39 && good >= 38, "%llu of %llu call chains in the kernel are right",
-	     (unsigned long long)good, (unsigned long long)samples);
+	     good, samples);
 }
 
 /* Children's samples come to the parent's buffer. */
@@ -292,14 +286,13 @@ TEST(sample_inherit, "sample-inherit", 120)
 		ring_tally(&per[cpu].r, &t, NULL, NULL);
 	}
 	must(!t.lost && !t.throttles, "%llu records lost, throttled %llu times",
-	     (unsigned long long)t.lost, (unsigned long long)t.throttles);
+	     t.lost, t.throttles);
 	/*
 	 * Each child has a count of its own on each CPU that it was on, and the
 	 * last period of each stays unfinished.
 	 */
 	must(t.samples <= want + 4 && t.samples + 4 * n + 4 >= want,
-	     "%llu samples of four children, want about %llu",
-	     (unsigned long long)t.samples, (unsigned long long)want);
+	     "%llu samples of four children, want about %llu", t.samples, want);
 }
 
 /*
@@ -325,19 +318,16 @@ TEST(sample_throttle, "sample-throttle", 120)
 	must(!measured_spin(fd, 20000000, 0), "enabling or disabling failed");
 	count = ev_count(fd);
 	ring_tally(&r, &t, spin_lo, spin_hi);
-	note("%llu samples, throttled %llu times", (unsigned long long)t.samples,
-	     (unsigned long long)t.throttles);
-	must(!t.lost, "%llu records lost", (unsigned long long)t.lost);
+	note("%llu samples, throttled %llu times", t.samples, t.throttles);
+	must(!t.lost, "%llu records lost", t.lost);
 	must(t.throttles >= 3 && t.unthrottles >= 2, "throttled %llu times, let go %llu times",
-	     (unsigned long long)t.throttles, (unsigned long long)t.unthrottles);
+	     t.throttles, t.unthrottles);
 	/* a throttled event does not count; it must not run ahead either */
-	must(count <= base + 40000000, "counted %llu of 40000000", (unsigned long long)count);
-	must(t.samples >= t.throttles && t.samples * 1000 <= count,
-	     "%llu samples of 1000 in %llu", (unsigned long long)t.samples,
-	     (unsigned long long)count);
+	must(count <= base + 40000000, "counted %llu of 40000000", count);
+	must(t.samples >= t.throttles && t.samples * 1000 <= count, "%llu samples of 1000 in %llu",
+	     t.samples, count);
 	must(count < t.samples * 1000 + 2000ULL * (t.throttles + 1),
-	     "%llu samples of 1000, but counted %llu", (unsigned long long)t.samples,
-	     (unsigned long long)count);
+	     "%llu samples of 1000, but counted %llu", t.samples, count);
 
 	/* and with the limit out of the way it is exact again */
 	sample_limit(NO_SAMPLE_LIMIT);
@@ -348,7 +338,7 @@ TEST(sample_throttle, "sample-throttle", 120)
 	must(!measured_spin(fd, 20000000, 0), "enabling or disabling failed");
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(ev_count(fd) == base + 40000000, "after throttling it counts %llu of %llu",
-	     (unsigned long long)ev_count(fd), (unsigned long long)base + 40000000);
+	     ev_count(fd), base + 40000000);
 	near(t.samples, 39, "after throttling");
 	whole(&t, "after throttling");
 	sample_limit(NO_SAMPLE_LIMIT);
@@ -369,12 +359,10 @@ static void throttle_group(void)
 	must(!measured_spin(fa, 20000000, 0), "enabling or disabling failed");
 	ring_tally(&ra, &ta, spin_lo, spin_hi);
 	ring_tally(&rb, &tb, spin_lo, spin_hi);
-	note("%llu and %llu samples, throttled %llu times", (unsigned long long)ta.samples,
-	     (unsigned long long)tb.samples, (unsigned long long)ta.throttles);
-	must(ta.throttles >= 3, "throttled %llu times only", (unsigned long long)ta.throttles);
+	note("%llu and %llu samples, throttled %llu times", ta.samples, tb.samples, ta.throttles);
+	must(ta.throttles >= 3, "throttled %llu times only", ta.throttles);
 	must(ta.samples <= 2 * tb.samples && tb.samples <= 2 * ta.samples,
-	     "%llu samples of one event, %llu of the other", (unsigned long long)ta.samples,
-	     (unsigned long long)tb.samples);
+	     "%llu samples of one event, %llu of the other", ta.samples, tb.samples);
 	ring_unmap(&ra);
 	ring_unmap(&rb);
 	close(fb);
@@ -442,10 +430,8 @@ TEST(sample_tiny, "sample-tiny", 120)
 			ev_off(fd);
 			memset(&t, 0, sizeof(t));
 			ring_tally(&r, &t, NULL, NULL);
-			must(t.samples, "no sample with a period of %llu",
-			     (unsigned long long)periods[i]);
-			must(t.throttles, "not throttled with a period of %llu",
-			     (unsigned long long)periods[i]);
+			must(t.samples, "no sample with a period of %llu", periods[i]);
+			must(t.throttles, "not throttled with a period of %llu", periods[i]);
 			ring_unmap(&r);
 			close(fd);
 		}
@@ -498,16 +484,13 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 
 			ring_tally(&r[cpu][i], &t, NULL, NULL);
 			must(t.samples && t.samples + t.lost <= most,
-			     "CPU %d, %#llx: %llu samples in %llu ms", cpu,
-			     (unsigned long long)configs[i],
-			     (unsigned long long)(t.samples + t.lost),
-			     (unsigned long long)took / 1000000);
+			     "CPU %d, %#llx: %llu samples in %llu ms", cpu, configs[i],
+			     t.samples + t.lost, took / 1000000);
 			ring_unmap(&r[cpu][i]);
 			close(fd[cpu][i]);
 		}
 	}
-	note("%llu ms, at most %llu samples of each event are allowed",
-	     (unsigned long long)took / 1000000, (unsigned long long)most);
+	note("%llu ms, at most %llu samples of each event are allowed", took / 1000000, most);
 	sample_limit(NO_SAMPLE_LIMIT);
 	must_be_sound("a storm");
 	must(!td_present() || td_sum(TD_LOST_EDGES) == lost, "edges were lost");
@@ -535,7 +518,7 @@ TEST(sample_irqs_off, "sample-irqs-off", 60)
 	ev_off(fd);
 	ring_tally(&r, &t, (char *)loop, (char *)loop + 64);
 	must(t.samples - t.outside >= 900, "%llu of %llu samples are in the loop",
-	     (unsigned long long)(t.samples - t.outside), (unsigned long long)t.samples);
+	     t.samples - t.outside, t.samples);
 	must(ev_count(fd) / 10007 - t.samples + 1 <= 2, "%llu samples of 10007 in %llu",
-	     (unsigned long long)t.samples, (unsigned long long)ev_count(fd));
+	     t.samples, ev_count(fd));
 }

@@ -55,29 +55,24 @@ TEST(multiplex, "multiplex", 120)
 		t[i] = ev_times(fd[i]);
 		must(t[i].running && t[i].running < t[i].enabled,
 		     "%s ran %llu of %llu ns: no turns taken", names[i],
-		     (unsigned long long)t[i].running, (unsigned long long)t[i].enabled);
+		     t[i].running, t[i].enabled);
 		scaled = (double)t[i].value * t[i].enabled / t[i].running;
-		note("%s: %llu in %llu of %llu us, scaled %.0f, true %llu", names[i],
-		     (unsigned long long)t[i].value, (unsigned long long)t[i].running / 1000,
-		     (unsigned long long)t[i].enabled / 1000, scaled,
-		     (unsigned long long)truth[i]);
+		note("%s: %llu in %llu of %llu us, scaled %.0f, true %llu", names[i], t[i].value,
+		     t[i].running / 1000, t[i].enabled / 1000, scaled, truth[i]);
 		must(!truth[i] || (scaled > truth[i] * 0.98 && scaled < truth[i] * 1.02),
-		     "%s: scaled %.0f, true %llu", names[i], scaled,
-		     (unsigned long long)truth[i]);
+		     "%s: scaled %.0f, true %llu", names[i], scaled, truth[i]);
 		must(t[i].value, "%s did not count", names[i]);
 		parts += truth[i] ? (double)t[i].value / truth[i] : 0;
 		sum.running += t[i].running;
 		enabled = t[i].enabled;
 		/* perf's clock is not the one that the loop looks at: a thousandth */
 		must(enabled > 1498500000 && enabled < 1600000000,
-		     "%s was enabled for %llu ns", names[i], (unsigned long long)enabled);
+		     "%s was enabled for %llu ns", names[i], enabled);
 		must(t[i].running > enabled * 0.64 && t[i].running < enabled * 0.69,
-		     "%s ran %llu of %llu ns: not its share", names[i],
-		     (unsigned long long)t[i].running, (unsigned long long)enabled);
+		     "%s ran %llu of %llu ns: not its share", names[i], t[i].running, enabled);
 	}
 	must(sum.running > enabled * 1.99 && sum.running < enabled * 2.01,
-	     "two counters were in use for %llu of %llu ns",
-	     (unsigned long long)sum.running, (unsigned long long)enabled);
+	     "two counters were in use for %llu of %llu ns", sum.running, enabled);
 	must(!truth[2] || (parts > 1.98 && parts < 2.02),
 	     "two counters have counted %.4f times what there was", parts);
 	note("two counters have counted %.4f times what there was", parts);
@@ -88,9 +83,8 @@ static void runs(int fd, const char *what)
 	struct times t = ev_times(fd);
 
 	/* The clock of the cards' kernel stands still for long. */
-	must((t.running || cards_kernel()) && t.running == t.enabled,
-	     "%s: ran %llu of %llu ns", what, (unsigned long long)t.running,
-	     (unsigned long long)t.enabled);
+	must((t.running || cards_kernel()) && t.running == t.enabled, "%s: ran %llu of %llu ns",
+	     what, t.running, t.enabled);
 }
 
 /* A group of two, one of which fits counter 0 only, in this order */
@@ -142,15 +136,14 @@ static void check_moves(bool per_task)
 		attr.config = L2_READ_MISS;
 		b = ev_open(&attr, pid, cpu, -1);
 		must(!measured_spin(a, 500000, 0), "enabling or disabling failed");
-		must(ev_count(a) == base + 1000000, "counted %llu before the move",
-		     (unsigned long long)ev_count(a));
+		must(ev_count(a) == base + 1000000, "counted %llu before the move", ev_count(a));
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
 		ev_on(a);
 		must(!measured_spin(b, 500000, 0), "enabling or disabling failed");
 		ev_off(a);
 		count = ev_count(a);
 		must(count >= 1000000 && count < 1000000 + 1000,
-		     "counted %llu of 1000000 over two moves", (unsigned long long)count);
+		     "counted %llu of 1000000 over two moves", count);
 		ev_on(a);
 	} else {
 		attr.config = L2_READ_MISS;
@@ -272,7 +265,7 @@ TEST(constraints_turns, "constraints-turns", 60)
 		t[i] = ev_times(fd[i]);
 		must(t[i].running > t[i].enabled * 0.4 && t[i].running < t[i].enabled * 0.6,
 		     "event %d of two for counter 0 ran %llu of %llu ns", i,
-		     (unsigned long long)t[i].running, (unsigned long long)t[i].enabled);
+		     t[i].running, t[i].enabled);
 	}
 }
 
@@ -318,11 +311,10 @@ static void churn(void *arg, int cpu)
 			int at = (i + round) % 5;
 			struct times t = ev_times(fd[at]);
 
-			must(t.running <= t.enabled, "ran %llu of %llu ns",
-			     (unsigned long long)t.running, (unsigned long long)t.enabled);
+			must(t.running <= t.enabled, "ran %llu of %llu ns", t.running, t.enabled);
 			/* none can have counted more than happened since it was opened */
 			must(configs[(at + round) % 5] != BRANCHES || t.value < 200000,
-			     "%llu branches counted", (unsigned long long)t.value);
+			     "%llu branches counted", t.value);
 			close(fd[at]);
 		}
 	}
@@ -403,5 +395,5 @@ TEST(watchdog, "watchdog", 240)
 
 	sysctl_set("kernel/nmi_watchdog", 0);
 	must(!turns_taken(), "the watchdog keeps its counter");
-	note("an interrupt each %llu iterations", (unsigned long long)n);
+	note("an interrupt each %llu iterations", n);
 }

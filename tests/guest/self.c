@@ -65,16 +65,15 @@ TEST(spflt_region_test, "spflt-region", 60)
 	fd = ev_open(&attr, 0, -1, -1);
 	ev_on(fd);
 	spin(1000000);
-	must(!ev_count(fd), "counted %llu without SPFLT", (unsigned long long)ev_count(fd));
+	must(!ev_count(fd), "counted %llu without SPFLT", ev_count(fd));
 	for (i = 0; i < 3; i++) {
 		for (n = 0; n <= 10000000 / scale(); n = n * 10 + 1) {
 			spin(50000);
 			region(n);
 			spin20(5000);
 			want += 2 * n + REGION_COST;
-			must(ev_count(fd) == want, "a region of %llu iterations: %llu, not %llu",
-			     (unsigned long long)n, (unsigned long long)ev_count(fd),
-			     (unsigned long long)want);
+			must(ev_count(fd) == want, "a region of %llu iterations: %llu, not %llu", n,
+			     ev_count(fd), want);
 		}
 	}
 	/* enabled again, the preference is what it was */
@@ -96,8 +95,7 @@ TEST(spflt_region_test, "spflt-region", 60)
 	fd = ev_open(&attr, 0, -1, -1);
 	ev_on(fd);
 	spin(1000);
-	must(ev_count(fd) >= 2000, "the second event: only %llu",
-	     (unsigned long long)ev_count(fd));
+	must(ev_count(fd) >= 2000, "the second event: only %llu", ev_count(fd));
 	spflt_off();
 	close(fd);
 	fd = ev_open(&attr, 0, -1, -1);
@@ -105,7 +103,7 @@ TEST(spflt_region_test, "spflt-region", 60)
 	region(1000);
 	spin(1000);
 	must(ev_count(fd) == 2000 + REGION_COST, "the third event: %llu, not %u",
-	     (unsigned long long)ev_count(fd), 2000 + REGION_COST);
+	     ev_count(fd), 2000 + REGION_COST);
 	close(fd);
 }
 
@@ -124,9 +122,8 @@ TEST(spflt_toggle, "spflt-toggle", 60)
 		region(0);
 	ev_off(fd);
 	count = ev_count(fd);
-	must(count == n * REGION_COST, "%llu toggles counted %llu, not %llu",
-	     (unsigned long long)n, (unsigned long long)count,
-	     (unsigned long long)n * REGION_COST);
+	must(count == n * REGION_COST, "%llu toggles counted %llu, not %llu", n, count,
+	     n * REGION_COST);
 }
 
 /* Both at once: all, and the region's; opened, not yet on */
@@ -150,7 +147,7 @@ static struct both open_both(bool inherit)
 #define must_be_equal(b, what) do {						\
 	u64 all_ = ev_count((b).all), spflt_ = ev_count((b).spflt);		\
 	must(all_ == spflt_ && all_, "%s: %llu in all, %llu with SPFLT", what,	\
-	     (unsigned long long)all_, (unsigned long long)spflt_);		\
+	     all_, spflt_);		\
 } while (0)
 
 /*
@@ -188,7 +185,7 @@ static void ping_pong(int in, int out, int i)
 	else
 		must(!ev_count(b.spflt) && ev_count(b.all) > 1000,
 		     "a task that is never counted: %llu of %llu",
-		     (unsigned long long)ev_count(b.spflt), (unsigned long long)ev_count(b.all));
+		     ev_count(b.spflt), ev_count(b.all));
 }
 
 TEST(spflt_switch, "spflt-switch", 120)
@@ -239,7 +236,7 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 		spin(1000 + i);
 	}
 	must(ev_count(b.spflt) == count, "outside, and on other hardware threads: %llu more",
-	     (unsigned long long)(ev_count(b.spflt) - count));
+	     ev_count(b.spflt) - count);
 }
 
 /* A region in which hardware threads go and come back, and the task with them */
@@ -321,10 +318,9 @@ TEST(spflt_exec, "spflt-exec", 60)
 	count_exec("90000", &all[1], &in_region[1]);
 	must(in_region[1] - in_region[0] == 2 * 0x80000,
 	     "two programs differ by %llu instructions, not %u",
-	     (unsigned long long)(in_region[1] - in_region[0]), 2 * 0x80000);
+	     in_region[1] - in_region[0], 2 * 0x80000);
 	must(in_region[0] < all[0] && all[0] - in_region[0] < 10000,
-	     "before SPFLT 1 there were %llu instructions",
-	     (unsigned long long)(all[0] - in_region[0]));
+	     "before SPFLT 1 there were %llu instructions", all[0] - in_region[0]);
 }
 
 /* Loaded anew, the driver keeps the preference as before. */
@@ -344,7 +340,7 @@ TEST(spflt_reload, "spflt-reload", 60)
 		region(1000 + i);
 		spin(1000);
 		must(ev_count(fd) == 2 * (1000 + i) + REGION_COST, "loaded %u times: %llu", i,
-		     (unsigned long long)ev_count(fd));
+		     ev_count(fd));
 		spflt_on();
 		close(fd);
 		must(!driver_unload(), "unloading: %s", strerror(errno));
@@ -383,7 +379,7 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 		if (i & 1)
 			want += 2 * n + REGION_COST;
 		must(ev_count(fd) == want, "after %d children: %llu, not %llu", i + 1,
-		     (unsigned long long)ev_count(fd), (unsigned long long)want);
+		     ev_count(fd), want);
 	}
 	/* a child of a task that is in a region is not in one itself */
 	spflt_on();
@@ -413,8 +409,7 @@ TEST(spflt_several, "spflt-several", 120)
 	spin(10000);
 	ev_off(fd[0]);
 	must(ev_count(fd[0]) == 2 * 12345 + REGION_COST && ev_count(fd[1]) == 12345,
-	     "two SPFLT events: %llu and %llu", (unsigned long long)ev_count(fd[0]),
-	     (unsigned long long)ev_count(fd[1]));
+	     "two SPFLT events: %llu and %llu", ev_count(fd[0]), ev_count(fd[1]));
 	close(fd[1]);
 	close(fd[0]);
 
@@ -439,8 +434,7 @@ TEST(spflt_several, "spflt-several", 120)
 		must(t.running && t.running < t.enabled, "event %d of three: no turns taken", i);
 		scaled = (double)t.value * t.enabled / t.running;
 		must(scaled > truth * 0.98 && scaled < truth * 1.02,
-		     "event %d of three: scaled %.0f, true %llu", i, scaled,
-		     (unsigned long long)truth);
+		     "event %d of three: scaled %.0f, true %llu", i, scaled, truth);
 		close(fd[i]);
 	}
 }
@@ -469,13 +463,11 @@ TEST(spflt_sample, "spflt-sample", 60)
 	ev_off(fd);
 	ring_tally(&r, &t, (char *)region, (char *)region + 64);
 	want = ev_count(fd) / 10007;
-	must(ev_count(fd) == 100 * (200000 + REGION_COST), "counted %llu",
-	     (unsigned long long)ev_count(fd));
+	must(ev_count(fd) == 100 * (200000 + REGION_COST), "counted %llu", ev_count(fd));
 	must(t.samples + 1 >= want && t.samples <= want + 1, "%llu samples, want %llu",
-	     (unsigned long long)t.samples, (unsigned long long)want);
-	must(!t.outside, "%llu of %llu samples outside the region, such as %#llx",
-	     (unsigned long long)t.outside, (unsigned long long)t.samples,
-	     (unsigned long long)t.last_outside);
+	     t.samples, want);
+	must(!t.outside, "%llu of %llu samples outside the region, such as %#llx", t.outside,
+	     t.samples, t.last_outside);
 }
 
 /* A CPU-wide event sees the hardware thread's bit, whosever it is. */
@@ -494,13 +486,11 @@ TEST(spflt_wide, "spflt-wide", 60)
 	spin(100000);
 	before = ev_count(fd);
 	region(100000);
-	must(ev_count(fd) - before >= 200000 + REGION_COST &&
-	     ev_count(fd) - before < 200000 + 1000, "a region on the CPU: %llu, not %u",
-	     (unsigned long long)(ev_count(fd) - before), 200000 + REGION_COST);
+	must(ev_count(fd) - before >= 200000 + REGION_COST && ev_count(fd) - before < 200000 + 1000,
+	     "a region on the CPU: %llu, not %u", ev_count(fd) - before, 200000 + REGION_COST);
 	before = ev_count(fd);
 	spin(100000);
-	must(ev_count(fd) == before, "outside: %llu more",
-	     (unsigned long long)(ev_count(fd) - before));
+	must(ev_count(fd) == before, "outside: %llu more", ev_count(fd) - before);
 	close(fd);
 }
 
@@ -528,7 +518,8 @@ TEST(rdpmc_exact, "rdpmc", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct perf_event_mmap_page *page;
-	u64 base_read = 0, base_self = 0, n, burst, a, b, c, d;
+	u64 base_read = 0, base_self = 0, n, burst, b, d;
+	uint64_t a, c;
 	int fd, round;
 
 	td_need();
@@ -565,9 +556,9 @@ TEST(rdpmc_exact, "rdpmc", 60)
 		}
 		n = 2 * n + burst;
 		must(c - a - base_self == n, "RDPMC: %llu more in a loop of %llu",
-		     (unsigned long long)(c - a - base_self), (unsigned long long)n);
+		     c - a - base_self, n);
 		must(d - b - base_read == n, "read: %llu more in a loop of %llu",
-		     (unsigned long long)(d - b - base_read), (unsigned long long)n);
+		     d - b - base_read, n);
 		must(b > a && b - a < 500, "right after RDPMC a read is %lld more",
 		     (long long)(b - a));
 	}

@@ -100,12 +100,10 @@ static void soak_sampled(struct soak *s, u64 n, u64 period, u64 cost)
 	ring_unmap(&r);
 	all = soak_close(s, fd, &count);
 	must(all ? count == cost + 2 * n : count <= cost + 2 * n,
-	     "a sampled task counted %llu, not %llu",
-	     (unsigned long long)count, (unsigned long long)(cost + 2 * n));
+	     "a sampled task counted %llu, not %llu", count, cost + 2 * n);
 	must(!t.throttles, "throttled, without a limit");
 	must(t.samples + t.lost + 1 >= count / period && t.samples + t.lost <= count / period + 1,
-	     "%llu samples of %llu, period %llu", (unsigned long long)t.samples,
-	     (unsigned long long)count, (unsigned long long)period);
+	     "%llu samples of %llu, period %llu", t.samples, count, period);
 	__atomic_add_fetch(&s->samples, t.samples, __ATOMIC_RELAXED);
 }
 
@@ -125,8 +123,7 @@ static void soak_group(struct soak *s, u64 n, u64 cost)
 	all = soak_close(s, leader, &instructions) && all;
 	must(instructions <= cost + 2 * n && branches <= cost + n &&
 	     (!all || (instructions == cost + 2 * n && branches >= n)),
-	     "a group counted %llu and %llu in a loop of %llu", (unsigned long long)instructions,
-	     (unsigned long long)branches, (unsigned long long)n);
+	     "a group counted %llu and %llu in a loop of %llu", instructions, branches, n);
 }
 
 static void soak_inherited(struct soak *s, u64 n)
@@ -155,7 +152,7 @@ static void soak_inherited(struct soak *s, u64 n)
 	/* Newer perf cores forget how long a child that ended was not counted. */
 	all = soak_close(s, fd, &count) && kernel_before(6, 13);
 	must(count < 4 * n + 20000 && (!all || count >= 4 * n), "two children of %llu counted %llu",
-	     (unsigned long long)(2 * n), (unsigned long long)count);
+	     2 * n, count);
 }
 
 static void soak_wide(struct soak *s, int cpu, u64 period)
@@ -247,8 +244,8 @@ static u64 kernel_memory(void)
 
 	must(f, "/proc/meminfo: %s", strerror(errno));
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "Slab: %lu", &n) == 1 || sscanf(line, "Percpu: %lu", &n) == 1 ||
-		    sscanf(line, "VmallocUsed: %lu", &n) == 1)
+		if (sscanf(line, "Slab: %llu", &n) == 1 || sscanf(line, "Percpu: %llu", &n) == 1 ||
+		    sscanf(line, "VmallocUsed: %llu", &n) == 1)
 			sum += n;
 	fclose(f);
 	return sum;
@@ -294,17 +291,15 @@ TEST(soak, "soak", 240)
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1) - truth;
 	pmis = pmi_line() - pmis;
 	note("%llu rounds, %llu PMIs, %llu samples, %llu CPUs taken, %llu loads, %lld kB more",
-	     (unsigned long long)s->rounds, (unsigned long long)pmis,
-	     (unsigned long long)s->samples, (unsigned long long)s->offline,
-	     (unsigned long long)s->loads, (long long)(kernel_memory() - memory));
+	     s->rounds, pmis, s->samples, s->offline, s->loads,
+	     (long long)(kernel_memory() - memory));
 	must(s->told == truth, "all events together have %llu, the emulator has counted %llu",
-	     (unsigned long long)s->told, (unsigned long long)truth);
-	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", (unsigned long long)td_sum(TD_LOST_EDGES));
+	     s->told, truth);
+	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", td_sum(TD_LOST_EDGES));
 	must(s->rounds > 20 && s->samples > 100, "only %llu rounds, %llu samples",
-	     (unsigned long long)s->rounds, (unsigned long long)s->samples);
+	     s->rounds, s->samples);
 	/* KASAN keeps what is freed for a while; there kmemleak tells. */
 	must(scale() > 1 || kernel_memory() < memory + 4096,
-	     "the kernel has %llu kB more than before",
-	     (unsigned long long)(kernel_memory() - memory));
+	     "the kernel has %llu kB more than before", kernel_memory() - memory);
 	must_be_sound("soaking");
 }

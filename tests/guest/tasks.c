@@ -37,7 +37,7 @@ static void share_cpu(void *arg, int i)
 		ev_on(other);
 		must(!measured_spin(fd, n * 5, 0), "enabling or disabling failed");
 		must(ev_count(fd) == base + 10 * n, "task %d counted %llu, not %llu", i,
-		     (unsigned long long)ev_count(fd), (unsigned long long)base + 10 * n);
+		     ev_count(fd), base + 10 * n);
 		close(other);
 		close(fd);
 		sched_yield();
@@ -102,8 +102,7 @@ TEST(inherit, "inherit", 60)
 		n = 1000000 << round;
 		got = count_tree(1000 + n) - base;
 		/* 1 + 3 + 9 processes */
-		must(got == 13 * 2 * n, "13 processes counted %llu, not %llu",
-		     (unsigned long long)got, (unsigned long long)13 * 2 * n);
+		must(got == 13 * 2 * n, "13 processes counted %llu, not %llu", got, 13 * 2 * n);
 	}
 }
 
@@ -123,8 +122,7 @@ TEST(inherit_not, "inherit-not", 60)
 	reap(pid);
 	ev_off(fd);
 	count = ev_count(fd);
-	must(count < 1000000, "without inherit a child was counted: %llu",
-	     (unsigned long long)count);
+	must(count < 1000000, "without inherit a child was counted: %llu", count);
 }
 
 /* enable_on_exec: nothing before, everything after */
@@ -155,18 +153,16 @@ TEST(on_exec, "on-exec", 60)
 		must(write(go[1], "", 1) == 1, "pipe: %s", strerror(errno));
 		reap(pid);
 		counts[i] = ev_count(fd);
-		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec",
-		     (unsigned long long)counts[i]);
+		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec", counts[i]);
 		must(counts[i] < (u64)(i + 1) * 0x2000000 + 2000000,
-		     "counted %llu: before exec, too", (unsigned long long)counts[i]);
+		     "counted %llu: before exec, too", counts[i]);
 		close(fd);
 		close(go[0]);
 		close(go[1]);
 	}
 	/* what starts a program is about the same each time */
 	must(counts[1] - counts[0] > 0x2000000 - 5000 && counts[1] - counts[0] < 0x2000000 + 5000,
-	     "twice the loop counts %llu more, not %u", (unsigned long long)(counts[1] - counts[0]),
-	     0x2000000);
+	     "twice the loop counts %llu more, not %u", counts[1] - counts[0], 0x2000000);
 }
 
 /* An event on a process that runs already, from outside */
@@ -203,8 +199,7 @@ TEST(attach, "attach", 60)
 	}
 	reap(pid);
 	count = ev_count(fd);
-	must(count >= 4 * n && count < 4 * n + 20000, "counted %llu of %llu",
-	     (unsigned long long)count, (unsigned long long)4 * n);
+	must(count >= 4 * n && count < 4 * n + 20000, "counted %llu of %llu", count, 4 * n);
 	close(fd);
 }
 
@@ -237,12 +232,12 @@ TEST(cpu_wide, "cpu-wide", 120)
 		count = ev_count(fd[cpu]);
 		/* forking and reaping the others, and the shell, are somewhere */
 		must(count >= want && count < want + 2000000, "CPU %d counted %llu, not %llu", cpu,
-		     (unsigned long long)count, (unsigned long long)want);
+		     count, want);
 		if (!td)
 			continue;
 		truth[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - truth[cpu];
 		must(count == truth[cpu], "CPU %d counted %llu, the emulator %llu", cpu,
-		     (unsigned long long)count, (unsigned long long)truth[cpu]);
+		     count, truth[cpu]);
 	}
 	for (cpu = 0; cpu < cpus; cpu++)
 		close(fd[cpu]);
@@ -272,11 +267,10 @@ TEST(sample_wide, "sample-wide", 120)
 		ev_off(fd[cpu]);
 		ring_tally(&r[cpu], &t, NULL, NULL);
 		count = ev_count(fd[cpu]);
-		must(count >= 2 * n * (cpu + 1), "CPU %d counted %llu", cpu,
-		     (unsigned long long)count);
+		must(count >= 2 * n * (cpu + 1), "CPU %d counted %llu", cpu, count);
 		must(t.samples == count / attr.sample_period && !t.lost,
-		     "CPU %d: %llu samples of %llu in %llu", cpu, (unsigned long long)t.samples,
-		     (unsigned long long)attr.sample_period, (unsigned long long)count);
+		     "CPU %d: %llu samples of %llu in %llu", cpu, t.samples,
+		     attr.sample_period, count);
 		ring_unmap(&r[cpu]);
 		close(fd[cpu]);
 	}
@@ -329,8 +323,7 @@ TEST(cgroup, "cgroup", 60)
 	close(fd);
 	close(dir);
 	must(!rmdir(CGROUPS "/knc-test"), "removing a cgroup: %s", strerror(errno));
-	must(count >= 2 * n && count < 2 * n + 50000, "counted %llu of %llu",
-	     (unsigned long long)count, (unsigned long long)2 * n);
+	must(count >= 2 * n && count < 2 * n + 50000, "counted %llu of %llu", count, 2 * n);
 }
 
 /* A group is read at once, and its numbers belong together. */
@@ -361,12 +354,11 @@ TEST(group_read, "group-read", 60)
 	must(!measured_spin(a, n, 0), "enabling or disabling failed");
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	must(g.nr == 2 && (!id[0] || (g.of[0].id == id[0] && g.of[1].id == id[1])),
-	     "a group of %llu with other events", (unsigned long long)g.nr);
+	     "a group of %llu with other events", g.nr);
 	must(g.enabled == g.running && (g.enabled || cards_kernel()), "ran %llu of %llu ns",
-	     (unsigned long long)g.running, (unsigned long long)g.enabled);
+	     g.running, g.enabled);
 	must(g.of[0].value == 2 * base[0] + 2 * n && g.of[1].value == 2 * base[1] + n,
-	     "the group's counts are %llu and %llu", (unsigned long long)g.of[0].value,
-	     (unsigned long long)g.of[1].value);
+	     "the group's counts are %llu and %llu", g.of[0].value, g.of[1].value);
 	/* the group stands still while it is off, and runs as one */
 	spin(1000);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
@@ -378,7 +370,7 @@ TEST(group_read, "group-read", 60)
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	/* That perf core does it to the leader alone. */
 	must(!g.of[0].value && (!g.of[1].value || cards_kernel()), "after a reset: %llu and %llu",
-	     (unsigned long long)g.of[0].value, (unsigned long long)g.of[1].value);
+	     g.of[0].value, g.of[1].value);
 
 	/* read while it runs: each reading is of one moment */
 	ev_on(a);
@@ -388,11 +380,9 @@ TEST(group_read, "group-read", 60)
 		spin(100);
 		must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 		must(g.of[0].value - last >= 200 && g.of[0].value - last < 1000 &&
-		     g.of[1].value - last_branches >= 100 &&
-		     g.of[1].value - last_branches < 500,
-		     "from reading to reading %llu and %llu more",
-		     (unsigned long long)(g.of[0].value - last),
-		     (unsigned long long)(g.of[1].value - last_branches));
+		     g.of[1].value - last_branches >= 100 && g.of[1].value - last_branches < 500,
+		     "from reading to reading %llu and %llu more", g.of[0].value - last,
+		     g.of[1].value - last_branches);
 	}
 	close(b);
 	close(a);
@@ -424,14 +414,14 @@ TEST(ioctls, "ioctls", 60)
 	ev_off(fd);
 	ev_off(fd);
 	before = ev_count(fd);
-	must(before >= 2000 && before < 3000, "counted %llu", (unsigned long long)before);
+	must(before >= 2000 && before < 3000, "counted %llu", before);
 	spin(1000);
 	must(ev_count(fd) == before, "counts while it is off");
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
-	must(!ev_count(fd), "after a reset: %llu", (unsigned long long)ev_count(fd));
+	must(!ev_count(fd), "after a reset: %llu", ev_count(fd));
 	must(!measured_spin(fd, 1000, 0), "enabling or disabling failed");
 	must(ev_count(fd) == base + 2000, "after a reset counted %llu, not %llu",
-	     (unsigned long long)ev_count(fd), (unsigned long long)base + 2000);
+	     ev_count(fd), base + 2000);
 	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
 	     "refreshing an event that does not sample: %s", errname(errno));
 	period = 1000;
@@ -452,11 +442,10 @@ TEST(ioctls, "ioctls", 60)
 	ev_ioctl(fd, PERF_EVENT_IOC_REFRESH, 5);
 	spin(1000000);
 	ring_tally(&r, &t, NULL, NULL);
-	must(t.samples == 5, "refreshed for 5: %llu samples", (unsigned long long)t.samples);
+	must(t.samples == 5, "refreshed for 5: %llu samples", t.samples);
 	must(signals >= 1 && signals <= 5, "refreshed for 5: %d signals", (int)signals);
 	before = ev_count(fd);
-	must(before >= 500000 && before < 501000, "refreshed for 5: counted %llu",
-	     (unsigned long long)before);
+	must(before >= 500000 && before < 501000, "refreshed for 5: counted %llu", before);
 	spin(1000000);
 	must(ev_count(fd) == before, "counts after its last refresh");
 	poller = (struct pollfd){ .fd = fd, .events = POLLIN };
@@ -464,7 +453,7 @@ TEST(ioctls, "ioctls", 60)
 	spin(100000);
 	must(poll(&poller, 1, 0) == 1 && poller.revents, "an overflow does not wake a poll");
 	ring_tally(&r, &t, NULL, NULL);
-	must(t.samples == 6, "refreshed for 1 more: %llu samples", (unsigned long long)t.samples);
+	must(t.samples == 6, "refreshed for 1 more: %llu samples", t.samples);
 	signal(SIGIO, SIG_IGN);
 	ring_unmap(&r);
 	close(fd);
@@ -479,15 +468,15 @@ TEST(ioctls, "ioctls", 60)
 	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(t.samples >= 9 && t.samples <= 10, "period 100000: %llu samples of 1000000",
-	     (unsigned long long)t.samples);
+	     t.samples);
 	period = 20000;
 	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
 	memset(&t, 0, sizeof(t));
 	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(t.samples >= 49 && t.samples <= 50, "period 20000: %llu samples of 1000000",
-	     (unsigned long long)t.samples);
-	must(!t.outside, "sampled at %#llx, outside the loop", (unsigned long long)t.last_outside);
+	     t.samples);
+	must(!t.outside, "sampled at %#llx, outside the loop", t.last_outside);
 	period = 50000;
 	ev_on(fd);
 	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
@@ -496,7 +485,7 @@ TEST(ioctls, "ioctls", 60)
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples >= 19 && t.samples <= 21, "period 50000, set while it runs: %llu samples",
-	     (unsigned long long)t.samples);
+	     t.samples);
 	close(fd);
 }
 
@@ -548,8 +537,7 @@ TEST(mmap_page, "mmap-page", 60)
 		}
 		count = ev_count(fd);
 		must(self <= count && count - self < 1000,
-		     "read by RDPMC %llu, by the kernel right after %llu",
-		     (unsigned long long)self, (unsigned long long)count);
+		     "read by RDPMC %llu, by the kernel right after %llu", self, count);
 	} else {
 		/*
 		 * A program that goes by the page must not try RDPMC. Before
@@ -562,8 +550,7 @@ TEST(mmap_page, "mmap-page", 60)
 	must(!page->index, "an event that is off again is on counter %u", page->index);
 	count = ev_count(fd);
 	self = page->offset;
-	must(self == count, "the page says %llu, a read %llu", (unsigned long long)self,
-	     (unsigned long long)count);
+	must(self == count, "the page says %llu, a read %llu", self, count);
 	munmap(page, getpagesize());
 	close(fd);
 }
@@ -585,10 +572,8 @@ TEST(times, "times", 60)
 	ev_off(fd);
 	passed = now_ns() - begin;
 	t = ev_times(fd);
-	must(t.running == t.enabled, "ran %llu of %llu ns", (unsigned long long)t.running,
-	     (unsigned long long)t.enabled);
-	must(t.enabled <= passed, "enabled for %llu of %llu ns", (unsigned long long)t.enabled,
-	     (unsigned long long)passed);
+	must(t.running == t.enabled, "ran %llu of %llu ns", t.running, t.enabled);
+	must(t.enabled <= passed, "enabled for %llu of %llu ns", t.enabled, passed);
 	usleep(10000);
 	later = ev_times(fd);
 	must(later.enabled == t.enabled && later.value == t.value, "goes on while it is off");
@@ -598,6 +583,6 @@ TEST(times, "times", 60)
 	ev_off(fd);
 	later = ev_times(fd);
 	must(later.running - t.running < 1000000, "ran for %llu ns of 300 ms asleep",
-	     (unsigned long long)(later.running - t.running));
+	     later.running - t.running);
 	close(fd);
 }

@@ -13,8 +13,6 @@
 
 #include "../../include/knc_pmu_user.h"
 
-#define ULL(n)	((unsigned long long)(n))
-
 /*
  * A CPU's event is throttled on counter 0, and a task's event comes that can be
  * nowhere else. What was on counter 1 before is gone, but not what it had counted.
@@ -53,7 +51,7 @@ static void move_throttled(bool first)
 		count = ev_count(fd);
 		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL) - before;
 		must(count <= before + 20000, "round %d: counted %lld branches of %llu", round,
-		     (long long)count, ULL(before));
+		     (long long)count, before);
 		close(task);
 		close(fd);
 	}
@@ -101,12 +99,12 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 		count = ev_count(fd);
 		ring_tally(&r, &t, NULL, NULL);
 		note("freq %llu: %llu samples, periods of %llu in all, counted %llu",
-		     ULL(rates[i]), ULL(t.samples), ULL(t.period_sum), ULL(count));
-		must(!t.lost, "%llu records lost", ULL(t.lost));
-		must(t.samples > 3, "freq %llu: %llu samples", ULL(rates[i]), ULL(t.samples));
+		     rates[i], t.samples, t.period_sum, count);
+		must(!t.lost, "%llu records lost", t.lost);
+		must(t.samples > 3, "freq %llu: %llu samples", rates[i], t.samples);
 		must(t.period_sum <= count + 1000 * t.samples,
-		     "freq %llu: periods of %llu in all, and counted %llu", ULL(rates[i]),
-		     ULL(t.period_sum), ULL(count));
+		     "freq %llu: periods of %llu in all, and counted %llu", rates[i],
+		     t.period_sum, count);
 		ring_unmap(&r);
 		close(fd);
 	}
@@ -159,8 +157,7 @@ static void count_clones(int rounds, clone_fn clone)
 			reap(pids[i]);
 		count = ev_count(fd);
 		must(count >= want && count <= want + want / 50,
-		     "round %d: regions of %llu instructions, counted %llu", round, ULL(want),
-		     ULL(count));
+		     "round %d: regions of %llu instructions, counted %llu", round, want, count);
 		close(fd);
 	}
 }
@@ -251,9 +248,8 @@ static void churn(void)
 	open_and_close(1, 1);
 	plain = open_and_close(0, 200);
 	spflt = open_and_close(1, 200);
-	note("opened and closed: %llu ns, with SPFLT %llu ns", ULL(plain), ULL(spflt));
-	must(spflt < 10 * plain, "an SPFLT event costs %llu ns, another one %llu ns",
-	     ULL(spflt), ULL(plain));
+	note("opened and closed: %llu ns, with SPFLT %llu ns", plain, spflt);
+	must(spflt < 10 * plain, "an SPFLT event costs %llu ns, another one %llu ns", spflt, plain);
 }
 
 TEST(spflt_churn, "spflt-churn", 60)
@@ -291,7 +287,7 @@ TEST(any_inherit, "any-inherit", 30)
 	fd = ev_open(&attr, pid, -1, -1);
 	must(write(go[1], &c, 1) == 1, "pipe");
 	reap(pid);
-	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ULL(ev_count(fd)));
+	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ev_count(fd));
 	close(fd);
 }
 
@@ -447,7 +443,7 @@ static void __attribute__((noreturn)) look_elsewhere(pid_t whose, int here, int 
 		skip("no RDPMC for programs");
 	pin(there);
 	left = plain_rdpmc(0) | plain_rdpmc(1);
-	must(!left, "a task without events reads what others have left: %#llx", ULL(left));
+	must(!left, "a task without events reads what others have left: %#llx", left);
 	_exit(0);
 }
 
@@ -524,10 +520,10 @@ TEST(sample_user_only, "sample-user-only", 300)
 			ring_unmap(&r);
 			close(fd);
 		}
-	note("%llu samples", ULL(samples));
-	must(samples > 100, "%llu samples", ULL(samples));
+	note("%llu samples", samples);
+	must(samples > 100, "%llu samples", samples);
 	must(!inside, "%llu of %llu samples of user mode are not the program's, such as %#llx",
-	     ULL(inside), ULL(samples), ULL(last));
+	     inside, samples, last);
 }
 
 /* One instruction after the other, calls of the kernel among them, none of them twice */
@@ -568,7 +564,7 @@ static u64 straight_sample(u64 period, int late)
 	straight_on(fd);
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
 	must(ring_next(&r, &rec) && rec.type == PERF_RECORD_SAMPLE,
-	     "no sample of %llu instructions", ULL(period));
+	     "no sample of %llu instructions", period);
 	ring_unmap(&r);
 	close(fd);
 	return rec.ip;
@@ -592,7 +588,7 @@ TEST(sample_syscall, "sample-syscall", 60)
 		ip = straight_sample(period, 0);
 		must(ip > before && ip < before + (before ? 16 : ~0ULL),
 		     "after %llu instructions a sample is of %#llx, after one less of %#llx",
-		     ULL(period), ULL(ip), ULL(before));
+		     period, ip, before);
 		if (!td_present() || memcmp((void *)(ip - 2), "\x0f\x05", 2))
 			continue;
 		calls++;
@@ -601,7 +597,7 @@ TEST(sample_syscall, "sample-syscall", 60)
 
 			must(late_ip == ip,
 			     "%d instructions after a SYSCALL a sample is of %#llx, not %#llx",
-			     late, ULL(late_ip), ULL(ip));
+			     late, late_ip, ip);
 		}
 	}
 	must(!td_present() || calls == 3, "%d calls of the kernel, not 3", calls);

@@ -65,11 +65,9 @@ TEST(wrap_count, "wrap-count", 60)
 		u64 got = count_bursts(rows[i].each, rows[i].times) - base;
 		u64 want = rows[i].each * rows[i].times;
 
-		must(base && base < 100000, "the bursts themselves cost %llu",
-		     (unsigned long long)base);
-		must(got == want, "%d times %llu events: counted %llu, not %llu",
-		     rows[i].times, (unsigned long long)rows[i].each,
-		     (unsigned long long)got, (unsigned long long)want);
+		must(base && base < 100000, "the bursts themselves cost %llu", base);
+		must(got == want, "%d times %llu events: counted %llu, not %llu", rows[i].times,
+		     rows[i].each, got, want);
 	}
 }
 
@@ -104,21 +102,18 @@ TEST(wrap_period, "wrap-period", 120)
 			bursts(k * periods[i] - slack - before, 1ULL << 37);
 			ev_off(fd);
 			ring_tally(&r, &t, spin_lo, spin_hi);
-			must(t.samples == (u64)k - 1,
-			     "period %llu: %llu samples in %llu events",
-			     (unsigned long long)periods[i], (unsigned long long)t.samples,
-			     (unsigned long long)ev_count(fd));
+			must(t.samples == (u64)k - 1, "period %llu: %llu samples in %llu events",
+			     periods[i], t.samples, ev_count(fd));
 			/* and over it */
 			must(!measured_spin(fd, slack / 2, 0), "enabling or disabling failed");
 			ring_tally(&r, &t, spin_lo, spin_hi);
 			must(t.samples == (u64)k, "period %llu: %llu samples in %llu events",
-			     (unsigned long long)periods[i], (unsigned long long)t.samples,
-			     (unsigned long long)ev_count(fd));
+			     periods[i], t.samples, ev_count(fd));
 			must(!t.outside, "period %llu: sampled at %#llx, outside the loop",
-			     (unsigned long long)periods[i], (unsigned long long)t.last_outside);
+			     periods[i], t.last_outside);
 		}
 		must(t.period_sum == 3 * periods[i], "three periods of %llu add up to %llu",
-		     (unsigned long long)periods[i], (unsigned long long)t.period_sum);
+		     periods[i], t.period_sum);
 		ring_unmap(&r);
 		close(fd);
 	}
@@ -158,14 +153,13 @@ TEST(wrap_read, "wrap-read", 60)
 	}
 	ev_off(fd);
 	cost = value[1] - value[0] - 2 * (1 + 1 % 13);
-	must(cost > 3 && cost < 200, "a reading costs %llu", (unsigned long long)cost);
+	must(cost > 3 && cost < 200, "a reading costs %llu", cost);
 	for (i = 1; i < READINGS; i++) {
 		u64 got = value[i] - value[i - 1], want = cost + 2 * (1 + i % 13);
 
-		must(got == want, "reading %d at %llu: %llu more than the one before, not %llu",
-		     i, (unsigned long long)value[i], (unsigned long long)got,
-		     (unsigned long long)want);
+		must(got == want, "reading %d at %llu: %llu more than the one before, not %llu", i,
+		     value[i], got, want);
 		wraps += value[i] / 1009 != value[i - 1] / 1009;
 	}
-	must(wraps > 100, "only %llu wraps", (unsigned long long)wraps);
+	must(wraps > 100, "only %llu wraps", wraps);
 }
