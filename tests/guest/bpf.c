@@ -263,19 +263,17 @@ static void open_events(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int there[2];
-	char c;
 
-	must(!pipe(there), "pipe: %s", strerror(errno));
-	on.pid = fork();
-	must(on.pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(there);
+	on.pid = must_fork();
 	if (!on.pid) {
-		must(write(there[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		pipe_wake(there);
 		for (;;) {
 			spin(500);
 			sched_yield();
 		}
 	}
-	must(read(there[0], &c, 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wait(there);
 	attr.disabled = 0;
 	on.other = ev_open(&attr, on.pid, -1, -1);
 	attr.disabled = 1;
@@ -290,8 +288,7 @@ static void open_events(void)
 	attr = user_attr(INSTRUCTIONS);
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	on.watched = ev_open(&attr, 0, -1, -1);
-	ring_map(&on.ring, on.watched, 16, attr.sample_type);
+	on.watched = ring_open(&on.ring, 16, &attr, 0, -1, -1);
 }
 
 static void one_round(void)

@@ -85,13 +85,13 @@ static void check_both(bool group)
 	if (!group)
 		ev_on(b);		/* counts all along: less exact bounds below */
 
-	must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+	ev_spin(a, 0);
 	base = ev_times(a).value;
 	base_branches = ev_times(b).value;
 	for (n = 500; n <= 5000000; n *= 100) {
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
 		ev_ioctl(b, PERF_EVENT_IOC_RESET, 0);
-		must(!measured_spin(a, n, 0), "enabling or disabling failed");
+		ev_spin(a, n);
 		insn = ev_times(a);
 		branch = ev_times(b);
 		must(insn.value, "counter 0 never counts: instructions 0, branches %llu",
@@ -120,27 +120,13 @@ TEST(count_both, "count-both", 60)
 	check_both(false);
 }
 
-/* The same in kernel mode, in a module's loop with interrupts off */
-static void kernel_loop(struct knc_test_loop *run, u64 n)
-{
-	static int dev = -1;
-	int tries;
-
-	if (dev < 0)
-		dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
-	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
-	run->iterations = n;
-	for (tries = 0; ioctl(dev, KNC_TEST_LOOP_RUN, run); tries++)
-		must(errno == EAGAIN && tries < 10, "%s: %s", KNC_TEST_LOOP_DEVICE,
-		     strerror(errno));
-}
-
 /* What a reading may cost: more where the compiler has put checks into the kernel */
 static u64 reading_most(void)
 {
 	return scale() > 1 ? 8000 : 2000;
 }
 
+/* The same in kernel mode, in a module's loop with interrupts off */
 static void check_kernel(u64 first, u64 second, bool first_branches, bool second_branches)
 {
 	struct perf_event_attr attr = attr_of(first);
@@ -150,9 +136,7 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 
 	attr.exclude_user = 1;
 	run.fd[0] = ev_open(&attr, 0, -1, -1);
-	attr.config = second;
-	attr.disabled = 0;
-	run.fd[1] = ev_open(&attr, 0, -1, run.fd[0]);
+	run.fd[1] = ev_join(attr, second, run.fd[0]);
 	ev_on(run.fd[0]);
 
 	kernel_loop(&run, 0);		/* once for the caches of the kernel */
@@ -207,7 +191,7 @@ TEST(count_rings, "count-rings", 60)
 	attr = attr_of(INSTRUCTIONS);
 	attr.exclude_user = 1;
 	run.fd[0] = ev_open(&attr, 0, -1, -1);
-	must(!measured_spin(run.fd[0], 50000000 / scale(), 0), "enabling or disabling failed");
+	ev_spin(run.fd[0], 50000000 / scale());
 	kernel = ev_count(run.fd[0]);
 	must(kernel > 100 && kernel < 20000000,
 	     "instructions:k of a loop in user mode: %llu", kernel);
@@ -217,7 +201,7 @@ TEST(count_rings, "count-rings", 60)
 	run.fd[0] = sys_open(&attr, 0, -1, -1, 0);
 	if (run.fd[0] < 0)
 		return;			/* refusing to count nothing is fine */
-	must(!measured_spin(run.fd[0], 1000000, 0), "enabling or disabling failed");
+	ev_spin(run.fd[0], 1000000);
 	user = ev_count(run.fd[0]);
 	must(!user, "with user and kernel excluded it counts %llu", user);
 }
@@ -296,7 +280,7 @@ TEST(count_truth, "count-truth", 60)
 
 	td_need();
 	pin(0);
-	truth = td_read(0, TD_COUNTED0) + td_read(0, TD_COUNTED1);
+	truth = td_counted(0);
 	/* four events: they take turns, and none may be charged for another's */
 	for (i = 0; i < 4; i++) {
 		attr.config = i & 1 ? BRANCHES : INSTRUCTIONS;
@@ -313,7 +297,7 @@ TEST(count_truth, "count-truth", 60)
 		ev_off(fd[i]);
 	for (i = 0; i < 4; i++)
 		got += ev_count(fd[i]);
-	truth = td_read(0, TD_COUNTED0) + td_read(0, TD_COUNTED1) - truth;
+	truth = td_counted(0) - truth;
 	must(got > 1000000, "four events counted %llu", got);
 	must(got == truth, "four events counted %llu, the emulator %llu", got, truth);
 }

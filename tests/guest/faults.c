@@ -102,7 +102,7 @@ static int load_and_unload(void)
 	int ret = driver_load(), err = errno;
 
 	if (!ret)
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+		must_unload();
 	errno = err;
 	return ret;
 }
@@ -118,8 +118,7 @@ TEST(fault_load, "fault-load", 240)
 {
 	module_need();
 	faults_need();
-	if (driver_loaded())
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	each_fails("loading", load_and_unload, nothing, check_load);
 }
 
@@ -211,7 +210,7 @@ TEST(fault_open, "fault-open", 240)
 	}
 	if (driver_is_module()) {
 		must(!driver_unload(), "an event was left: %s", strerror(errno));
-		must(!driver_load(), "loading: %s", strerror(errno));
+		must_load();
 	}
 }
 

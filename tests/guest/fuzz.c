@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -157,27 +156,14 @@ static const char *cgroup_path(char *path, u64 which, const char *file)
 }
 
 /* Counters by RDPMC, whether or not that is allowed; and the user's preference */
-static sigjmp_buf denied;
-
-static void on_fault(int sig)
-{
-	(void)sig;
-	siglongjmp(denied, 1);
-}
-
 static void fuzz_instructions(struct rng *r)
 {
-	u32 low, high;
+	u64 value;
 
-	if (knc_cpu() && one_in(r, 2)) {
+	if (knc_cpu() && one_in(r, 2))
 		knc_spflt(below(r, 2));
-		return;
-	}
-	signal(SIGSEGV, on_fault);
-	if (!sigsetjmp(denied, 1))
-		asm volatile("rdpmc" : "=a" (low), "=d" (high)
-			     : "c" ((u32)(one_in(r, 8) ? rnd(r) : below(r, 2))));
-	signal(SIGSEGV, SIG_DFL);
+	else
+		try_rdpmc(one_in(r, 8) ? rnd(r) : below(r, 2), &value);
 }
 
 static void fuzz_fork(struct rng *r)
@@ -407,7 +393,7 @@ static void fuzz_reload(struct fuzz *f, bool leave)
 		usleep(1000);
 	}
 	if (tries) {
-		must(!driver_load(), "loading: %s", strerror(errno));
+		must_load();
 		f->loads++;
 	}
 	__atomic_store_n(&f->leave, false, __ATOMIC_RELAXED);
@@ -513,10 +499,8 @@ static void fuzz_children(struct fuzz *f)
 	pid_t pids[STRANGERS + WITNESSES + 1];
 	size_t i;
 
-	fflush(stdout);
 	for (i = 0; i < ARRAY_SIZE(pids); i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (pids[i])
 			continue;
 		if (i < STRANGERS)
@@ -541,10 +525,8 @@ TEST(witness, "witness", 240)
 
 	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
 	f->deadline = now_ns() + setting("TEST_FUZZ_SECONDS", 6) * 1000000000;
-	fflush(stdout);
 	for (i = 0; i < WITNESSES; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
 			fuzz_witness(f, i);
 			_exit(0);

@@ -189,8 +189,7 @@ static void odd_groups(void)
 	close(b);
 
 	/* the task is gone, its event is not */
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		usleep(20000);
 		spin(100000);
@@ -266,9 +265,8 @@ static void kill_users(void)
 	int i, k, fd;
 
 	for (i = 0; i < 12; i++) {
-		pid_t pid = fork();
+		pid_t pid = must_fork();
 
-		must(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
 			for (k = 0; ; k++) {
 				struct perf_event_attr attr = user_attr(INSTRUCTIONS);

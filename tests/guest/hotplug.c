@@ -7,8 +7,6 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#define TYPE PERF_SAMPLE_IP
-
 static void pin_pid(pid_t pid, int cpu)
 {
 	cpu_set_t set;
@@ -58,26 +56,17 @@ static void change_cpu(struct load *load, int cpu, bool online)
 /* Exact counts, and all samples, wherever the kernel moves this task */
 static void sampled_task(struct load *load)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	const u64 n = 1000000, period = 10007;
-	u64 base;
+	const u64 n = 1000000, period = 10007, base = spin_cost();
 	int fd;
 
-	fd = ev_open(&attr, 0, -1, -1);
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	close(fd);
-	attr.sample_period = period;
-	attr.sample_type = TYPE;
 	while (!__atomic_load_n(&load->stop, __ATOMIC_RELAXED)) {
 		struct tally t = {};
 		u64 want, runs = 0;
 		struct ring r;
 
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 16, TYPE);
+		fd = ring_self(&r, 16, period);
 		do {
-			must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+			ev_spin(fd, n);
 			ring_tally(&r, &t, spin_lo, spin_hi);
 			runs++;
 		} while (!may_close(load));
@@ -89,8 +78,7 @@ static void sampled_task(struct load *load)
 		must(!t.lost && !t.throttles && !t.outside,
 		     "%llu samples lost, throttled %llu times, %llu addresses outside the loop",
 		     t.lost, t.throttles, t.outside);
-		ring_unmap(&r);
-		close(fd);
+		ring_close(&r, fd);
 		has_closed(load);
 		__atomic_add_fetch(&load->chunks, runs, __ATOMIC_RELAXED);
 	}
@@ -107,10 +95,8 @@ static void start(pid_t *pids, int n, void (*fn)(struct load *), struct load *lo
 	int i;
 
 	load->stop = false;
-	fflush(stdout);
 	for (i = 0; i < n; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
 			fn(load);
 			_exit(0);
@@ -134,21 +120,18 @@ static void end(pid_t *pids, int n, struct load *load)
  */
 static void check_cpu_wide(int cpu, u64 *total)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	const u64 period = 20011;
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 	u64 truth[2] = {}, count[2], begin;
 	struct tally t[2] = {};
 	struct ring r[2];
 	int fd[2], i;
 	bool td = td_present();
 
-	attr.sample_period = period;
-	attr.sample_type = TYPE;
 	for (i = 0; i < 2; i++) {
 		if (td)
-			truth[i] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
-		fd[i] = ev_open(&attr, -1, cpu, -1);
-		ring_map(&r[i], fd[i], 128, TYPE);
+			truth[i] = td_counted(cpu);
+		fd[i] = ring_open(&r[i], 128, &attr, -1, cpu, -1);
 		ev_on(fd[i]);
 		begin = now_ns();
 		while (now_ns() - begin < 20000000)
@@ -158,7 +141,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 		else
 			ev_off(fd[i]);
 		if (td)
-			truth[i] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - truth[i];
+			truth[i] = td_counted(cpu) - truth[i];
 		count[i] = ev_count(fd[i]);
 		if (i == 0) {
 			usleep(1000);
@@ -168,16 +151,13 @@ static void check_cpu_wide(int cpu, u64 *total)
 		ring_tally(&r[i], &t[i], NULL, NULL);
 		must(!td || count[i] == truth[i], "%s CPU %d went: counted %llu, the emulator %llu",
 		     i ? "after" : "until", cpu, count[i], truth[i]);
-		must(t[i].samples + t[i].lost + 1 >= count[i] / period &&
-		     t[i].samples + t[i].lost <= count[i] / period + 1,
-		     "%s CPU %d went: %llu samples of %llu", i ? "after" : "until", cpu,
-		     t[i].samples, count[i] / period);
+		must(t[i].samples + t[i].lost + 1 >= count[i] / period && t[i].samples +
+		     t[i].lost <= count[i] / period + 1, "%s CPU %d went: %llu samples of %llu",
+		     i ? "after" : "until", cpu, t[i].samples, count[i] / period);
 		*total += count[i];
 	}
-	for (i = 0; i < 2; i++) {
-		ring_unmap(&r[i]);
-		close(fd[i]);
-	}
+	for (i = 0; i < 2; i++)
+		ring_close(&r[i], fd[i]);
 }
 
 TEST(hotplug, "hotplug", 600)
@@ -236,9 +216,7 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 	attr.read_format = READ_TIMES;
 	for (round = 0; round < 10; round++) {
 		set_online(cpu, false);
-		fflush(stdout);
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		pid = must_fork();
 		if (!pid) {
 			pin(cpu - 1);
 			set_online(cpu, true);
@@ -334,10 +312,8 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 	pid_t pids[3];
 
 	must(cpu > 1, "there are only two CPUs");
-	fflush(stdout);
 	for (i = 0; i < 3; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (pids[i])
 			continue;
 		pin(i % 2);
@@ -399,38 +375,26 @@ static void must_be_clean(int cpu, const char *when)
 /* ... and works: counts exactly, and its interrupt comes */
 static void must_work(int cpu, const char *when)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct tally t = {};
 	struct ring r;
-	u64 base;
 	int fd;
 
 	pin(cpu);
 	sample_limit(NO_SAMPLE_LIMIT);
-	fd = ev_self(INSTRUCTIONS);
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	close(fd);
-	attr.sample_period = 10007;
-	attr.sample_type = TYPE;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 16, TYPE);
-	must(!measured_spin(fd, 1000000, 0), "enabling or disabling failed");
+	must_count(when);
+	fd = ring_self(&r, 16, 10007);
+	ev_spin(fd, 1000000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
-	must(ev_count(fd) == base + 2000000, "%s, CPU %d counted %llu, not %llu", when, cpu,
-	     ev_count(fd), base + 2000000);
 	must(t.samples >= 199 && t.samples <= 200, "%s, CPU %d has %llu samples, not 199", when,
 	     cpu, t.samples);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 }
 
 TEST(hotplug_reset, "hotplug-reset", 60)
 {
 	int cpu, n = cpus_online();
 
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
+	msr_need();
 	must(n > 1, "there is but one CPU");
 	for (cpu = 1; cpu < n; cpu++) {
 		leave_junk(cpu);
@@ -446,20 +410,18 @@ TEST(reset_state, "reset-state", 60)
 {
 	int cpu, n = cpus_online();
 
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
+	msr_need();
 	module_need();
-	if (driver_loaded())
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	for (cpu = 0; cpu < n; cpu++)
 		leave_junk(cpu);
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	for (cpu = 0; cpu < n; cpu++)
 		must_be_clean(cpu, "after loading");
 	for (cpu = 0; cpu < n; cpu++)
 		must_work(cpu, "after loading");
 	/* and it leaves nothing behind */
-	must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	for (cpu = 0; cpu < n; cpu++)
 		must_be_clean(cpu, "after unloading");
 }
@@ -473,8 +435,7 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 
 	module_need();
 	must(states || cards_kernel(), "the kernel's states of hotplug: %s", strerror(errno));
-	if (driver_loaded())
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	while (states && fgets(line, sizeof(line), states))
 		must(!strstr(line, "knc"), "after unloading there is still %s", line);
 	if (states)
@@ -483,7 +444,7 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 		set_online(cpu, false);
 		set_online(cpu, true);
 	}
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	for (cpu = 1; cpu < n; cpu++)
 		must_work(cpu, "after loading again");
 }

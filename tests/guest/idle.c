@@ -105,15 +105,13 @@ static void test_states(void)
 	attr.exclude_kernel = 0;
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, -1, CPU, -1);
-	ring_map(&r, fd, 64, PERF_SAMPLE_IP);
+	fd = ring_open(&r, 64, &attr, -1, CPU, -1);
 	ev_on(fd);
 	choose_state("0");
 	sleep_and_sample(&r);
 	choose_state("1");
 	sleep_and_sample(&r);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 }
 
 TEST(idle_lost, "idle-lost", 60)

@@ -136,8 +136,7 @@ static bool sample_at(const struct place *p, u64 period, u32 skid, struct record
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
 	while ((found = ring_next(&r, rec)) && rec->type != PERF_RECORD_SAMPLE)
 		;
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	return found;
 }
 
@@ -329,8 +328,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 				 why);
 	}
 	must(count > LOOP_PERIOD * 1000, "%llu samples", count / LOOP_PERIOD);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	close(timer);
 }
 
@@ -384,11 +382,10 @@ static u64 twenty(u32 skid, u32 after)
 	td_inject(cpu, TD_SKID, 0, skid);
 	if (after)
 		td_inject(cpu, TD_NMI, TD_RING3, after);
-	must(!measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0), "enabling or disabling failed");
+	ev_spin(fd, FOREIGN_PERIOD * 10 + 500);
 	td_inject(cpu, TD_NOTHING, 0, 0);
 	ring_tally(&r, &t, NULL, NULL);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	return t.samples;
 }
 
@@ -485,8 +482,7 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 		ring_tally(&r, &t, NULL, NULL);
 		must(t.samples >= 19 && t.samples <= 21,
 		     "stopped, and on again: %llu of 20 samples", t.samples);
-		ring_unmap(&r);
-		close(fd);
+		ring_close(&r, fd);
 		n = twenty(0, 0);
 		must(n == 20, "a new event: %llu of 20 samples", n);
 	}
@@ -517,8 +513,7 @@ TEST(machine_check, "machine-check", 60)
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples, "the overflow has no sample");
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	n = twenty(0, 0);
 	must(n == 20, "afterwards: %llu of 20 samples", n);
 }
@@ -569,8 +564,7 @@ static void look_for_secrets(void)
 				secrets += rec.regs[i] == SECRET;
 		}
 	}
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	note("%llu samples, %llu registers of another program's", samples, secrets);
 	must(samples, "no samples");
 	must(!secrets, "%llu registers in %llu samples are another program's", secrets, samples);
@@ -582,8 +576,7 @@ TEST(sample_stranger, "sample-stranger", 60)
 
 	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid)
 		keep_secrets();
 	as_nobody(look_for_secrets);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/io.h>
 #include <sys/mman.h>
@@ -15,6 +16,8 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#include "kmod/knc_test_loop.h"
 
 /* Results */
 
@@ -468,6 +471,15 @@ struct perf_event_attr user_attr(u64 config)
 	return attr;
 }
 
+struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	attr.sample_period = period;
+	attr.sample_type = type;
+	return attr;
+}
+
 int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
 	int fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
@@ -508,6 +520,13 @@ void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group, int
 	     errname(errno), errname(want));
 }
 
+int ev_join(struct perf_event_attr attr, u64 config, int leader)
+{
+	attr.config = config;
+	attr.disabled = 0;
+	return ev_open(&attr, 0, -1, leader);
+}
+
 void ev_ioctl(int fd, unsigned long req, unsigned long arg)
 {
 	must(!ioctl(fd, req, arg), "event ioctl %#lx: %s", req, strerror(errno));
@@ -530,6 +549,36 @@ struct times ev_times(int fd)
 	return t;
 }
 
+void ev_spin(int fd, u64 n)
+{
+	must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+}
+
+u64 spin_cost(void)
+{
+	int fd = ev_self(INSTRUCTIONS);
+	u64 cost;
+
+	ev_spin(fd, 0);
+	cost = ev_count(fd);
+	close(fd);
+	return cost;
+}
+
+void kernel_loop(struct knc_test_loop *run, u64 n)
+{
+	static int dev = -1;
+	int tries;
+
+	if (dev < 0)
+		dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
+	run->iterations = n;
+	for (tries = 0; ioctl(dev, KNC_TEST_LOOP_RUN, run); tries++)
+		must(errno == EAGAIN && tries < 10, "%s: %s", KNC_TEST_LOOP_DEVICE,
+		     strerror(errno));
+}
+
 /* Sample buffers */
 
 void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
@@ -544,9 +593,31 @@ void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
 	must(r->page != MAP_FAILED, "mapping a buffer of %u pages: %s", pages, strerror(errno));
 }
 
+int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, pid_t pid,
+	      int cpu, int group)
+{
+	int fd = ev_open(attr, pid, cpu, group);
+
+	ring_map(r, fd, pages, attr->sample_type);
+	return fd;
+}
+
+int ring_self(struct ring *r, unsigned int pages, u64 period)
+{
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
+
+	return ring_open(r, pages, &attr, 0, -1, -1);
+}
+
 void ring_unmap(struct ring *r)
 {
 	munmap(r->page, r->size + getpagesize());
+}
+
+void ring_close(struct ring *r, int fd)
+{
+	ring_unmap(r);
+	close(fd);
 }
 
 static void ring_copy(const struct ring *r, u64 from, void *to, size_t len)
@@ -723,6 +794,33 @@ void pin(int cpu)
 	     strerror(errno));
 }
 
+pid_t must_fork(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	return pid;
+}
+
+void must_pipe(int ends[2])
+{
+	must(!pipe2(ends, O_CLOEXEC), "pipe: %s", strerror(errno));
+}
+
+void pipe_wake(const int ends[2])
+{
+	must(write(ends[1], "", 1) == 1, "writing to a pipe: %s", strerror(errno));
+}
+
+void pipe_wait(const int ends[2])
+{
+	char c;
+
+	must(read(ends[0], &c, 1) == 1, "nobody has written to a pipe");
+}
+
 void reap(pid_t pid)
 {
 	int status;
@@ -736,10 +834,8 @@ void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg)
 	pid_t pids[256];
 	int i;
 
-	fflush(stdout);
 	for (i = 0; i < n; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
 			if (pinned)
 				pin(i);
@@ -778,11 +874,8 @@ void become_nobody(void)
 
 void as_nobody(void (*fn)(void))
 {
-	pid_t pid;
+	pid_t pid = must_fork();
 
-	fflush(stdout);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
 		become_nobody();
 		fn();
@@ -807,6 +900,12 @@ bool have_msr(void)
 		return false;
 	close(fd);
 	return true;
+}
+
+void msr_need(void)
+{
+	if (!have_msr())
+		skip("needs /dev/cpu/0/msr");
 }
 
 u64 rdmsr_on(int cpu, u32 msr)
@@ -843,6 +942,42 @@ int counter_of(int cpu, u64 config)
 			return i;
 	}
 	return -1;
+}
+
+struct perf_event_mmap_page *page_of(int fd)
+{
+	void *page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+
+	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	return page;
+}
+
+u64 plain_rdpmc(u32 counter)
+{
+	u32 low, high;
+
+	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
+	return low | (u64)high << 32;
+}
+
+static sigjmp_buf denied;
+
+static void on_fault(int sig)
+{
+	(void)sig;
+	siglongjmp(denied, 1);
+}
+
+bool try_rdpmc(u32 counter, u64 *value)
+{
+	signal(SIGSEGV, on_fault);
+	if (sigsetjmp(denied, 1)) {
+		signal(SIGSEGV, SIG_DFL);
+		return false;
+	}
+	*value = plain_rdpmc(counter);
+	signal(SIGSEGV, SIG_DFL);
+	return true;
 }
 
 /* The test device */
@@ -895,6 +1030,11 @@ u64 td_read(int cpu, enum td_item item)
 	return value;
 }
 
+u64 td_counted(int cpu)
+{
+	return td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+}
+
 u64 td_sum(enum td_item item)
 {
 	u64 sum = 0;
@@ -926,6 +1066,17 @@ void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after)
 	outl((u32)cpu << 16 | rings << 8 | action, TD_ORDER);
 }
 
+void must_count(const char *when)
+{
+	u64 want = spin_cost() + 100000, got;
+	int fd = ev_self(INSTRUCTIONS);
+
+	ev_spin(fd, 50000);
+	got = ev_count(fd);
+	must(got == want, "%s: CPU %d counted %llu, not %llu", when, sched_getcpu(), got, want);
+	close(fd);
+}
+
 void must_be_sound(const char *after)
 {
 	static u64 begin;
@@ -933,16 +1084,8 @@ void must_be_sound(const char *after)
 	int cpu, n = cpus_online();
 
 	for (cpu = 0; cpu < n; cpu++) {
-		int fd = ev_self(INSTRUCTIONS);
-		u64 base;
-
 		pin(cpu);
-		must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-		base = ev_count(fd);
-		must(!measured_spin(fd, 50000, 0), "enabling or disabling failed");
-		must(ev_count(fd) == 2 * base + 100000, "after %s CPU %d counted %llu, not %llu",
-		     after, cpu, ev_count(fd), 2 * base + 100000);
-		close(fd);
+		must_count(after);
 	}
 	if (begin)
 		note("%s: %llu ms", after, (now - begin) / 1000000);

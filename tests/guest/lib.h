@@ -98,6 +98,8 @@ bool pmu_parse(const char *terms, struct perf_event_attr *attr);
 struct perf_event_attr attr_of(u64 config);
 /* The same, user mode only. */
 struct perf_event_attr user_attr(u64 config);
+/* The same, with a sample of this type (PERF_SAMPLE_*) each @period events */
+struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type);
 
 int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	     unsigned long flags);
@@ -108,6 +110,8 @@ int ev_self(u64 config);
 /* Must fail with this errno. */
 void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 		int want, const char *what);
+/* A sibling of @leader, like @attr but for its event */
+int ev_join(struct perf_event_attr attr, u64 config, int leader);
 void ev_ioctl(int fd, unsigned long req, unsigned long arg);
 #define ev_on(fd)	ev_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)
 #define ev_off(fd)	ev_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0)
@@ -149,6 +153,12 @@ struct record {
 };
 
 void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type);
+/* An event, and its buffer */
+int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, pid_t pid,
+	      int cpu, int group);
+/* This task's instructions in user mode, addresses alone */
+int ring_self(struct ring *r, unsigned int pages, u64 period);
+void ring_close(struct ring *r, int fd);
 bool ring_next(struct ring *r, struct record *rec);
 void ring_unmap(struct ring *r);
 
@@ -175,6 +185,13 @@ extern char spin20_lo[], spin20_hi[];
  */
 long measured_spin(int fd, u64 n, unsigned long flags);
 long measured_spin20(int fd, u64 n, unsigned long flags);
+/* measured_spin() of one event, which must succeed */
+void ev_spin(int fd, u64 n);
+/* How many instructions an event counts of it besides the loop */
+u64 spin_cost(void);
+/* The module's loop in the kernel, with interrupts off */
+struct knc_test_loop;
+void kernel_loop(struct knc_test_loop *run, u64 n);
 
 /* CPUs and processes */
 
@@ -183,14 +200,25 @@ void pin(int cpu);
 void set_online(int cpu, bool online);
 /* Runs fn(arg, i) in n children at once, child i pinned to CPU i if pinned. */
 void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
+pid_t must_fork(void);
 void reap(pid_t pid);			/* must have exited with 0 */
+/* A byte through a pipe, from one process to another that waits for it */
+void must_pipe(int ends[2]);
+void pipe_wake(const int ends[2]);
+void pipe_wait(const int ends[2]);
 void *shared(size_t size);		/* zeroed, survives fork */
 u64 now_ns(void);			/* CLOCK_MONOTONIC */
 u64 rdmsr_on(int cpu, u32 msr);		/* /dev/cpu/N/msr */
 bool have_msr(void);
+void msr_need(void);			/* skip() where there is none */
 void wrmsr_on(int cpu, u32 msr, u64 value);
 /* Counter (0, 1) that has this event and unit mask selected on a CPU, or -1 */
 int counter_of(int cpu, u64 config);
+/* The page of an event, without a sample buffer */
+struct perf_event_mmap_page *page_of(int fd);
+u64 plain_rdpmc(u32 counter);
+/* False if RDPMC faults */
+bool try_rdpmc(u32 counter, u64 *value);
 bool kernel_before(unsigned int version, unsigned int patchlevel);
 /* Linux 2.6.38, which the cards have: its perf core knows less, and does less. */
 #define cards_kernel()	kernel_before(3, 0)
@@ -206,7 +234,8 @@ void become_nobody(void);
 void as_nobody(void (*fn)(void));
 u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
 
-/* However it was treated before, the PMU still counts to the instruction. */
+/* The PMU counts to the instruction, on this CPU or on each. */
+void must_count(const char *when);
 void must_be_sound(const char *after);
 /* As many open files as any test could want */
 void many_files(void);
@@ -220,6 +249,8 @@ bool driver_loaded(void);
 int driver_load(void);
 int driver_unload(void);
 int driver_try_unload(void);		/* once */
+void must_load(void);
+void must_unload(void);			/* if it is loaded */
 int module_insert(const char *path);
 /* how often the kernel's log has this text */
 unsigned int in_log(const char *text);
@@ -270,6 +301,7 @@ enum td_action {
 bool td_present(void);
 void td_need(void);			/* skip() where there is no test device */
 u64 td_read(int cpu, enum td_item item);
+u64 td_counted(int cpu);			/* by both counters */
 u64 td_sum(enum td_item item);		/* over all online CPUs */
 void td_mark(u32 value);
 /*

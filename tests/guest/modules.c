@@ -106,35 +106,26 @@ unsigned int in_log(const char *text)
 	return n;
 }
 
-static void must_count(const char *when)
+void must_load(void)
 {
-	int fd = ev_self(INSTRUCTIONS);
-	u64 base;
+	must(!driver_load(), "loading: %s", strerror(errno));
+}
 
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	must(!measured_spin(fd, 50000, 0), "enabling or disabling failed");
-	must(ev_count(fd) == 2 * base + 100000, "%s: counted %llu, not %llu", when,
-	     ev_count(fd), 2 * base + 100000);
-	close(fd);
+void must_unload(void)
+{
+	must(!driver_loaded() || !driver_unload(), "unloading: %s", strerror(errno));
 }
 
 static void must_sample(const char *when)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct tally t = {};
 	struct ring r;
-	int fd;
+	int fd = ring_self(&r, 8, 10007);
 
-	attr.sample_period = 10007;
-	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
-	must(!measured_spin(fd, 100000, 0), "enabling or disabling failed");
+	ev_spin(fd, 100000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(t.samples >= 19 && t.samples <= 20, "%s: %llu samples, want 19", when, t.samples);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 }
 
 /* The type that the PMU has now, if there is one; not the built-in driver's */
@@ -203,8 +194,7 @@ TEST(reload, "reload", 300)
 	must(in_log("registered as") > lines, "loading says nothing in the log");
 
 	for (i = 0; i < 2; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
 			opener(&s->stop, &s->opened);
 			_exit(0);
@@ -241,7 +231,6 @@ TEST(unload_busy, "unload-busy", 60)
 	struct ring r;
 	int fd, go[2];
 	pid_t pid;
-	char c;
 
 	module_need();
 	must(driver_loaded(), "the driver is not loaded");
@@ -256,35 +245,30 @@ TEST(unload_busy, "unload-busy", 60)
 	close(fd);
 
 	/* a buffer keeps its event, whatever becomes of the descriptor */
-	attr.sample_period = 100000;
-	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
+	fd = ring_self(&r, 8, 100000);
 	ev_on(fd);
 	close(fd);
 	must_be_busy("a mapped buffer");
 	ring_unmap(&r);
 
 	/* an event in another process */
-	must(!pipe(go), "pipe: %s", strerror(errno));
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(go);
+	pid = must_fork();
 	if (!pid) {
 		fd = ev_self(INSTRUCTIONS);
 		ev_on(fd);
-		if (write(go[1], "", 1) != 1)
-			_exit(2);
+		pipe_wake(go);
 		for (;;)
 			pause();
 	}
-	must(read(go[0], &c, 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wait(go);
 	must_be_busy("another process's event");
 	/* killed, it takes its event with it */
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
 	must(!driver_unload(), "unloading without events: %s", strerror(errno));
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	must_count("loaded again");
 }
 
@@ -328,10 +312,10 @@ TEST(ownership, "ownership", 60)
 	     always ? "anybody's" : "still somebody's");
 	if (!driver_is_module())
 		return;
-	must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	must(!owned(), "the module has gone with the counters");
 	must_not_load_beside_owner();
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	/* It has all CPUs again. */
 	for (cpu = 0; cpu < cpus_online(); cpu++)
 		close(ev_open(&attr, -1, cpu, -1));
@@ -373,7 +357,7 @@ static void closer(void)
 		closing.s->left = td_read(closing.cpu, TD_INJECT_LEFT);
 		td_inject(closing.cpu, TD_NOTHING, 0, 0);
 		__atomic_store_n(&closing.s->closed, true, __ATOMIC_RELEASE);
-		must(write(closing.done[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+		pipe_wake(closing.done);
 	}
 	_exit(0);
 }
@@ -399,11 +383,8 @@ static void hog(void)
 
 static pid_t run_as(void (*what)(void))
 {
-	pid_t pid;
+	pid_t pid = must_fork();
 
-	fflush(stdout);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
 		close(closing.go[1]);
 		close(closing.wake[1]);
@@ -416,22 +397,21 @@ static pid_t run_as(void (*what)(void))
 static bool unload_at(u32 after)
 {
 	bool unloaded;
-	char c = 0;
 
 	closing.s->after = after;
 	closing.s->closed = false;
-	must(write(closing.go[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wake(closing.go);
 	while (!td_read(closing.cpu, TD_STOPPED) &&
 	       !__atomic_load_n(&closing.s->closed, __ATOMIC_ACQUIRE))
 		sched_yield();
 	/* That has the stopped one go on, into its own preemption. */
-	must(write(closing.wake[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wake(closing.wake);
 	while (!__atomic_load_n(&closing.s->hogs, __ATOMIC_ACQUIRE))
 		sched_yield();
 	unloaded = !driver_try_unload();
 	must(unloaded || errno == EWOULDBLOCK, "unloading at %u: %s", after, strerror(errno));
 	__atomic_store_n(&closing.s->hogs, false, __ATOMIC_RELEASE);
-	must(read(closing.done[0], &c, 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wait(closing.done);
 	if (!unloaded)
 		return false;
 	must(access("/sys/bus/event_source/devices/cpu", F_OK),
@@ -451,8 +431,9 @@ TEST(unload_closing, "unload-closing", 600)
 		skip("this perf core does not look for events as a PMU goes");
 	closing.cpu = cpus_online() - 1;
 	closing.s = shared(sizeof(*closing.s));
-	must(!pipe(closing.go) && !pipe(closing.done) && !pipe(closing.wake), "pipe: %s",
-	     strerror(errno));
+	must_pipe(closing.go);
+	must_pipe(closing.done);
+	must_pipe(closing.wake);
 	pin(0);
 	closing.closer = run_as(closer);
 	closing.hog = run_as(hog);
@@ -525,18 +506,16 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 		skip("this perf core has no such interval");
 	for (i = 0; i < ARRAY_SIZE(intervals); i++) {
 		must(set_interval(intervals[i]), "the interval: %s", strerror(errno));
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+		must_unload();
 		must_have_no_timer();
-		must(!driver_load(), "loading: %s", strerror(errno));
+		must_load();
 		usleep(intervals[i] * 2000 + 10000);
 		must_count("loaded again");
 	}
 
 	/* A name that is gone for a moment must not have a test fail. */
 	pmu();
-	fflush(stdout);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		for (i = 0; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); i++) {
 			__atomic_store_n(&s->at_it, true, __ATOMIC_SEQ_CST);
@@ -577,24 +556,21 @@ TEST(nosym, "nosym", 60)
 
 	module_need();
 	lines = in_log("perf_event_overflow not found");
-	if (driver_loaded())
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	must(!module_insert(NOPROBE), "%s: %s", NOPROBE, strerror(errno));
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	must(in_log("perf_event_overflow not found") == lines + 1,
 	     "%u lines in the log say that there is no sampling",
 	     in_log("perf_event_overflow not found") - lines);
 	must_count("without perf_event_overflow");
-	attr = user_attr(INSTRUCTIONS);
-	attr.sample_period = 100000;
-	attr.sample_type = PERF_SAMPLE_IP;
+	attr = sampling_attr(INSTRUCTIONS, 100000, PERF_SAMPLE_IP);
 	ev_refused(&attr, 0, -1, -1, EOPNOTSUPP, "sampling by period");
 	ev_refused(&attr, -1, 0, -1, EOPNOTSUPP, "CPU-wide sampling");
 	attr.freq = 1;
 	attr.sample_freq = 1000;
 	ev_refused(&attr, 0, -1, -1, EOPNOTSUPP, "sampling by frequency");
 	must(in_log("perf_event_overflow not found") == lines + 1, "says it again and again");
-	must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 }
 
 /* Any other processor: nothing is registered, and one line says why. */
@@ -629,7 +605,7 @@ TEST(load_beside, "load-beside", 30)
 	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU is there all the same");
 	/* The other one is none the worse for it. */
 	fd = ev_self(INSTRUCTIONS);
-	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	ev_spin(fd, 500000);
 	must(ev_count(fd) >= 1000000 && ev_count(fd) < 1000100, "theirs counted %llu of 1000000",
 	     ev_count(fd));
 	close(fd);
@@ -676,13 +652,13 @@ TEST(take_over, "take-over", 120)
 	pmu_forget();
 	close(fd);
 
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	must_count("the module");
 	must_sample("the module");
 	must_be_alone();
-	must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	pmu_forget();
 	must_count("the kernel's own driver, after");
 	must_sample("the kernel's own driver, after");
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 }

@@ -104,8 +104,7 @@ static void open_and_close(void)
 
 		fd = ev_open(&attr, 0, -1, -1);
 		if (kinds[kind].mapped) {
-			page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-			must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+			page = page_of(fd);
 		}
 		ev_on(fd);
 		if (page)
@@ -164,8 +163,7 @@ static void pair_start(int cpu)
 
 	pin(cpu);
 	must(!pipe(pair.to) && !pipe(pair.from), "pipe: %s", strerror(errno));
-	pair.pid = fork();
-	must(pair.pid >= 0, "fork: %s", strerror(errno));
+	pair.pid = must_fork();
 	if (!pair.pid) {
 		while (read(pair.to[0], &c, 1) == 1 && write(pair.from[1], &c, 1) == 1)
 			;
@@ -269,9 +267,7 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	pair_start(cpus_online() - 1);
 	alone = settled_cost_of_turns();
 	must(!pipe(c->gone), "pipe: %s", strerror(errno));
-	fflush(stdout);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		crowd(c, n);
 		_exit(0);

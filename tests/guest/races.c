@@ -140,7 +140,7 @@ static u64 counted(void)
 	u64 total = 0;
 
 	for (cpu = 0; cpu < cpus; cpu++)
-		total += td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+		total += td_counted(cpu);
 	return total;
 }
 
@@ -297,16 +297,14 @@ static void check_next(struct shot *s)
 
 	attr.sample_period = RUN_UP;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 1, attr.sample_type);
+	fd = ring_open(&r, 1, &attr, 0, -1, -1);
 	ev_on(fd);
 	spin(RUN_UP * 3 / 4);
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);
 	if (!t.samples)
 		wrong(s, "afterwards an overflow has no sample");
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 }
 
 /* What is off does not count. */
@@ -942,8 +940,7 @@ static void open_second(struct shot *s)
 
 	attr.sample_period = SECOND_PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
-	ring_map(&s->second, s->fd[1], 1, attr.sample_type);
+	s->fd[s->events++] = ring_open(&s->second, 1, &attr, 0, -1, -1);
 }
 
 static void both_overflow(struct shot *s)
@@ -970,8 +967,7 @@ static void other_start(bool counted)
 	char c;
 
 	must(!pipe(other.there) && !pipe(other.back), "pipe: %s", strerror(errno));
-	other.pid = fork();
-	must(other.pid >= 0, "fork: %s", strerror(errno));
+	other.pid = must_fork();
 	if (other.pid) {
 		for (i = 0; counted && i < 2; i++) {
 			struct perf_event_attr attr = attr_of(i ? BRANCHES : INSTRUCTIONS);
@@ -1106,8 +1102,7 @@ static void map_and_unmap(struct shot *s)
 
 	ev_on(s->fd[0]);
 	ev_on(s->fd[1]);
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, s->fd[1], 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	page = page_of(s->fd[1]);
 	before = ev_count(s->fd[1]);
 	if (!knc_rdpmc(page, &value)) {
 		after = ev_count(s->fd[1]);

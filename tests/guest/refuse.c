@@ -52,7 +52,7 @@ TEST(kernel_bits, "kernel-bits", 30)
 
 	pin(0);
 	fd = ev_self(INSTRUCTIONS);
-	must(!measured_spin(fd, 100000, 0), "enabling or disabling failed");
+	ev_spin(fd, 100000);
 	plain = ev_count(fd);
 	close(fd);
 	for (mask = 0; mask < 16; mask++) {
@@ -62,7 +62,7 @@ TEST(kernel_bits, "kernel-bits", 30)
 			if (mask >> i & 1)
 				config |= bits[i];
 		fd = ev_self(config);
-		must(!measured_spin(fd, 100000, 0), "enabling or disabling failed");
+		ev_spin(fd, 100000);
 		count = ev_count(fd);
 		must(count == plain, "config %#llx counts %llu, not %llu in user mode", config,
 		     count, plain);
@@ -99,8 +99,7 @@ TEST(user_bits, "user-bits", 30)
 	const u64 both = EVTSEL_USR | EVTSEL_OS | EVTSEL_INT | EVTSEL_EN;
 	size_t i;
 
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
+	msr_need();
 	pin(0);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct perf_event_attr attr = attr_of(0);

@@ -7,12 +7,6 @@
 
 #include "kmod/knc_test_loop.h"
 
-static void msr_need(void)
-{
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
-}
-
 /*
  * Three events, two counters: what each did is scaled up to within 2 %, and two
  * thirds of all that there was are counted, no more and no less.
@@ -95,9 +89,7 @@ static void check_group(u64 first, u64 second, int want_first, const char *what)
 
 	attr.read_format = READ_TIMES;
 	a = ev_open(&attr, 0, -1, -1);
-	attr.config = second;
-	attr.disabled = 0;
-	b = ev_open(&attr, 0, -1, a);
+	b = ev_join(attr, second, a);
 	ev_on(a);
 	spin(100000);
 	got = counter_of(0, first);
@@ -130,16 +122,16 @@ static void check_moves(bool per_task)
 	if (per_task) {
 		ev_off(a);
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
-		must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+		ev_spin(a, 0);
 		base = ev_count(a);
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
 		attr.config = L2_READ_MISS;
 		b = ev_open(&attr, pid, cpu, -1);
-		must(!measured_spin(a, 500000, 0), "enabling or disabling failed");
+		ev_spin(a, 500000);
 		must(ev_count(a) == base + 1000000, "counted %llu before the move", ev_count(a));
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
 		ev_on(a);
-		must(!measured_spin(b, 500000, 0), "enabling or disabling failed");
+		ev_spin(b, 500000);
 		ev_off(a);
 		count = ev_count(a);
 		must(count >= 1000000 && count < 1000000 + 1000,
@@ -353,12 +345,9 @@ static bool turns_taken(void)
 
 static void lock_up(u64 iterations)
 {
-	struct knc_test_loop run = { .iterations = iterations };
-	int dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+	struct knc_test_loop run = {};
 
-	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
-	must(!ioctl(dev, KNC_TEST_LOOP_RUN, &run), "the kernel's loop: %s", strerror(errno));
-	close(dev);
+	kernel_loop(&run, iterations);
 }
 
 /* How long a loop it takes */

@@ -53,17 +53,24 @@ static void __attribute__((noinline, noclone)) region(u64 n)
 /* What is in region() besides the loop, of what is counted: MOV and SPFLT 0 */
 #define REGION_COST	2
 
+/* This task's SPFLT event, on */
+static int open_spflt(void)
+{
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
+	int fd = ev_open(&attr, 0, -1, -1);
+
+	ev_on(fd);
+	return fd;
+}
+
 /* To the instruction, among code that is not counted */
 TEST(spflt_region_test, "spflt-region", 60)
 {
-	struct perf_event_attr attr;
 	u64 n, want = 0;
 	int fd, i;
 
 	spflt_need();
-	attr = spflt_attr(INSTRUCTIONS);
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	spin(1000000);
 	must(!ev_count(fd), "counted %llu without SPFLT", ev_count(fd));
 	for (i = 0; i < 3; i++) {
@@ -92,14 +99,12 @@ TEST(spflt_region_test, "spflt-region", 60)
 
 	/* what the program says without an event holds for the next one */
 	spflt_on();
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	spin(1000);
 	must(ev_count(fd) >= 2000, "the second event: only %llu", ev_count(fd));
 	spflt_off();
 	close(fd);
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	region(1000);
 	spin(1000);
 	must(ev_count(fd) == 2000 + REGION_COST, "the third event: %llu, not %u",
@@ -110,14 +115,11 @@ TEST(spflt_region_test, "spflt-region", 60)
 /* Nothing but the regions, in a million toggles */
 TEST(spflt_toggle, "spflt-toggle", 60)
 {
-	struct perf_event_attr attr;
 	u64 n = 1000000 / scale(), i, count;
 	int fd;
 
 	spflt_need();
-	attr = spflt_attr(INSTRUCTIONS);
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	for (i = 0; i < n; i++)
 		region(0);
 	ev_off(fd);
@@ -131,51 +133,45 @@ struct both {
 	int all, spflt;
 };
 
-static struct both open_both(bool inherit)
+static struct both open_both(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct both b;
 
-	attr.inherit = inherit;
 	b.all = ev_open(&attr, 0, -1, -1);
 	attr.config1 = 1;
-	attr.disabled = 0;
-	b.spflt = ev_open(&attr, 0, -1, b.all);
+	b.spflt = ev_join(attr, INSTRUCTIONS, b.all);
 	return b;
 }
 
 #define must_be_equal(b, what) do {						\
 	u64 all_ = ev_count((b).all), spflt_ = ev_count((b).spflt);		\
-	must(all_ == spflt_ && all_, "%s: %llu in all, %llu with SPFLT", what,	\
-	     all_, spflt_);		\
+	must(all_ == spflt_ && all_, "%s: %llu in all, %llu with SPFLT", what, all_, spflt_); \
 } while (0)
 
 /*
  * Two tasks that take turns on one hardware thread, one always counted, the
  * other never; and a third, without events, that sets the bit as it likes.
  */
-static void ping_pong(int in, int out, int i)
+static void ping_pong(const int in[2], const int out[2], int i)
 {
 	struct both b = {};
 	int turn, turns = 5000 / (scale() > 1 ? 10 : 1);
-	char c;
 
 	pin(0);
 	if (i < 2) {
-		b = open_both(false);
+		b = open_both();
 		spflt_on();
 		if (i == 1)
 			spflt_off();
 		ev_on(b.all);
 	}
 	for (turn = 0; turn < turns; turn++) {
-		if (read(in, &c, 1) != 1)
-			fail("pipe: %s", strerror(errno));
+		pipe_wait(in);
 		spin(100 + turn % 10);
 		if (i == 2)
 			knc_spflt(turn & 1);
-		if (write(out, &c, 1) != 1)
-			fail("pipe: %s", strerror(errno));
+		pipe_wake(out);
 	}
 	if (i == 2)
 		return;
@@ -195,17 +191,16 @@ TEST(spflt_switch, "spflt-switch", 120)
 
 	spflt_need();
 	for (i = 0; i < 3; i++)
-		must(!pipe(pipes[i]), "pipe: %s", strerror(errno));
+		must_pipe(pipes[i]);
 	for (i = 0; i < 3; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
-			ping_pong(pipes[i][0], pipes[(i + 1) % 3][1], i);
+			ping_pong(pipes[i], pipes[(i + 1) % 3], i);
 			_exit(0);
 		}
 	}
 	/* the token goes round, 5000 times, over three switches each */
-	must(write(pipes[0][1], "", 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wake(pipes[0]);
 	for (i = 0; i < 3; i++)
 		reap(pids[i]);
 }
@@ -218,7 +213,7 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 	u64 count;
 
 	spflt_need();
-	b = open_both(false);
+	b = open_both();
 	spflt_on();
 	ev_on(b.all);
 	for (i = 0; i < 400; i++) {
@@ -248,15 +243,14 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	pid_t pid;
 
 	spflt_need();
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		/* A stranger, whose own preference is the opposite */
 		while (!*(volatile bool *)stop)
 			spflt_off();
 		_exit(0);
 	}
-	b = open_both(false);
+	b = open_both();
 	spflt_on();
 	ev_on(b.all);
 	for (i = 0; i < 40; i++) {
@@ -281,13 +275,11 @@ static void count_exec(const char *length, u64 *all, u64 *in_region)
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int go[2], fds[2];
 	pid_t pid;
-	char c = 0;
 
-	must(!pipe(go), "pipe: %s", strerror(errno));
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(go);
+	pid = must_fork();
 	if (!pid) {
-		must(read(go[0], &c, 1) == 1, "pipe");
+		pipe_wait(go);
 		/* Else the C library aligns its work in one way or the other. */
 		personality(ADDR_NO_RANDOMIZE);
 		spflt_on();
@@ -299,7 +291,7 @@ static void count_exec(const char *length, u64 *all, u64 *in_region)
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.disabled = 0;
 	fds[1] = ev_open(&attr, pid, -1, fds[0]);
-	must(write(go[1], &c, 1) == 1, "pipe");
+	pipe_wake(go);
 	reap(pid);
 	*all = ev_count(fds[0]);
 	*in_region = ev_count(fds[1]);
@@ -326,16 +318,13 @@ TEST(spflt_exec, "spflt-exec", 60)
 /* Loaded anew, the driver keeps the preference as before. */
 TEST(spflt_reload, "spflt-reload", 60)
 {
-	struct perf_event_attr attr;
 	unsigned int i;
 	int fd;
 
 	module_need();
 	spflt_need();
 	for (i = 0; i < 5; i++) {
-		attr = spflt_attr(INSTRUCTIONS);
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = open_spflt();
 		spin(1000);
 		region(1000 + i);
 		spin(1000);
@@ -343,9 +332,8 @@ TEST(spflt_reload, "spflt-reload", 60)
 		     ev_count(fd));
 		spflt_on();
 		close(fd);
-		must(!driver_unload(), "unloading: %s", strerror(errno));
-		must(!driver_load(), "loading: %s", strerror(errno));
-		pmu_forget();
+		must_unload();
+		must_load();
 	}
 }
 
@@ -365,9 +353,8 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 	region(n);
 	want = 2 * n + REGION_COST;
 	for (i = 0; i < 6; i++) {
-		pid_t pid = fork();
+		pid_t pid = must_fork();
 
-		must(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
 			spin(1000000);
 			if (i & 1)
@@ -400,9 +387,7 @@ TEST(spflt_several, "spflt-several", 120)
 	spflt_need();
 	attr = spflt_attr(INSTRUCTIONS);
 	fd[0] = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	attr.disabled = 0;
-	fd[1] = ev_open(&attr, 0, -1, fd[0]);
+	fd[1] = ev_join(attr, BRANCHES, fd[0]);
 	ev_on(fd[0]);
 	spin(10000);
 	region(12345);
@@ -452,8 +437,7 @@ TEST(spflt_sample, "spflt-sample", 60)
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.sample_period = 10007;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 64, attr.sample_type);
+	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
 	for (i = 0; i < 100; i++) {
 		spin(100000);
@@ -495,15 +479,6 @@ TEST(spflt_wide, "spflt-wide", 60)
 }
 
 /* RDPMC */
-
-static struct perf_event_mmap_page *page_of(int fd)
-{
-	struct perf_event_mmap_page *page;
-
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
-	return page;
-}
 
 /* Who shall have RDPMC, by Documentation/knc-pmu.rst */
 static bool rdpmc_promised(void)
@@ -573,37 +548,25 @@ static void faulted(int sig)
 	_exit(0);
 }
 
-static u64 plain_rdpmc(u32 counter)
-{
-	u32 low, high;
-
-	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
-	return low | (u64)high << 32;
-}
-
 TEST(rdpmc_others, "rdpmc-others", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct perf_event_mmap_page *pages[2];
 	int fd[2], go[2], i, status, round;
 	pid_t pid;
-	char c;
 
 	pin(0);
 	for (round = 0; round < 10; round++) {
-		must(!pipe(go), "pipe: %s", strerror(errno));
+		must_pipe(go);
 		/* a stranger, on the same hardware thread, that has no event */
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		pid = must_fork();
 		if (!pid) {
 			u64 got = 0;
 
 			signal(SIGSEGV, faulted);
-			if (read(go[0], &c, 1) != 1)
-				_exit(2);
+			pipe_wait(go);
 			for (i = 0; i < 1000; i++) {
-				got |= plain_rdpmc(0);
-				got |= plain_rdpmc(1);
+				got |= plain_rdpmc(0) | plain_rdpmc(1);
 				if (i % 100 == 0)
 					sched_yield();
 			}
@@ -616,7 +579,7 @@ TEST(rdpmc_others, "rdpmc-others", 60)
 			ev_on(fd[i]);
 		}
 		spin(12345);
-		must(write(go[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		pipe_wake(go);
 		while (waitpid(pid, &status, WNOHANG) == 0) {
 			spin(1000);
 			sched_yield();

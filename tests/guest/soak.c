@@ -77,7 +77,7 @@ static u64 soak_cost(struct soak *s)
 
 	do {
 		fd = ev_open(&attr, 0, -1, -1);
-		must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+		ev_spin(fd, 0);
 	} while (!soak_close(s, fd, &count));
 	return count;
 }
@@ -93,9 +93,8 @@ static void soak_sampled(struct soak *s, u64 n, u64 period, u64 cost)
 
 	attr.sample_period = period;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 128, PERF_SAMPLE_IP);
-	must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+	fd = ring_open(&r, 128, &attr, 0, -1, -1);
+	ev_spin(fd, n);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	ring_unmap(&r);
 	all = soak_close(s, fd, &count);
@@ -115,10 +114,8 @@ static void soak_group(struct soak *s, u64 n, u64 cost)
 	bool all;
 
 	leader = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	attr.disabled = 0;
-	sibling = ev_open(&attr, 0, -1, leader);
-	must(!measured_spin(leader, n, 0), "enabling or disabling failed");
+	sibling = ev_join(attr, BRANCHES, leader);
+	ev_spin(leader, n);
 	all = soak_close(s, sibling, &branches);
 	all = soak_close(s, leader, &instructions) && all;
 	must(instructions <= cost + 2 * n && branches <= cost + n &&
@@ -211,8 +208,8 @@ static void soak_reload(struct soak *s)
 	__atomic_store_n(&s->leave, true, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&s->busy, __ATOMIC_SEQ_CST))
 		usleep(1000);
-	must(!driver_unload(), "unloading: %s", strerror(errno));
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_unload();
+	must_load();
 	s->loads++;
 	__atomic_store_n(&s->leave, false, __ATOMIC_SEQ_CST);
 }
@@ -257,10 +254,8 @@ static void soak_children(struct soak *s, u64 seconds)
 	pid_t pids[WORKERS + 1];
 
 	s->deadline = now_ns() + seconds * 1000000000;
-	fflush(stdout);
 	for (i = 0; i <= WORKERS; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (pids[i])
 			continue;
 		if (i < WORKERS)

@@ -11,21 +11,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static u64 base_cost(void)
-{
-	int fd = ev_self(INSTRUCTIONS);
-	u64 base;
-
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	close(fd);
-	return base;
-}
-
 /* Tasks that share a CPU do not count each other's instructions. */
 static void share_cpu(void *arg, int i)
 {
-	u64 base = base_cost();
+	u64 base = spin_cost();
 	int round;
 
 	(void)arg;
@@ -35,7 +24,7 @@ static void share_cpu(void *arg, int i)
 		int fd = ev_self(INSTRUCTIONS), other = ev_self(BRANCHES);
 
 		ev_on(other);
-		must(!measured_spin(fd, n * 5, 0), "enabling or disabling failed");
+		ev_spin(fd, n * 5);
 		must(ev_count(fd) == base + 10 * n, "task %d counted %llu, not %llu", i,
 		     ev_count(fd), base + 10 * n);
 		close(other);
@@ -113,8 +102,7 @@ TEST(inherit_not, "inherit-not", 60)
 	pid_t pid;
 
 	ev_on(fd);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		spin(10000000);
 		_exit(0);
@@ -136,21 +124,18 @@ TEST(on_exec, "on-exec", 60)
 		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 		int go[2], fd;
 		pid_t pid;
-		char c;
 
-		must(!pipe2(go, O_CLOEXEC), "pipe: %s", strerror(errno));
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		must_pipe(go);
+		pid = must_fork();
 		if (!pid) {
-			if (read(go[0], &c, 1) != 1)
-				_exit(2);
+			pipe_wait(go);
 			spin(50000000);
 			execl("/proc/self/exe", "gt", "--spin", lengths[i], NULL);
 			_exit(3);
 		}
 		attr.enable_on_exec = 1;
 		fd = ev_open(&attr, pid, -1, -1);
-		must(write(go[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		pipe_wake(go);
 		reap(pid);
 		counts[i] = ev_count(fd);
 		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec", counts[i]);
@@ -172,18 +157,14 @@ TEST(attach, "attach", 60)
 	u64 n = 20000000 / scale(), count;
 	int go[2], done[2], fd, i;
 	pid_t pid;
-	char c;
 
 	must(!pipe(go) && !pipe(done), "pipe: %s", strerror(errno));
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		for (i = 0; i < 3; i++) {
-			if (read(go[0], &c, 1) != 1)
-				_exit(2);
+			pipe_wait(go);
 			spin(n);
-			if (write(done[1], "", 1) != 1)
-				_exit(2);
+			pipe_wake(done);
 		}
 		_exit(0);
 	}
@@ -194,8 +175,8 @@ TEST(attach, "attach", 60)
 			ev_on(fd);
 		else
 			ev_off(fd);
-		must(write(go[1], "", 1) == 1 && read(done[0], &c, 1) == 1,
-		     "pipe: %s", strerror(errno));
+		pipe_wake(go);
+		pipe_wait(done);
 	}
 	reap(pid);
 	count = ev_count(fd);
@@ -219,7 +200,7 @@ TEST(cpu_wide, "cpu-wide", 120)
 	for (cpu = 0; cpu < cpus; cpu++) {
 		fd[cpu] = ev_open(&attr, -1, cpu, -1);
 		if (td)
-			truth[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+			truth[cpu] = td_counted(cpu);
 	}
 	for (cpu = 0; cpu < cpus; cpu++)
 		ev_on(fd[cpu]);
@@ -235,7 +216,7 @@ TEST(cpu_wide, "cpu-wide", 120)
 		     count, want);
 		if (!td)
 			continue;
-		truth[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - truth[cpu];
+		truth[cpu] = td_counted(cpu) - truth[cpu];
 		must(count == truth[cpu], "CPU %d counted %llu, the emulator %llu", cpu,
 		     count, truth[cpu]);
 	}
@@ -255,8 +236,7 @@ TEST(sample_wide, "sample-wide", 120)
 	attr.sample_period = 100003;
 	attr.sample_type = PERF_SAMPLE_IP;
 	for (cpu = 0; cpu < cpus; cpu++) {
-		fd[cpu] = ev_open(&attr, -1, cpu, -1);
-		ring_map(&r[cpu], fd[cpu], 8, attr.sample_type);
+		fd[cpu] = ring_open(&r[cpu], 8, &attr, -1, cpu, -1);
 		ev_on(fd[cpu]);
 	}
 	in_children(cpus, true, spin_by_cpu, &n);
@@ -271,8 +251,7 @@ TEST(sample_wide, "sample-wide", 120)
 		must(t.samples == count / attr.sample_period && !t.lost,
 		     "CPU %d: %llu samples of %llu in %llu", cpu, t.samples,
 		     attr.sample_period, count);
-		ring_unmap(&r[cpu]);
-		close(fd[cpu]);
+		ring_close(&r[cpu], fd[cpu]);
 	}
 }
 
@@ -339,19 +318,17 @@ TEST(group_read, "group-read", 60)
 
 	attr.read_format = READ_TIMES | PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 	a = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	attr.disabled = 0;
-	b = ev_open(&attr, 0, -1, a);
+	b = ev_join(attr, BRANCHES, a);
 	if (!kernel_before(3, 12)) {
 		ev_ioctl(a, PERF_EVENT_IOC_ID, (unsigned long)&id[0]);
 		ev_ioctl(b, PERF_EVENT_IOC_ID, (unsigned long)&id[1]);
 	}
-	must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+	ev_spin(a, 0);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	base[0] = g.of[0].value;
 	base[1] = g.of[1].value;
 	n = 12345;
-	must(!measured_spin(a, n, 0), "enabling or disabling failed");
+	ev_spin(a, n);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	must(g.nr == 2 && (!id[0] || (g.of[0].id == id[0] && g.of[1].id == id[1])),
 	     "a group of %llu with other events", g.nr);
@@ -400,7 +377,7 @@ static void on_signal(int sig)
 TEST(ioctls, "ioctls", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 base = base_cost(), before, period;
+	u64 base = spin_cost(), before, period;
 	struct pollfd poller;
 	struct tally t = {};
 	struct ring r;
@@ -419,7 +396,7 @@ TEST(ioctls, "ioctls", 60)
 	must(ev_count(fd) == before, "counts while it is off");
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
 	must(!ev_count(fd), "after a reset: %llu", ev_count(fd));
-	must(!measured_spin(fd, 1000, 0), "enabling or disabling failed");
+	ev_spin(fd, 1000);
 	must(ev_count(fd) == base + 2000, "after a reset counted %llu, not %llu",
 	     ev_count(fd), base + 2000);
 	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
@@ -433,8 +410,7 @@ TEST(ioctls, "ioctls", 60)
 	attr.sample_period = 100000;
 	attr.sample_type = PERF_SAMPLE_IP;
 	attr.wakeup_events = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
+	fd = ring_open(&r, 8, &attr, 0, -1, -1);
 	signals = 0;
 	signal(SIGIO, on_signal);
 	must(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK),
@@ -455,24 +431,22 @@ TEST(ioctls, "ioctls", 60)
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples == 6, "refreshed for 1 more: %llu samples", t.samples);
 	signal(SIGIO, SIG_IGN);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 
 	/* up to 3.14 only from the next period on */
 	if (kernel_before(3, 14))
 		return;
 	/* another period from here on */
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
+	fd = ring_open(&r, 8, &attr, 0, -1, -1);
 	memset(&t, 0, sizeof(t));
-	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	ev_spin(fd, 500000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(t.samples >= 9 && t.samples <= 10, "period 100000: %llu samples of 1000000",
 	     t.samples);
 	period = 20000;
 	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
 	memset(&t, 0, sizeof(t));
-	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	ev_spin(fd, 500000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(t.samples >= 49 && t.samples <= 50, "period 20000: %llu samples of 1000000",
 	     t.samples);
@@ -490,14 +464,6 @@ TEST(ioctls, "ioctls", 60)
 }
 
 /* The page that comes before the samples */
-static u64 rdpmc(u32 counter)
-{
-	u32 lo, hi;
-
-	asm volatile("rdpmc" : "=a" (lo), "=d" (hi) : "c" (counter));
-	return lo | (u64)hi << 32;
-}
-
 TEST(mmap_page, "mmap-page", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -508,8 +474,7 @@ TEST(mmap_page, "mmap-page", 60)
 
 	pin(0);
 	fd = ev_open(&attr, 0, -1, -1);
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	page = page_of(fd);
 	must(!page->index, "an event that is off is on counter %u", page->index);
 	must(!(page->lock & 1), "the lock is held by nobody");
 	must(!page->data_head && !page->data_size, "a page without samples has some");
@@ -530,7 +495,7 @@ TEST(mmap_page, "mmap-page", 60)
 			index = page->index;
 			self = page->offset;
 			if (index)
-				self += (u64)((int64_t)(rdpmc(index - 1) << 24) >> 24);
+				self += (u64)((int64_t)(plain_rdpmc(index - 1) << 24) >> 24);
 			asm volatile("" ::: "memory");
 			if (!(seq & 1) && page->lock == seq)
 				break;

@@ -89,8 +89,7 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 		attr.freq = 1;
 		attr.sample_freq = rates[i];
 		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 64, attr.sample_type);
+		fd = ring_open(&r, 64, &attr, 0, -1, -1);
 		ev_on(fd);
 		begin = now_ns();
 		while (now_ns() - begin < 1500000000ULL)
@@ -105,8 +104,7 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 		must(t.period_sum <= count + 1000 * t.samples,
 		     "freq %llu: periods of %llu in all, and counted %llu", rates[i],
 		     t.period_sum, count);
-		ring_unmap(&r);
-		close(fd);
+		ring_close(&r, fd);
 	}
 }
 
@@ -145,8 +143,7 @@ static void count_clones(int rounds, clone_fn clone)
 		ev_on(fd);
 		want = 0;
 		for (i = 0; i < CHILDREN; i++) {
-			pids[i] = fork();
-			must(pids[i] >= 0, "fork: %s", strerror(errno));
+			pids[i] = must_fork();
 			if (!pids[i]) {
 				clone(true, round, i);
 				_exit(0);
@@ -186,8 +183,7 @@ TEST(spflt_clones, "spflt-clones", 60)
 
 	must(knc_cpu(), "knc_cpu() does not know this CPU");
 	pin(cpus_online() - 1);
-	stranger = fork();
-	must(stranger >= 0, "fork: %s", strerror(errno));
+	stranger = must_fork();
 	if (!stranger) {
 		while (!*stop) {
 			spflt_off();
@@ -263,16 +259,14 @@ TEST(any_inherit, "any-inherit", 30)
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
 	int go[2], fd;
 	pid_t pid;
-	char c = 0;
 
-	must(!pipe(go), "pipe: %s", strerror(errno));
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(go);
+	pid = must_fork();
 	if (!pid) {
 		pid_t child;
 
 		become_nobody();
-		must(read(go[0], &c, 1) == 1, "pipe");
+		pipe_wait(go);
 		child = fork();
 		must(child >= 0, "a counted task cannot fork: %s", strerror(errno));
 		if (!child) {
@@ -285,30 +279,13 @@ TEST(any_inherit, "any-inherit", 30)
 	attr.inherit = 1;
 	attr.disabled = 0;
 	fd = ev_open(&attr, pid, -1, -1);
-	must(write(go[1], &c, 1) == 1, "pipe");
+	pipe_wake(go);
 	reap(pid);
 	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ev_count(fd));
 	close(fd);
 }
 
 /* RDPMC is for who has a page; what others left on a counter is for nobody. */
-static u64 plain_rdpmc(u32 counter)
-{
-	u32 low, high;
-
-	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
-	return low | (u64)high << 32;
-}
-
-static struct perf_event_mmap_page *page_of(int fd)
-{
-	struct perf_event_mmap_page *page;
-
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
-	return page;
-}
-
 static void faulted(int sig)
 {
 	(void)sig;
@@ -356,20 +333,18 @@ TEST(rdpmc_fork, "rdpmc-fork", 60)
 	struct perf_event_mmap_page *page;
 	int go[2], fd, round;
 	pid_t pid;
-	char c;
 
 	pin(cpus_online() - 1);
 	for (round = 0; round < 5; round++) {
-		must(!pipe(go), "pipe: %s", strerror(errno));
+		must_pipe(go);
 		fd = ev_self(INSTRUCTIONS);
 		page = page_of(fd);
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		pid = must_fork();
 		if (!pid) {
 			/* the mapping is not inherited */
 			signal(SIGSEGV, faulted);
 			close(fd);
-			must(read(go[0], &c, 1) == 1, "pipe");
+			pipe_wait(go);
 			/* built in, that is for the kernel's x86 core to see to */
 			if (driver_is_module()) {
 				plain_rdpmc(0);
@@ -379,7 +354,7 @@ TEST(rdpmc_fork, "rdpmc-fork", 60)
 		}
 		munmap(page, getpagesize());
 		close(fd);
-		must(write(go[1], "", 1) == 1, "pipe");
+		pipe_wake(go);
 		count_beside(pid, "the child of a task that had a page reads others' counters");
 		close(go[0]);
 		close(go[1]);
@@ -398,8 +373,7 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 	if (!page->cap_user_rdpmc)
 		skip("no RDPMC for programs");
 	for (round = 0; round < 5; round++) {
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		pid = must_fork();
 		if (!pid) {
 			fd = ev_self(INSTRUCTIONS);
 			page = page_of(fd);
@@ -459,14 +433,12 @@ TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
 	}
 	leave_counts(there);
 	pin(here);
-	whose = fork();
-	must(whose >= 0, "fork: %s", strerror(errno));
+	whose = must_fork();
 	if (!whose) {
 		pause();
 		_exit(0);
 	}
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid)
 		look_elsewhere(whose, here, there);
 	reap(pid);
@@ -495,8 +467,7 @@ TEST(sample_user_only, "sample-user-only", 300)
 	for (late = 0; late < 400; late += late / 8 + 1)
 		for (period = 100; period < 120; period++) {
 			attr.sample_period = period;
-			fd = ev_open(&attr, 0, -1, -1);
-			ring_map(&r, fd, 8, attr.sample_type);
+			fd = ring_open(&r, 8, &attr, 0, -1, -1);
 			td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3,
 				  late);
 			ev_on(fd);
@@ -517,8 +488,7 @@ TEST(sample_user_only, "sample-user-only", 300)
 					last = rec.ip;
 				}
 			}
-			ring_unmap(&r);
-			close(fd);
+			ring_close(&r, fd);
 		}
 	note("%llu samples", samples);
 	must(samples > 100, "%llu samples", samples);
@@ -558,15 +528,13 @@ static u64 straight_sample(u64 period, int late)
 
 	attr.sample_period = period;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, attr.sample_type);
+	fd = ring_open(&r, 8, &attr, 0, -1, -1);
 	td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3, late);
 	straight_on(fd);
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
 	must(ring_next(&r, &rec) && rec.type == PERF_RECORD_SAMPLE,
 	     "no sample of %llu instructions", period);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	return rec.ip;
 }
 

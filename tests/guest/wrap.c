@@ -93,8 +93,7 @@ TEST(wrap_period, "wrap-period", 120)
 
 		attr.sample_period = periods[i];
 		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 8, attr.sample_type);
+		fd = ring_open(&r, 8, &attr, 0, -1, -1);
 		for (k = 1; k <= 3; k++) {
 			/* up to a little before the sample */
 			before = ev_count(fd);
@@ -105,7 +104,7 @@ TEST(wrap_period, "wrap-period", 120)
 			must(t.samples == (u64)k - 1, "period %llu: %llu samples in %llu events",
 			     periods[i], t.samples, ev_count(fd));
 			/* and over it */
-			must(!measured_spin(fd, slack / 2, 0), "enabling or disabling failed");
+			ev_spin(fd, slack / 2);
 			ring_tally(&r, &t, spin_lo, spin_hi);
 			must(t.samples == (u64)k, "period %llu: %llu samples in %llu events",
 			     periods[i], t.samples, ev_count(fd));
@@ -114,8 +113,7 @@ TEST(wrap_period, "wrap-period", 120)
 		}
 		must(t.period_sum == 3 * periods[i], "three periods of %llu add up to %llu",
 		     periods[i], t.period_sum);
-		ring_unmap(&r);
-		close(fd);
+		ring_close(&r, fd);
 	}
 }
 
