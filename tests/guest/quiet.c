@@ -103,9 +103,8 @@ static void open_and_close(void)
 		void *page = NULL;
 
 		fd = ev_open(&attr, 0, -1, -1);
-		if (kinds[kind].mapped) {
+		if (kinds[kind].mapped)
 			page = page_of(fd);
-		}
 		ev_on(fd);
 		if (page)
 			munmap(page, getpagesize());

@@ -290,13 +290,12 @@ static void check_samples(const struct race *r, struct shot *s)
 /* Whatever came late, or was somebody else's: a new event has its sample. */
 static void check_next(struct shot *s)
 {
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, RUN_UP, PERF_SAMPLE_IP);
 	struct tally t = {};
 	struct ring r;
 	int fd;
 
-	attr.sample_period = RUN_UP;
-	attr.sample_type = PERF_SAMPLE_IP;
+	attr.exclude_kernel = 0;
 	fd = ring_open(&r, 1, &attr, 0, -1, -1);
 	ev_on(fd);
 	spin(RUN_UP * 3 / 4);
@@ -639,6 +638,11 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	must(only || hits >= points / 2, "%llu hits at %llu points", hits, points);
 }
 
+/* A test that is one sweep */
+#define RACE(fn, name, sweep)						\
+	static void fn(void);						\
+	TEST(fn, name, 3600) { sweep; }
+
 /* On the last hardware thread, where there is least to do */
 static void race(const struct race *r)
 {
@@ -660,10 +664,7 @@ static void switch_twice(struct shot *s)
 
 static const struct race disabling = { .operation = switch_twice, .every = true };
 
-TEST(race_disable, "race-disable", 3600)
-{
-	race(&disabling);
-}
+RACE(race_disable, "race-disable", race(&disabling))
 
 /* Reading, with and without an event beside it */
 static void read_twice(struct shot *s)
@@ -676,10 +677,7 @@ static void read_twice(struct shot *s)
 
 static const struct race reading = { .operation = read_twice, .every = true };
 
-TEST(race_read, "race-read", 3600)
-{
-	race(&reading);
-}
+RACE(race_read, "race-read", race(&reading))
 
 static void open_equal(struct shot *s)
 {
@@ -687,14 +685,11 @@ static void open_equal(struct shot *s)
 }
 
 /* A sample of a group says what each event had at one and the same time. */
-TEST(race_read_group, "race-read-group", 3600)
-{
-	static const struct race r = {
-		.open = open_equal, .operation = read_twice, .equals = true, .every = true,
-	};
+static const struct race reading_group = {
+	.open = open_equal, .operation = read_twice, .equals = true, .every = true,
+};
 
-	race(&r);
-}
+RACE(race_read_group, "race-read-group", race(&reading_group))
 
 /*
  * The same while the group is taken off and put on, by its leader, by the member that
@@ -839,10 +834,7 @@ static void change_period(struct shot *s)
 
 static const struct race setting_period = { .operation = change_period };
 
-TEST(race_period, "race-period", 3600)
-{
-	race(&setting_period);
-}
+RACE(race_period, "race-period", race(&setting_period))
 
 /*
  * The overflow that throttles the event, late, so that it is handled when the event is
@@ -889,24 +881,13 @@ static void add_and_delete(struct shot *s)
 
 static const struct race adding = { .open = open_other, .operation = add_and_delete };
 
-TEST(race_add, "race-add", 3600)
-{
-	race(&adding);
-}
+RACE(race_add, "race-add", race(&adding))
 
 /* The event is moved to the other counter: one host begins with 0, one with 1. */
 static void open_constrained(struct shot *s)
 {
 	open_also(s, L2_READ_MISS, -1);
 	open_also(s, CYCLES, -1);
-}
-
-static void move_from_0(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
 }
 
 static void move_from_1(struct shot *s)
@@ -920,7 +901,7 @@ static void move_from_1(struct shot *s)
 }
 
 static const struct race moving_from_0 = {
-	.open = open_constrained, .operation = move_from_0,
+	.open = open_constrained, .operation = add_and_delete,
 };
 
 static const struct race moving_from_1 = {
@@ -956,17 +937,15 @@ static const struct race overflowing = {
 	.open = open_second, .operation = both_overflow, .second = true,
 };
 
-TEST(race_pmi, "race-pmi", 3600)
-{
-	race(&overflowing);
-}
+RACE(race_pmi, "race-pmi", race(&overflowing))
 
 static void other_start(bool counted)
 {
 	int i;
 	char c;
 
-	must(!pipe(other.there) && !pipe(other.back), "pipe: %s", strerror(errno));
+	must_pipe(other.there);
+	must_pipe(other.back);
 	other.pid = must_fork();
 	if (other.pid) {
 		for (i = 0; counted && i < 2; i++) {
@@ -1009,122 +988,6 @@ static void other_stop(void)
 	reap(other.pid);
 }
 
-/* Off and on again by switches of tasks; what a program has of it is the same. */
-static void open_user(struct shot *s)
-{
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
-}
-
-static void give_way(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	other_turn(0);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-	s->exact = ev_count(s->fd[1]);
-}
-
-static const struct race switching = { .open = open_user, .operation = give_way };
-
-TEST(race_switch, "race-switch", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race(&switching);
-	other_stop();
-}
-
-/* The same with a region, while the other task says the opposite */
-static void open_spflt(struct shot *s)
-{
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-
-	attr.config1 = 1;
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
-}
-
-static void give_way_in_region(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	spflt_on();
-	other_turn(0);
-	spflt_off();
-	other_turn(1);
-	spin(100);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-	s->exact = ev_count(s->fd[1]);
-}
-
-static const struct race switching_regions = {
-	.open = open_spflt, .operation = give_way_in_region,
-};
-
-TEST(race_spflt_switch, "race-spflt-switch", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race(&switching_regions);
-	other_stop();
-}
-
-/* A task's first SPFLT event comes while another event runs, and goes. */
-static void adopt(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	open_spflt(s);
-	ev_on(s->fd[1]);
-	spflt_on();
-	spin(100);
-	spflt_off();
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-	s->exact = ev_count(s->fd[1]);
-}
-
-TEST(race_spflt_open, "race-spflt-open", 3600)
-{
-	static const struct race r = { .operation = adopt };
-
-	race(&r);
-}
-
-/* A page for RDPMC is mapped and unmapped; what it says lies in between. */
-static void map_and_unmap(struct shot *s)
-{
-	struct perf_event_mmap_page *page;
-	u64 before, after;
-	uint64_t value;
-
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	page = page_of(s->fd[1]);
-	before = ev_count(s->fd[1]);
-	if (!knc_rdpmc(page, &value)) {
-		after = ev_count(s->fd[1]);
-		if (value < before || value > after)
-			wrong(s, "RDPMC: %lu, not from %llu to %llu", value, before, after);
-	}
-	munmap(page, getpagesize());
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-}
-
-static const struct race mapping = { .open = open_other, .operation = map_and_unmap };
-
-TEST(race_map, "race-map", 3600)
-{
-	race(&mapping);
-}
-
-/*
- * An NMI that is not the PMU's, after each instruction of the kernel: the handler
- * sees all of them, finds no overflow, and leaves things as they were.
- */
 static u64 strange_nmis(void)
 {
 	FILE *f = fopen("/sys/module/knc_test_nmi/parameters/taken", "re");
@@ -1164,25 +1027,120 @@ static void race_by(const struct race *what, enum td_action action,
 	     "%llu NMIs were nobody's, %llu were sent", nmis, sent);
 }
 
-TEST(race_nmi_disable, "race-nmi-disable", 3600)
+/* With another task on the same hardware thread */
+static void race_beside(bool counted, const struct race *r, enum td_action action)
 {
-	race_by(&disabling, TD_NMI, NULL);
+	pin(cpus_online() - 1);
+	other_start(counted);
+	if (action)
+		race_by(r, action, NULL);
+	else
+		race(r);
+	other_stop();
 }
 
-TEST(race_nmi_read, "race-nmi-read", 3600)
+/* Off and on again by switches of tasks; what a program has of it is the same. */
+static void open_user(struct shot *s)
 {
-	race_by(&reading, TD_NMI, NULL);
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+
+	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
 }
 
-TEST(race_nmi_period, "race-nmi-period", 3600)
+static void give_way(struct shot *s)
 {
-	race_by(&setting_period, TD_NMI, NULL);
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	other_turn(0);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+	s->exact = ev_count(s->fd[1]);
 }
 
-TEST(race_nmi_add, "race-nmi-add", 3600)
+static const struct race switching = { .open = open_user, .operation = give_way };
+
+RACE(race_switch, "race-switch", race_beside(false, &switching, TD_NOTHING))
+
+/* The same with a region, while the other task says the opposite */
+static void open_spflt(struct shot *s)
 {
-	race_by(&adding, TD_NMI, NULL);
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+
+	attr.config1 = 1;
+	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
 }
+
+static void give_way_in_region(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	spflt_on();
+	other_turn(0);
+	spflt_off();
+	other_turn(1);
+	spin(100);
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+	s->exact = ev_count(s->fd[1]);
+}
+
+static const struct race switching_regions = {
+	.open = open_spflt, .operation = give_way_in_region,
+};
+
+RACE(race_spflt_switch, "race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
+
+/* A task's first SPFLT event comes while another event runs, and goes. */
+static void adopt(struct shot *s)
+{
+	ev_on(s->fd[0]);
+	open_spflt(s);
+	ev_on(s->fd[1]);
+	spflt_on();
+	spin(100);
+	spflt_off();
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+	s->exact = ev_count(s->fd[1]);
+}
+
+static const struct race opening_spflt = { .operation = adopt };
+
+RACE(race_spflt_open, "race-spflt-open", race(&opening_spflt))
+
+/* A page for RDPMC is mapped and unmapped; what it says lies in between. */
+static void map_and_unmap(struct shot *s)
+{
+	struct perf_event_mmap_page *page;
+	u64 before, after;
+	uint64_t value;
+
+	ev_on(s->fd[0]);
+	ev_on(s->fd[1]);
+	page = page_of(s->fd[1]);
+	before = ev_count(s->fd[1]);
+	if (!knc_rdpmc(page, &value)) {
+		after = ev_count(s->fd[1]);
+		if (value < before || value > after)
+			wrong(s, "RDPMC: %lu, not from %llu to %llu", value, before, after);
+	}
+	munmap(page, getpagesize());
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
+}
+
+static const struct race mapping = { .open = open_other, .operation = map_and_unmap };
+
+RACE(race_map, "race-map", race(&mapping))
+
+/*
+ * An NMI that is not the PMU's, after each instruction of the kernel: the handler
+ * sees all of them, finds no overflow, and leaves things as they were.
+ */
+RACE(race_nmi_disable, "race-nmi-disable", race_by(&disabling, TD_NMI, NULL))
+RACE(race_nmi_read, "race-nmi-read", race_by(&reading, TD_NMI, NULL))
+RACE(race_nmi_period, "race-nmi-period", race_by(&setting_period, TD_NMI, NULL))
+RACE(race_nmi_add, "race-nmi-add", race_by(&adding, TD_NMI, NULL))
 
 TEST(race_nmi_move, "race-nmi-move", 3600)
 {
@@ -1190,31 +1148,10 @@ TEST(race_nmi_move, "race-nmi-move", 3600)
 	race_by(&moving_from_1, TD_NMI, NULL);
 }
 
-TEST(race_nmi_pmi, "race-nmi-pmi", 3600)
-{
-	race_by(&overflowing, TD_NMI, NULL);
-}
-
-TEST(race_nmi_switch, "race-nmi-switch", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race_by(&switching, TD_NMI, NULL);
-	other_stop();
-}
-
-TEST(race_nmi_spflt, "race-nmi-spflt", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race_by(&switching_regions, TD_NMI, NULL);
-	other_stop();
-}
-
-TEST(race_nmi_map, "race-nmi-map", 3600)
-{
-	race_by(&mapping, TD_NMI, NULL);
-}
+RACE(race_nmi_pmi, "race-nmi-pmi", race_by(&overflowing, TD_NMI, NULL))
+RACE(race_nmi_switch, "race-nmi-switch", race_beside(false, &switching, TD_NMI))
+RACE(race_nmi_spflt, "race-nmi-spflt", race_beside(false, &switching_regions, TD_NMI))
+RACE(race_nmi_map, "race-nmi-map", race_by(&mapping, TD_NMI, NULL))
 
 /*
  * The same when an overflow has come where it had to wait: before, while and after
@@ -1285,20 +1222,10 @@ static void replace(struct shot *s)
 	ev_off(s->fd[0]);
 }
 
-TEST(race_replace, "race-replace", 3600)
-{
-	static const struct race r = { .open = open_other, .operation = replace };
+static const struct race replacing = { .open = open_other, .operation = replace };
 
-	race(&r);
-}
-
-TEST(race_switch_counted, "race-switch-counted", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(true);
-	race(&switching);
-	other_stop();
-}
+RACE(race_replace, "race-replace", race(&replacing))
+RACE(race_switch_counted, "race-switch-counted", race_beside(true, &switching, TD_NOTHING))
 
 /*
  * Another hardware thread reads an event, changes its period, or has others come
@@ -1320,23 +1247,13 @@ static void toggle_second(struct shot *s)
 	ev_off(s->fd[1]);
 }
 
-TEST(race_stop_read, "race-stop-read", 3600)
-{
-	race_by(&disabling, TD_STOP, read_first);
-}
-
-TEST(race_stop_period, "race-stop-period", 3600)
-{
-	race_by(&reading, TD_STOP, period_of_first);
-}
+RACE(race_stop_read, "race-stop-read", race_by(&disabling, TD_STOP, read_first))
+RACE(race_stop_period, "race-stop-period", race_by(&reading, TD_STOP, period_of_first))
 
 /* Of this task, and of this hardware thread */
-TEST(race_stop_toggle, "race-stop-toggle", 3600)
-{
-	static const struct race r = { .open = open_other, .operation = switch_twice };
+static const struct race switching_beside = { .open = open_other, .operation = switch_twice };
 
-	race_by(&r, TD_STOP, toggle_second);
-}
+RACE(race_stop_toggle, "race-stop-toggle", race_by(&switching_beside, TD_STOP, toggle_second))
 
 static void open_wide(struct shot *s)
 {
@@ -1345,12 +1262,9 @@ static void open_wide(struct shot *s)
 	s->fd[s->events++] = ev_open(&attr, -1, s->cpu, -1);
 }
 
-TEST(race_stop_wide, "race-stop-wide", 3600)
-{
-	static const struct race r = { .open = open_wide, .operation = read_twice };
+static const struct race reading_beside_wide = { .open = open_wide, .operation = read_twice };
 
-	race_by(&r, TD_STOP, toggle_second);
-}
+RACE(race_stop_wide, "race-stop-wide", race_by(&reading_beside_wide, TD_STOP, toggle_second))
 
 /*
  * The hardware thread goes offline, and its task to another one, while events come
@@ -1376,11 +1290,8 @@ static void back_online(struct shot *s)
 	pin(s->cpu);
 }
 
-TEST(race_stop_offline, "race-stop-offline", 3600)
-{
-	static const struct race r = {
-		.operation = come_and_go, .check = back_online, .slow = true,
-	};
+static const struct race coming_and_going = {
+	.operation = come_and_go, .check = back_online, .slow = true,
+};
 
-	race_by(&r, TD_STOP, offline);
-}
+RACE(race_stop_offline, "race-stop-offline", race_by(&coming_and_going, TD_STOP, offline))

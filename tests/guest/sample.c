@@ -240,9 +240,8 @@ TEST(sample_inherit, "sample-inherit", 120)
 	sample_limit(NO_SAMPLE_LIMIT);
 	attr.inherit = 1;
 	/* an inherited event can have a buffer only if it is bound to a CPU */
-	for (cpu = 0; cpu < n; cpu++) {
+	for (cpu = 0; cpu < n; cpu++)
 		per[cpu].fd = ring_open(&per[cpu].r, 64, &attr, 0, cpu, -1);
-	}
 	for (cpu = 0; cpu < n; cpu++)
 		ev_on(per[cpu].fd);
 	for (i = 0; i < 4; i++) {
