@@ -68,9 +68,22 @@ static void task_switch(struct perf_event **events, int count, struct task_struc
 	host.runs = next;
 }
 
+/* How many tasks are */
+static void expect_followed(struct kunit *test, int tasks)
+{
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), tasks);
+}
+
 static u64 preference(void)
 {
 	return record.msr[0x2c] & PREFERENCE;
+}
+
+/* A switch to @next, with no events to take off: its preference is there. */
+static void expect_at_switch(struct kunit *test, struct task_struct *next, u64 expected)
+{
+	task_switch(NULL, 0, next);
+	KUNIT_EXPECT_EQ(test, preference(), expected);
 }
 
 /* A CPU-wide event: the filter is its own, the bit is left as it is. */
@@ -80,7 +93,7 @@ static void test_spflt_cpu_wide(struct kunit *test)
 	struct perf_event *plain = new_event(test, CYCLES, 0);
 
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+	expect_followed(test, 0);
 	record.msr[0x2c] = PREFERENCE;
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
@@ -134,12 +147,10 @@ static void test_spflt_tasks(struct kunit *test)
 	/* The other has said nothing; a stranger says 1, and is not heard. */
 	task_switch(NULL, 0, stranger);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, other, 0);
 
 	/* Back: the bit is there before the event is. */
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, me, PREFERENCE);
 	add_all(test, &mine, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 
@@ -148,8 +159,7 @@ static void test_spflt_tasks(struct kunit *test)
 	record.msr[0x2c] &= ~PREFERENCE;
 	task_switch(NULL, 0, stranger);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 }
 
 /* What it has said lasts as long as the task, whatever becomes of its events. */
@@ -164,28 +174,22 @@ static void test_spflt_second_event(struct kunit *test)
 	new_spflt_event(test, CYCLES, me);
 	host.refused = 0;
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 	task_switch(NULL, 0, stranger);
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, me, PREFERENCE);
 }
 
 /* Without SPFLT events of tasks, the register is not looked at. */
 static void test_spflt_unused(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *other = new_task(test);
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 	unsigned int i;
 
-	add_all(test, &event, 1);
 	task_switch(&event, 1, other);
 	task_switch(NULL, 0, me);
 	for (i = 0; i < record.count; i++)
-		KUNIT_EXPECT_FALSE(test, record.log[i].kind == WRMSR &&
-				   record.log[i].reg == 0x2c);
-	for (i = 0; i < record.count; i++)
-		KUNIT_EXPECT_FALSE(test, record.log[i].kind == RDMSR &&
-				   record.log[i].reg == 0x2c);
+		KUNIT_EXPECT_NE(test, record.log[i].reg, 0x2c);
 }
 
 /*
@@ -211,12 +215,10 @@ static void test_spflt_clones(struct kunit *test)
 	del_all(&mine, 1);
 
 	/* And the child's is now that of a task whose own event is gone. */
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, me, PREFERENCE);
 	task_switch(NULL, 0, stranger);
 	record.msr[0x2c] &= ~PREFERENCE;
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, me, PREFERENCE);
 }
 
 /* An inherited event is followed, and what runs while it is made is not its task. */
@@ -231,8 +233,7 @@ static void test_spflt_inherited(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(me), NULL);
 	new_inherited_event(test, parent, child);
-	task_switch(NULL, 0, child);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, child, 0);
 }
 
 /* A task that ends leaves nothing to the next one at its address. */
@@ -246,15 +247,14 @@ static void test_spflt_free(struct kunit *test)
 	record.msr[0x2c] |= PREFERENCE;
 	task_switch(NULL, 0, stranger);
 	knc_spflt_free_task(NULL, stranger);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 2);
+	expect_followed(test, 2);
 	knc_spflt_free_task(NULL, me);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 	KUNIT_EXPECT_PTR_EQ(test, knc_spflt_find(me), NULL);
 	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(other), NULL);
 
 	new_spflt_event(test, INSTRUCTIONS, me);
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 }
 
 /* A fork() that fails leaves an entry, which the next task at that address has. */
@@ -265,12 +265,11 @@ static void test_spflt_failed_fork(struct kunit *test)
 
 	new_inherited_event(test, parent, child);
 	new_inherited_event(test, parent, child);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 2);
+	expect_followed(test, 2);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, child);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, child, 0);
 	knc_spflt_free_task(NULL, child);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 }
 
 /* A task that has ended is not followed: nothing would take it off the table. */
@@ -282,7 +281,7 @@ static void test_spflt_ended(struct kunit *test)
 	make_spflt_event(event, task);
 	task->exit_state = EXIT_ZOMBIE;
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ESRCH);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+	expect_followed(test, 0);
 }
 
 /* Two events of a task at once: both find it missing, one of them is second. */
@@ -293,7 +292,7 @@ static void test_spflt_follow_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
 	record.msr[0x2c] = PREFERENCE;
 	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 	/* The first has said where it begins. */
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
@@ -372,8 +371,7 @@ static void test_spflt_reset(struct kunit *test)
 
 	/* What it finds after the reset is not what it has said. */
 	task_switch(NULL, 0, stranger);
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, other, PREFERENCE);
 
 	/* The CPU's turn comes while the task runs: its bit is set with the next event. */
 	knc_pmu_reset(this_cpu());
@@ -391,17 +389,14 @@ static void test_spflt_waits(struct kunit *test)
 
 	task_switch(NULL, 0, other);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 	add_all(test, &mine, 1);
 
 	/* It comes and goes, and has not had its bit. */
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, other, 0);
 	task_switch(NULL, 0, stranger);
 	task_switch(NULL, 0, me);
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, other, 0);
 	del_all(&mine, 1);
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 
@@ -428,8 +423,7 @@ static void test_spflt_waits_in_vain(struct kunit *test)
 	task_switch(NULL, 0, stranger);
 	del_all(&mine, 1);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, other, PREFERENCE);
 }
 
 /* The event of a CPU sees the bit at once. */
@@ -497,8 +491,7 @@ static void test_spflt_catch_up_back(struct kunit *test)
 	knc_spflt_find(me)->preference = PREFERENCE;
 	host.without_context = me;
 	task_switch(NULL, 0, stranger);
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }

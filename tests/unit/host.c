@@ -20,6 +20,13 @@ static void host_load(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
 }
 
+/* On a kernel that refuses nothing */
+static void host_start(struct kunit *test)
+{
+	host_begin();
+	host_load(test);
+}
+
 /* It goes, and leaves nothing. */
 static void host_unload(struct kunit *test)
 {
@@ -30,8 +37,7 @@ static void host_unload(struct kunit *test)
 
 static void test_load(struct kunit *test)
 {
-	host_begin();
-	host_load(test);
+	host_start(test);
 	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
 	KUNIT_EXPECT_STREQ(test, host.name, "cpu");
 	KUNIT_EXPECT_EQ(test, host.type, PERF_TYPE_RAW);
@@ -55,8 +61,7 @@ static void test_unload_running(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 
-	host_begin();
-	host_load(test);
+	host_start(test);
 	add_all(test, &event, 1);
 	host_unload(test);
 	KUNIT_EXPECT_EQ(test, host.lvtpc_at_nmi, 0x10400);
@@ -174,8 +179,7 @@ static void test_init_refused(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
-	host_begin();
-	host_load(test);
+	host_start(test);
 	host.runs = new_task(test);
 	make_spflt_event(event, host.runs);
 	host.refused = BIT(HOST_MEMORY);
@@ -183,12 +187,12 @@ static void test_init_refused(struct kunit *test)
 	host.refused = 0;
 	event->attr.config = 1 << 19;
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -EINVAL);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+	expect_followed(test, 0);
 	event->attr.config = INSTRUCTIONS;
 	event->hw.idx = 0;
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
 	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 	/* It takes no more than the module has, and has nothing to give back. */
 	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
 	KUNIT_EXPECT_PTR_EQ(test, event->destroy, NULL);
@@ -202,8 +206,7 @@ static void test_init_others(struct kunit *test)
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 	unsigned int i;
 
-	host_begin();
-	host_load(test);
+	host_start(test);
 	event->attr.type = PERF_TYPE_MAX + 3;
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
 	event->attr.type = PERF_TYPE_SOFTWARE;
@@ -232,10 +235,9 @@ static void test_init_offline(struct kunit *test)
 /* Hotplug: a CPU that comes up gets its registers; one that has them keeps them. */
 static void test_hotplug(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	unsigned int cpu = smp_processor_id();
 
-	add_all(test, &event, 1);
 	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_cpu_online(cpu), 0);
 	KUNIT_EXPECT_EQ(test, record.count, 0);
@@ -274,8 +276,7 @@ static void test_add_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
 	count(1, 10);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 10);
+	expect_count(test, event, 10);
 }
 
 /* Added without being started, it does not run; started twice, it is once. */
@@ -291,8 +292,7 @@ static void start_and_stop(struct kunit *test, struct perf_event *event, int idx
 	count(idx, 100);
 	knc_start(event, PERF_EF_RELOAD);
 	count(idx, 10);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 110);
+	expect_count(test, event, 110);
 
 	knc_stop(event, PERF_EF_UPDATE);
 	knc_stop(event, PERF_EF_UPDATE);
@@ -331,8 +331,7 @@ static void test_nothing_stale(struct kunit *test)
 	count(1, 5678);
 	del_all(event, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x20 + !event[1]->hw.idx], 0);
-	knc_event_read(event[1]);
-	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 2 * 1234);
+	expect_count(test, event[1], 2 * 1234);
 
 	/* An event that has just come to a counter that another has left */
 	disable();
@@ -340,8 +339,7 @@ static void test_nothing_stale(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, knc_add(event[1], PERF_EF_START), 0);
 	enable();
 	count(event[1]->hw.idx, 100);
-	knc_event_read(event[1]);
-	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 2 * 1234 + 100);
+	expect_count(test, event[1], 2 * 1234 + 100);
 
 	/* What was cleared is not cleared again. */
 	disable();
@@ -352,8 +350,7 @@ static void test_nothing_stale(struct kunit *test)
 	/* And what was cleared is loaded again. */
 	add_all(test, &other, 1);
 	count(other->hw.idx, 10);
-	knc_event_read(other);
-	KUNIT_EXPECT_EQ(test, local64_read(&other->count), 10);
+	expect_count(test, other, 10);
 	knc_rdpmc_open = false;
 }
 
@@ -451,15 +448,13 @@ static void test_rdpmc_fork(struct kunit *test)
 /* Before the first program can read a counter, those without an event are cleared. */
 static void test_rdpmc_clear(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 
-	add_all(test, &event, 1);
 	record.msr[0x20] = 4711;
 	count(1, 100);
 	compat_clear_this_cpu(NULL);
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
+	expect_count(test, event, 100);
 	KUNIT_EXPECT_NE(test, record.msr[0x21], 0);
 
 	knc_pmu_quiesce(this_cpu());
@@ -472,11 +467,10 @@ static void test_rdpmc_clear(struct kunit *test)
 /* A CPU that comes back knows nothing of what was there. */
 static void test_quiesced(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 	struct perf_event *again = new_event(test, INSTRUCTIONS, 1000);
 	struct knc_cpu *kc = this_cpu();
 
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	kc->pending = true;
 	record_restart();
 	knc_pmu_quiesce(kc);

@@ -188,6 +188,24 @@ static void add_all(struct kunit *test, struct perf_event **events, int count)
 	enable();
 }
 
+/* A new event, on counter 1 if that is free and can have it */
+static struct perf_event *add_new(struct kunit *test, u64 config, u64 period)
+{
+	struct perf_event *event = new_event(test, config, period);
+
+	add_all(test, &event, 1);
+
+	return event;
+}
+
+/* Instructions by 1000 on counter 1, cycles by 500 on counter 0 */
+static void add_pair(struct kunit *test, struct perf_event *event[2])
+{
+	event[0] = new_event(test, INSTRUCTIONS, 1000);
+	event[1] = new_event(test, CYCLES, 500);
+	add_all(test, event, 2);
+}
+
 static void del_all(struct perf_event **events, int count)
 {
 	int i;
@@ -204,6 +222,13 @@ static bool is_on_counter(const struct perf_event *event)
 	int idx = knc_find_slot(this_cpu(), event);
 
 	return idx >= 0 && idx == event->hw.idx;
+}
+
+/* What an event has counted, when it is read */
+static void expect_count(struct kunit *test, struct perf_event *event, u64 count)
+{
+	knc_event_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
 }
 
 /* The hardware: a counter advances, and says so if it wraps. */
@@ -304,30 +329,29 @@ static void test_config(struct kunit *test)
 
 static void test_refusals(struct kunit *test)
 {
+	static const struct {
+		struct perf_event_attr attr;
+		int err;
+	} cases[] = {
+		{ { .config2 = 1 }, -EINVAL },
+		{ { .config1 = 2 }, -EINVAL },
+		{ { .sample_type = PERF_SAMPLE_BRANCH_STACK }, -EOPNOTSUPP },
+		{ { .precise_ip = 1 }, -EOPNOTSUPP },
+		{ { .exclude_host = 1 }, -EOPNOTSUPP },
+		{ { .exclude_idle = 1 }, -EOPNOTSUPP },
+		{ { }, 0 },
+	};
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-	struct perf_event_attr attr = event->attr;
+	unsigned int i;
 
-	event->attr.config2 = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EINVAL);
-	event->attr = attr;
-	event->attr.config1 = 2;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EINVAL);
-	event->attr = attr;
-	event->attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
-	event->attr = attr;
-	event->attr.precise_ip = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
-	event->attr = attr;
-	event->attr.exclude_host = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
-	event->attr = attr;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		event->attr = cases[i].attr;
+		event->attr.type = PERF_TYPE_RAW;
+		KUNIT_EXPECT_EQ_MSG(test, knc_event_config(event), cases[i].err, "case %u", i);
+	}
+	/* A task's event counts no idle time anyway. */
 	event->attr.exclude_idle = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
 	event->attach_state = PERF_ATTACH_TASK;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
-	event->attach_state = 0;
-	event->attr = attr;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
 }
 
@@ -505,11 +529,10 @@ static void test_period(struct kunit *test)
 /* A counting event goes over 2^40 in parts; no part, and no event, is lost. */
 static void test_count_beyond_width(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 	u64 total = 0;
 	int i;
 
-	add_all(test, &event, 1);
 	for (i = 0; i < 5; i++) {
 		u64 to_wrap = P40 - record.msr[0x21];
 
@@ -528,10 +551,9 @@ static void test_count_beyond_width(struct kunit *test)
 /* A sampling period beyond 2^40 takes several wraps and gives one sample. */
 static void test_period_beyond_width(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, P40 + 5);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, P40 + 5);
 	int wraps = 0;
 
-	add_all(test, &event, 1);
 	while (!samples.count && wraps < 10) {
 		count(1, P40 - record.msr[0x21]);
 		knc_pmi(&nowhere);
@@ -547,51 +569,39 @@ static void test_period_beyond_width(struct kunit *test)
 
 static void test_switch_same_events(struct kunit *test)
 {
-	static const struct access out[] = { STOP, PMC(1, P40 - 900), PMC(0, P40 - 350) };
-	static const struct access in[] = {
-		LOAD(1, P40 - 900), LOAD(0, P40 - 350), RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 100);
 	count(0, 150);
 	record_restart();
 	del_all(event, 2);
-	record_expect(test, out, ARRAY_SIZE(out));
+	record_expect(test, STOP, PMC(1, P40 - 900), PMC(0, P40 - 350));
 	record_restart();
 	add_all(test, event, 2);
-	record_expect(test, in, ARRAY_SIZE(in));
+	record_expect(test, LOAD(1, P40 - 900), LOAD(0, P40 - 350), RUN(3));
 }
 
 static void test_switch_other_task(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, PMC(1, P40 - 900), LOAD(1, P40 - 700), RUN(2),
-	};
-	struct perf_event *one = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *one = add_new(test, INSTRUCTIONS, 1000);
 	struct perf_event *other = new_event(test, INSTRUCTIONS, 700);
 
-	add_all(test, &one, 1);
 	count(1, 100);
 	record_restart();
 	del_all(&one, 1);
 	add_all(test, &other, 1);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, PMC(1, P40 - 900), LOAD(1, P40 - 700), RUN(2));
 }
 
 static void test_read_running(struct kunit *test)
 {
-	static const struct access expected[] = { PMC(1, P40 - 900) };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 100);
 	record_restart();
 	knc_event_read(event);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, PMC(1, P40 - 900));
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
@@ -606,23 +616,18 @@ static void test_idle_pmu(struct kunit *test)
 /* A section within another changes nothing, and an end without a begin neither. */
 static void test_disable_twice(struct kunit *test)
 {
-	static const struct access expected[] = { STOP, RUN(2) };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	record_restart();
 	disable();
 	disable();
 	enable();
 	enable();
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, RUN(2));
 }
 
 /* A start and a stop outside of a disabled section take effect at once. */
 static void test_start_stop_enabled(struct kunit *test)
 {
-	static const struct access stopped[] = { STOP, PMC(1, P40 - 1000) };
-	static const struct access started[] = { STOP, LOAD(1, P40 - 1000), RUN(3) };
 	struct perf_event *event[] = {
 		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
 	};
@@ -630,7 +635,7 @@ static void test_start_stop_enabled(struct kunit *test)
 	add_all(test, event, 1);
 	record_restart();
 	knc_stop(event[0], PERF_EF_UPDATE);
-	record_expect(test, stopped, ARRAY_SIZE(stopped));
+	record_expect(test, STOP, PMC(1, P40 - 1000));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
 	knc_start(event[0], PERF_EF_RELOAD);
@@ -641,21 +646,19 @@ static void test_start_stop_enabled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 	record_restart();
 	knc_start(event[0], PERF_EF_RELOAD);
-	record_expect(test, started, ARRAY_SIZE(started));
+	record_expect(test, STOP, LOAD(1, P40 - 1000), RUN(3));
 }
 
 /* Inside one it takes effect at its end. */
 static void test_start_stop_disabled(struct kunit *test)
 {
-	static const struct access expected[] = { PMC(1, P40 - 1000), LOAD(1, P40 - 1000) };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	disable();
 	record_restart();
 	knc_stop(event, PERF_EF_UPDATE);
 	knc_start(event, PERF_EF_RELOAD);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, PMC(1, P40 - 1000), LOAD(1, P40 - 1000));
 	enable();
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }

@@ -16,14 +16,8 @@
 #define LOAD(i, v)	{ WRMSR, 0x20 + (i), v }
 #define RUN(v)		{ WRMSR, 0x2f, v }
 
-static void expect_pmi(struct kunit *test, const struct access *expected,
-		       unsigned int count)
+static void expect_after_pmi(struct kunit *test, enum knc_state state)
 {
-	enum knc_state state = this_cpu()->state;
-
-	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
-	record_expect(test, expected, count);
 	/* Samples are taken while nothing runs. */
 	KUNIT_EXPECT_EQ(test, samples.ctrl, 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
@@ -31,17 +25,22 @@ static void expect_pmi(struct kunit *test, const struct access *expected,
 	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
 }
 
+/* A PMI with exactly these accesses, and what holds after each PMI */
+#define expect_pmi(test, ...) do {					\
+	enum knc_state state_ = this_cpu()->state;			\
+	record_restart();						\
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);			\
+	record_expect(test, __VA_ARGS__);				\
+	expect_after_pmi(test, state_);					\
+} while (0)
+
 static void test_pmi_one_counter(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000),
+		   RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
@@ -51,37 +50,26 @@ static void test_pmi_one_counter(struct kunit *test)
 
 static void test_pmi_both_counters(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(3), CLEAR(3), UNMASK,
-		PMC(0, 5), LOAD(0, P40 - 495), PMC(1, 0), LOAD(1, P40 - 1000),
-		RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 1000);
 	count(0, 505);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 5), LOAD(0, P40 - 495),
+		   PMC(1, 0), LOAD(1, P40 - 1000), RUN(3));
 	KUNIT_EXPECT_EQ(test, samples.count, 2);
 }
 
 /* Only what overflowed is touched. */
 static void test_pmi_one_of_two(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK,
-		PMC(0, 0), LOAD(0, P40 - 500), RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 10);
 	count(0, 500);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 0), LOAD(0, P40 - 500),
+		   RUN(3));
 	KUNIT_EXPECT_PTR_EQ(test, samples.event[0], event[1]);
 }
 
@@ -99,9 +87,7 @@ static int deliver_period(struct perf_event *event, struct perf_sample_data *dat
 
 static void test_pmi_period(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	count(1, 1000);
 	static_call_update(knc_perf_event_overflow, deliver_period);
 	knc_pmi(&nowhere);
@@ -116,18 +102,12 @@ static void test_pmi_period(struct kunit *test)
 /* A throttled event stops there and then, the other goes on. */
 static void test_pmi_throttle(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 3), PMC(0, 3), RUN(2),
-	};
-	static const struct access resumed[] = { LOAD(0, P40 - 497), RUN(3) };
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(0, 503);
 	samples.throttle = true;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 3), PMC(0, 3), RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[0]));
@@ -137,26 +117,21 @@ static void test_pmi_throttle(struct kunit *test)
 	record_restart();
 	knc_start(event[1], 0);
 	enable();
-	record_expect(test, resumed, ARRAY_SIZE(resumed));
+	record_expect(test, LOAD(0, P40 - 497), RUN(3));
 	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 503);
 }
 
 /* Stopped with its group after it wrapped: its period is over without a sample. */
 static void test_pmi_throttle_group(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 0), PMC(1, 0), PMC(0, 0),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(0, 500);
 	count(1, 1000);
 	samples.throttle = true;
 	samples.throttle_also = event[0];
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 0), PMC(1, 0), PMC(0, 0));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
@@ -171,14 +146,10 @@ static void test_pmi_throttle_group(struct kunit *test)
 /* STATUS is left over, the counter has been loaded anew since. */
 static void test_pmi_stale_status(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	record.msr[0x2d] = 2;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, P40 - 1000), RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 0);
 }
@@ -186,14 +157,9 @@ static void test_pmi_stale_status(struct kunit *test)
 /* A counter that no event is on: STATUS is cleared, and nothing is read or reported. */
 static void test_pmi_empty_slot(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK, RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	record.msr[0x2d] = 1;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 }
 
@@ -261,17 +227,16 @@ KUNIT_ARRAY_PARAM(late, late_cases, late_case_desc);
 static void test_pmi_late(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 	struct knc_cpu *kc = this_cpu();
 
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	count(1, 999);
 	kc->state = c->state;
 	record.msr[0x2f] = c->runs ? 2 : 0;
 	record.lvtpc = c->masked ? 0x10400 : 0x400;
 	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), c->handled);
-	record_expect(test, c->expected, c->count);
+	record_compare(test, c->expected, c->count);
 	KUNIT_EXPECT_EQ(test, kc->state, c->state);
 	KUNIT_EXPECT_FALSE(test, kc->pending);
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
@@ -281,33 +246,28 @@ static void test_pmi_late(struct kunit *test)
 /* The last event has gone: a late PMI starts nothing. */
 static void test_pmi_late_no_event(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK,
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1002);
 	del_all(&event, 1);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	/* It was on its way, and has masked the entry once more. */
 	record.lvtpc = 0x10400;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 }
 
 /* Soft-masked: it stops the counters, is noted, and leaves STATUS and the entry. */
 
-static void expect_soft_masked(struct kunit *test, const struct access *expected,
-			       unsigned int count)
+static void expect_soft_masked(struct kunit *test)
 {
 	enum knc_state state = this_cpu()->state;
 
 	record.lvtpc = 0x10400;
 	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
-	record_expect(test, expected, count);
+	record_expect(test, CTRL_IS(0), STOP, STATUS_IS(2));
 	KUNIT_EXPECT_TRUE(test, this_cpu()->pending);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, state);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
@@ -329,22 +289,16 @@ static void expect_replayed(struct kunit *test, struct perf_event *event,
 	KUNIT_EXPECT_FALSE(test, in_nmi());
 }
 
-static const struct access masked_in_stop[] = { CTRL_IS(0), STOP, STATUS_IS(2) };
-
 static void test_pmi_in_stop(struct kunit *test)
 {
-	static const struct access replay[] = {
-		CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	disable();
-	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	expect_soft_masked(test);
 	record_restart();
 	enable();
-	record_expect(test, replay, ARRAY_SIZE(replay));
+	record_expect(test, CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
@@ -352,13 +306,12 @@ static void test_pmi_in_stop(struct kunit *test)
 /* An event that comes meanwhile is started with the rest. */
 static void test_pmi_in_stop_add(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	struct perf_event *other = new_event(test, CYCLES, 0);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	disable();
-	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	expect_soft_masked(test);
 	KUNIT_ASSERT_EQ(test, knc_add(other, PERF_EF_START), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	enable();
@@ -375,17 +328,13 @@ static void overflow_now(void)
 /* Right before the counters stop they run: the PMI is handled, and they go on. */
 static void test_pmi_beside_stop(struct kunit *test)
 {
-	static const struct access expected[] = {
-		CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		LOAD(1, P40 - 1000), RUN(2), STOP,
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	record_restart();
 	record_hook(WRMSR, 0x2f, overflow_now, NULL);
 	disable();
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
+		      LOAD(1, P40 - 1000), RUN(2), STOP);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
 	enable();
@@ -396,18 +345,14 @@ static void test_pmi_beside_stop(struct kunit *test)
 /* Right after they start, before the driver has said so: the same. */
 static void test_pmi_beside_start(struct kunit *test)
 {
-	static const struct access expected[] = {
-		RUN(2), CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	disable();
 	record_restart();
 	record_hook(WRMSR, 0x2f, NULL, overflow_now);
 	enable();
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, RUN(2), CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
+		      LOAD(1, P40 - 1000), RUN(2));
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 }
@@ -415,9 +360,8 @@ static void test_pmi_beside_start(struct kunit *test)
 /* Right before they start: it is pending, and the driver looks again. */
 static void test_pmi_before_start(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	disable();
 	record_hook(WRMSR, 0x2f, overflow_now, NULL);
 	enable();
@@ -441,10 +385,9 @@ static void overflow_again(void)
 
 static void test_pmi_again(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	unsigned int writes;
 
-	add_all(test, &event, 1);
 	for (writes = 1; writes < 12; writes++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
@@ -462,18 +405,14 @@ static void test_pmi_again(struct kunit *test)
 /* PMI in READ: the counters stop, and the reader starts them again. */
 static void test_pmi_in_read(struct kunit *test)
 {
-	static const struct access expected[] = {
-		PMC(1, P40 - 900), STOP, STATUS_IS(2),
-		STOP, CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 100);
 	record_restart();
 	record_hook(RDPMC, 1, NULL, overflow_now);
 	knc_event_read(event);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, PMC(1, P40 - 900), STOP, STATUS_IS(2), STOP, CLEAR(3), UNMASK,
+		      PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
@@ -489,17 +428,16 @@ static void nmi_now(void)
 /* A real NMI within a replay, before STATUS is clear and after */
 static void test_pmi_in_replay(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	int after;
 
 	nmi_test = test;
-	add_all(test, &event, 1);
 	for (after = 0; after < 2; after++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
 		disable();
 		count(1, 1000);
-		expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+		expect_soft_masked(test);
 		record_hook(WRMSR, 0x2e, after ? NULL : nmi_now, after ? nmi_now : NULL);
 		record_restart();
 		enable();
@@ -515,17 +453,13 @@ static void test_pmi_in_replay(struct kunit *test)
 
 static void test_stop_wrapped(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, PMC(1, 2), CLEAR(3), UNMASK, PMC(1, 2), LOAD(1, P40 - 998),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1002);
 	record.lvtpc = 0x10400;
 	record_restart();
 	KUNIT_EXPECT_TRUE(test, knc_event_stop(event));
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, PMC(1, 2), CLEAR(3), UNMASK, PMC(1, 2), LOAD(1, P40 - 998));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 	KUNIT_EXPECT_EQ(test, samples.periods, 1000);
@@ -544,11 +478,9 @@ static void test_stop_wrapped(struct kunit *test)
 /* The other counter has wrapped as well: both have their sample, in one replay. */
 static void test_stop_wrapped_both(struct kunit *test)
 {
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 1000);
 	count(0, 500);
 	knc_stop(event[0], 0);
@@ -561,17 +493,13 @@ static void test_stop_wrapped_both(struct kunit *test)
 /* The replay of a stop throttles the event: it is stopped, and not by the caller. */
 static void test_stop_throttled(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, PMC(1, 0), CLEAR(3), UNMASK, PMC(1, 0), PMC(1, 0),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	samples.throttle = true;
 	record_restart();
 	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, PMC(1, 0), CLEAR(3), UNMASK, PMC(1, 0), PMC(1, 0));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
@@ -599,8 +527,7 @@ static void test_move_throttled(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
 	count(1, 10);
-	knc_event_read(event[1]);
-	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 1010);
+	expect_count(test, event[1], 1010);
 }
 
 /* Throttled before it is moved: the same. */
@@ -637,10 +564,9 @@ static int deliver_regs(struct perf_event *event, struct perf_sample_data *data,
 
 static void test_pmi_regs(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	struct pt_regs regs = {};
 
-	add_all(test, &event, 1);
 	static_call_update(knc_perf_event_overflow, deliver_regs);
 	count(1, 1000);
 	knc_pmi(&regs);
@@ -707,12 +633,11 @@ static int deliver_and_read(struct perf_event *event, struct perf_sample_data *d
 
 static void test_pmi_in_delivery(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	disable();
-	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	expect_soft_masked(test);
 	delivery_deepest = 0;
 	static_call_update(knc_perf_event_overflow, deliver_and_read);
 	enable();
@@ -872,17 +797,16 @@ static void test_read_in_load(struct kunit *test)
 /* The same where it is loaded anew, by a replay */
 static void test_read_in_reload(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	unsigned int after;
 
-	add_all(test, &event, 1);
 	read_by_nmi = event;
 	for (after = 0; after < 2; after++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
 		disable();
 		count(1, 1000);
-		expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+		expect_soft_masked(test);
 		record_hook(WRMSR, 0x21, after ? NULL : read_now, after ? read_now : NULL);
 		enable();
 		expect_replayed(test, event, 1000, 2);
@@ -893,9 +817,8 @@ static void test_read_in_reload(struct kunit *test)
 /* While it is stopped an NMI may read it as well: nothing is counted twice. */
 static void test_read_in_account(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 100);
 	read_by_nmi = event;
 	record_hook(RDPMC, 1, NULL, read_now);
@@ -908,8 +831,7 @@ static void test_read_in_account(struct kunit *test)
 	count(1, 100);
 	record_restart();
 	record_hook(RDPMC, 1, NULL, read_now);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 200);
+	expect_count(test, event, 200);
 	KUNIT_EXPECT_EQ(test, record.count, 1);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
@@ -917,15 +839,12 @@ static void test_read_in_account(struct kunit *test)
 /* The interrupt is long overdue: half the counter's range beyond the wrap. */
 static void test_long_overdue(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 
-	add_all(test, &event, 1);
 	count(1, P39 + 10);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P39 + 10);
+	expect_count(test, event, P39 + 10);
 	count(1, P39);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P40 + 10);
+	expect_count(test, event, P40 + 10);
 }
 
 static struct kunit_case knc_read_cases[] = {
