@@ -34,7 +34,10 @@ static struct test *tests;
 
 void test_register(struct test *t)
 {
-	/* In no order: programs that are measured begin with this. */
+	/*
+	 * No sorting: its instructions would be counted in the programs that are
+	 * measured.
+	 */
 	t->next = tests;
 	tests = t;
 }
@@ -131,7 +134,7 @@ unsigned int scale(void)
 	return n ? n : 1;
 }
 
-/* What the processes of a test that does not end are waiting for */
+/* Prints where the processes of a test that has not ended wait. */
 static void tell_where(pid_t group)
 {
 	DIR *proc = opendir("/proc");
@@ -165,7 +168,7 @@ static void tell_where(pid_t group)
 /* Returns true unless the test failed. */
 static bool run_test(const struct test *t)
 {
-	/* a long run was asked for, and has its time beside what it has always */
+	/* the seconds that were asked for come on top */
 	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0) +
 		    setting("TEST_SOAK_SECONDS", 0);
 	u64 begin = now_ns();
@@ -187,7 +190,10 @@ static bool run_test(const struct test *t)
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	/* When one of its processes has failed, others may wait for it for ever. */
+	/*
+	 * The test ends at its first failure: other processes may be waiting for the
+	 * one that failed.
+	 */
 	while (!__atomic_load_n(&outcome->said, __ATOMIC_ACQUIRE) &&
 	       waitpid(pid, &status, WNOHANG) == 0) {
 		if (now_ns() - begin > limit * 1000000000ULL) {
@@ -199,7 +205,7 @@ static bool run_test(const struct test *t)
 		}
 		usleep(5000);
 	}
-	/* whatever a failed test left running */
+	/* processes that a failed test has left */
 	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
@@ -231,7 +237,7 @@ int main(int argc, char **argv)
 			puts(t->name);
 		return 0;
 	}
-	/* for the tests of exec and perf: a program of known length */
+	/* for tests of exec and of perf: a program of known length */
 	if (argc == 3 && !strcmp(argv[1], "--spin")) {
 		spin(strtoull(argv[2], NULL, 16));
 		return 0;
@@ -323,13 +329,13 @@ bool kernel_before(unsigned int version, unsigned int patchlevel)
 	struct utsname name;
 
 	must(!uname(&name) && sscanf(name.release, "%u.%u", &v, &p) == 2,
-	     "which kernel is this?");
+	     "uname(): %s", strerror(errno));
 	return v < version || (v == version && p < patchlevel);
 }
 
 /*
- * Guest time follows the host's: that an interrupt takes long, for which perf
- * core would lower the limit by itself, says nothing here.
+ * perf core lowers the limit itself when interrupts take long. Guest time follows the
+ * host's, so that this says nothing here: no limit by time.
  */
 void sample_limit(long per_second)
 {
@@ -746,7 +752,7 @@ void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
 
 /* CPUs and processes */
 
-/* Not sysconf(): in some C libraries it is how many this task may use. */
+/* Not sysconf(): musl counts the CPUs of the affinity mask. */
 int cpus_online(void)
 {
 	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
@@ -776,7 +782,7 @@ void set_online(int cpu, bool online)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		skip("CPU %d cannot go offline: %s", cpu, strerror(errno));
-	/* another one may be on its way */
+	/* another CPU may be on its way up or down */
 	for (tries = 0; write(fd, online ? "1" : "0", 1) != 1; tries++) {
 		must(errno == EBUSY && tries < 100, "%s: %s", path, strerror(errno));
 		usleep(10000);
@@ -868,7 +874,7 @@ void become_nobody(void)
 {
 	must(!setgroups(0, NULL) && !setresgid(65534, 65534, 65534) &&
 	     !setresuid(65534, 65534, 65534), "becoming nobody: %s", strerror(errno));
-	/* a process that changed its user may not be watched by its own, else */
+	/* perf refuses events on a process that is not dumpable */
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
@@ -1004,7 +1010,7 @@ static u64 td_get(int cpu, enum td_item item)
 
 bool td_present(void)
 {
-	static pid_t known_to;		/* permissions may not survive a fork */
+	static pid_t known_to;		/* a fork may lose the permission */
 	static bool present;
 
 	if (known_to == getpid())
@@ -1026,7 +1032,7 @@ u64 td_read(int cpu, enum td_item item)
 
 	td_need();
 	value = td_get(cpu, item);
-	must(value != ~0ULL, "the test device knows no item %d of CPU %d", item, cpu);
+	must(value != ~0ULL, "the test device has no item %d of CPU %d", item, cpu);
 	return value;
 }
 

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An overflow exactly between any two instructions of what the driver does.
+ * An overflow between any two instructions of what the driver does.
  *
- * An event that counts the kernel's instructions, too, overflows within the
- * kernel, and the emulator delivers that interrupt with the very instruction. So
- * a period that is one longer each time has it come at every instruction of an
- * operation in turn. An event that is enabled again goes on with what was left of
- * its period: a run-up of known length brings the overflow as close as one likes,
- * and the next one is far away.
+ * The first event counts the kernel's instructions as well, and the emulator delivers
+ * its interrupt with the instruction that overflows. A sweep makes the period one
+ * longer each time, so that the overflow comes at each instruction of an operation in
+ * turn. An event that is enabled again goes on with the rest of its period: a loop of
+ * known length (the run-up) uses up most of it, and the overflow after that one is far
+ * away.
  *
- * The emulator can be told to do other things after so many instructions: to send
- * an NMI that is not the PMU's, and to stop a hardware thread right there until
- * something has come from another one.
+ * The emulator can do two other things after a number of instructions: send an NMI of
+ * another source, and stop a hardware thread until another thread has acted on it.
  *
- * And what a processor may do besides is drawn for each point: how late the PMU's
- * interrupts are, and whether there is an NMI that is somebody else's, and where; and
- * where the NMI or the stop is what goes from point to point, an overflow.
+ * For each point more is drawn: how late the PMU's interrupts are, whether an NMI of
+ * another source comes, and where. In a sweep of NMIs or stops an overflow is drawn.
  *
- * After each such point what was counted must be what the counters had, to the
- * event; nothing may run that is off; each period that is over has its one sample,
- * in time, however late the interrupt was; no edge is lost. A failure names its point
- * and the seed, and with these in TEST_POINT and TEST_SEED in the environment the tests
- * go to that one alone; TEST_STRIDE=n has them take one in n, but where all are few.
+ * At each point the counts must be what the counters had, to the event. An event that
+ * is off must not count. Each period that is over has one sample, in time, and no edge
+ * is lost. A failure names its point and the seed: TEST_POINT and TEST_SEED in the
+ * environment go to that point alone. TEST_STRIDE=n takes one point in n, except in
+ * sweeps of few points.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -36,20 +34,20 @@
 #define NEVER		100000000000ULL
 #define FAR		1000000000U
 
-/* Iterations of a user loop; what is around it in the kernel is measured. */
+/* Iterations of the run-up, a loop in user mode; the kernel's part is measured. */
 #define RUN_UP		4000
 
-/* How late a sample may be: the way into the interrupt, to where counters stop */
+/* How late a sample may be: instructions from the interrupt to where the counters stop */
 #define LATEST		(1000ULL * scale())
-/* Points enough where each takes long, on a kernel on which all takes long */
+/* Enough points, on a slow kernel, of a sweep whose points take long */
 #define SLOW_POINTS	100
 
-/* The latest interrupt */
+/* The most instructions that an interrupt is late */
 #define SKID_MAX	300
-/* What an NMI takes, which may come before one that is late */
+/* Instructions of an NMI that comes before a late interrupt */
 #define NMI_MOST	(2000ULL * scale())
 
-/* Longer than what an interrupt takes, which counts as well */
+/* Longer than an interrupt, whose instructions are counted as well */
 #define SECOND_PERIOD	(4000 * (int)scale())
 
 /* Longer than from one tick to the next */
@@ -59,9 +57,9 @@
 
 /* What is drawn for a point; 0: nothing of that kind */
 struct draw {
-	u32 skid;			/* each interrupt is so late */
-	u32 nmi;			/* an NMI, after so many of the kernel's instructions */
-	u64 overflow;			/* an overflow, after so many that are counted */
+	u32 skid;			/* how many instructions each interrupt is late */
+	u32 nmi;			/* instructions of the kernel until an NMI comes */
+	u64 overflow;			/* counted instructions until an overflow */
 };
 
 struct shot {
@@ -69,46 +67,46 @@ struct shot {
 	u64 period;
 	struct draw draw;
 	int events;
-	int fd[EVENTS_MAX];		/* the first one is to overflow */
-	struct ring ring;		/* of the first one's samples */
-	struct ring second;		/* of the second one's, if it has any */
+	int fd[EVENTS_MAX];		/* the first is the event that overflows */
+	struct ring ring;		/* samples of the first event */
+	struct ring second;		/* samples of the second event, if it samples */
 	u64 samples;
 	u64 throttles;
-	u64 sampled;			/* the first one's count in the first sample */
-	u64 ip;				/* and where it was taken */
-	u64 run_up;			/* counted by the first one before the operation */
-	u64 length;			/* and in it */
-	bool member;			/* it is not the leader of its group */
-	u64 at_least, at_most;		/* where the period was given up, if it was */
-	u64 exact;			/* what must be the same each time */
-	u64 injected;			/* how often the emulator was of service */
-	char why[256];			/* what is wrong, if anything */
-	bool late;			/* a sample is; the kernel may have had its reasons */
+	u64 sampled;			/* count of the first event in its first sample */
+	u64 ip;				/* address of that sample */
+	u64 run_up;			/* what the first event counts before the operation */
+	u64 length;			/* what it counts in the operation */
+	bool member;			/* the first event is no group leader */
+	u64 at_least, at_most;		/* counts around the ioctl that changes the period */
+	u64 exact;			/* a count that must be the same at each point */
+	u64 injected;			/* how many orders the emulator has carried out */
+	char why[256];			/* the first failure, or empty */
+	bool late;			/* the failure is a late sample: try again */
 };
 
 struct race {
-	/* opens what there is besides the first event */
+	/* opens the other events */
 	void (*open)(struct shot *s);
-	/* enables the first event, and leaves all disabled */
+	/* enables the first event, and disables all in the end */
 	void (*operation)(struct shot *s);
-	/* what holds besides */
+	/* further checks */
 	void (*check)(struct shot *s);
-	/* what the emulator is to do, and another hardware thread if one is stopped */
+	/* what the emulator does, and what another hardware thread does to a stopped one */
 	enum td_action action;
 	void (*act)(struct shot *s);
-	u64 overflow;			/* where the overflow comes besides, if it does */
-	bool every;			/* no point is left out, but on a slow kernel */
-	bool slow;			/* most are, as each takes long */
-	bool second;			/* so does the second one, again and again */
-	bool repeats;			/* overflow after overflow, without a run-up */
+	u64 overflow;			/* with an action: where an overflow comes as well */
+	bool every;			/* each point is tried, except on a slow kernel */
+	bool slow;			/* one point in eight is tried */
+	bool second;			/* the second event samples as well */
+	bool repeats;			/* many overflows, without a run-up */
 	bool throttles;			/* the overflow throttles the event */
-	bool equals;			/* the sibling counts what the first one does */
+	bool equals;			/* the sibling counts the same event */
 	bool member;			/* the first event is in a group that the second leads */
 	bool calm;			/* nothing is drawn */
-	bool mixed;			/* an overflow is, beside the action */
+	bool mixed;			/* an overflow is drawn, with an action */
 };
 
-/* The first thing that is wrong is what is told. */
+/* Keeps the first failure. */
 static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -120,7 +118,7 @@ static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const ch
 	va_end(ap);
 }
 
-/* Online or not; musl's sysconf() tells those that this task may run on. */
+/* Online or not. sysconf() does not do: musl counts the CPUs of the affinity mask. */
 static int cpus_there(void)
 {
 	static int cpus;
@@ -133,7 +131,7 @@ static int cpus_there(void)
 	}
 }
 
-/* By all hardware threads: a task may have been moved. */
+/* On all hardware threads: the task may have been moved. */
 static u64 counted(void)
 {
 	int cpu, cpus = cpus_there();
@@ -144,7 +142,7 @@ static u64 counted(void)
 	return total;
 }
 
-/* In PERF_FORMAT_GROUP, which the others are not read in */
+/* The first event is read in PERF_FORMAT_GROUP, the others are not. */
 static u64 first_count(const struct shot *s)
 {
 	u64 value[1 + EVENTS_MAX];
@@ -153,7 +151,7 @@ static u64 first_count(const struct shot *s)
 	return value[s->member ? 2 : 1];
 }
 
-/* The first event, or the group that it is in */
+/* Enables the first event, or its group. */
 static void first_on(const struct shot *s)
 {
 	ev_on(s->fd[s->member]);
@@ -164,11 +162,11 @@ static void first_off(const struct shot *s)
 	ev_off(s->fd[s->member]);
 }
 
-/* Another task on the same hardware thread, that has its turn when it is told so */
+/* Another task on this hardware thread, which runs when other_turn() wakes it */
 static struct {
 	int there[2], back[2];
 	pid_t pid;
-	int fd[2];			/* its events, if it has any */
+	int fd[2];			/* its events, or -1 */
 } other = { .fd = { -1, -1 } };
 
 static u64 sum(const struct shot *s)
@@ -232,7 +230,7 @@ static void take_samples(const struct race *r, struct shot *s)
 				s->sampled = rec.values[s->member];
 				s->ip = rec.ip;
 			}
-			/* The cards' perf core reads them one after the other. */
+			/* Linux 2.6.38 reads the events of a group one after the other. */
 			if (r->equals && !cards_kernel() &&
 			    (rec.nr_values != 2 || rec.values[1] != rec.values[0]))
 				wrong(s, "two equal events have %llu and %llu in a sample",
@@ -287,7 +285,7 @@ static void check_samples(const struct race *r, struct shot *s)
 	s->late = *s->why;
 }
 
-/* Whatever came late, or was somebody else's: a new event has its sample. */
+/* After late interrupts and NMIs of other sources, a new event has its sample. */
 static void check_next(struct shot *s)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, RUN_UP, PERF_SAMPLE_IP);
@@ -306,7 +304,7 @@ static void check_next(struct shot *s)
 	ring_close(&r, fd);
 }
 
-/* What is off does not count. */
+/* Counters stand still while all events are off. */
 static void check_idle(struct shot *s)
 {
 	u64 before = counted();
@@ -314,16 +312,16 @@ static void check_idle(struct shot *s)
 	spin(1000);
 	if (counted() == before)
 		return;
-	wrong(s, "with all events off the counters go on");
-	/* but not in the next point, too */
+	wrong(s, "the counters go on while all events are off");
+	/* do not fail the next point for this */
 	if (have_msr())
 		wrmsr_on(s->cpu, MSR_GLOBAL_CTRL, 0);
 }
 
-/* How many interrupts a tick may have; the next one is throttled. */
+/* How many interrupts perf core allows in a tick, before it throttles */
 static int allowed;
 
-/* So many interrupts in this tick that the next one is one too many */
+/* Causes as many interrupts as are allowed in this tick. */
 static void use_up(const struct race *r, struct shot *s)
 {
 	int i;
@@ -341,8 +339,8 @@ static void use_up(const struct race *r, struct shot *s)
 }
 
 /*
- * What another hardware thread does when the emulator has stopped this one. While
- * it waits it gives way: it shares the host's thread with the one it waits for.
+ * What another hardware thread does while the emulator has stopped this one. While it
+ * waits it executes PAUSE: both share a thread of the host.
  */
 static struct {
 	pthread_t thread;
@@ -371,7 +369,7 @@ static void *actor_main(void *unused)
 			give_host();
 		if (td_read(s->cpu, TD_STOPPED))
 			actor.race->act(s);
-		/* nothing of that was for the one that waits */
+		/* that did not interrupt the stopped thread: let it go on */
 		if (td_read(s->cpu, TD_STOPPED))
 			td_inject(s->cpu, TD_NOTHING, 0, 0);
 		actor.idle = true;
@@ -408,8 +406,9 @@ static void actor_disarm(void)
 }
 
 /*
- * The operation, with the first overflow at the end of a period, or something else
- * after so many instructions. Returns how many there were of these.
+ * The operation, with the overflow at the end of a period, or with an action after
+ * @after instructions. Returns the length of the operation: in events of the first
+ * kind, in instructions of the second.
  */
 static u64 operate(const struct race *r, struct shot *s, u32 after)
 {
@@ -428,7 +427,7 @@ static u64 operate(const struct race *r, struct shot *s, u32 after)
 		actor_arm(r, s);
 	td_inject(s->cpu, r->action, TD_RING0, after);
 	r->operation(s);
-	/* It asks the test device, too, which has one answer at a time. */
+	/* the actor uses the test device, which has one answer at a time */
 	if (r->act)
 		actor_disarm();
 	after -= td_read(s->cpu, TD_INJECT_LEFT);
@@ -462,12 +461,12 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 		s->run_up = first_count(s);
 	}
 	s->length = operate(r, s, after);
-	/* the other task waits again, and so do its events */
+	/* until the other task waits and its events are off */
 	if (other.fd[0] >= 0)
 		usleep(2000);
 	check_idle(s);
 	if (sum(s) != counted() - before)
-		wrong(s, "counted %lld, and the counters had %lld", (long long)sum(s),
+		wrong(s, "events counted %lld, the counters %lld", (long long)sum(s),
 		      (long long)(counted() - before));
 	check_samples(r, s);
 	if (td_read(s->cpu, TD_LOST_EDGES) != lost)
@@ -481,10 +480,10 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 
 static void take_least(struct shot *best, const struct shot *s)
 {
-	/* what is late may be so as fire_at() has it */
+	/* fire_at() tries a late sample again, so it is no failure here, either */
 	must(!*s->why || s->late, "without an overflow: %s", s->why);
 	must(best->run_up == NEVER || s->exact == best->exact,
-	     "without an overflow, it is %llu now and %llu then", s->exact, best->exact);
+	     "without an overflow, counted %llu, then %llu", s->exact, best->exact);
 	if (s->run_up < best->run_up)
 		best->run_up = s->run_up;
 	if (s->length < best->length)
@@ -492,7 +491,7 @@ static void take_least(struct shot *best, const struct shot *s)
 	best->exact = s->exact;
 }
 
-/* What it is if nothing happens; a tick makes it longer. */
+/* Lengths without an overflow: the least of eight, since a tick adds to them */
 static struct shot measure(const struct race *r)
 {
 	struct shot best = { .run_up = NEVER, .length = NEVER }, s;
@@ -504,7 +503,7 @@ static struct shot measure(const struct race *r)
 	}
 	if (!r->overflow)
 		return best;
-	/* from there on, or with what comes of it */
+	/* the length again, with the overflow */
 	best.length = NEVER;
 	for (i = 0; i < 8; i++) {
 		fire(r, &s, NULL, best.run_up + r->overflow, FAR);
@@ -514,10 +513,10 @@ static struct shot measure(const struct race *r)
 }
 
 /*
- * What is drawn depends on the seed, the sweep and the point alone; with 0 it is
- * nothing. Half of the points have no late interrupt; one in four has an NMI, where the
- * PMU's is in flight or a little later: the kernel has executed more by then than was
- * counted, by what it does before the event is on.
+ * What is drawn depends on the seed, the sweep and the point alone; seed 0 draws
+ * nothing. Half of the points have no late interrupt. One in four has an NMI, while the
+ * PMU's interrupt is on its way or a little later. By then the kernel has executed more
+ * instructions than were counted: those before the event is on.
  */
 static u64 seed, sweeps;
 static bool nmis_known;
@@ -554,9 +553,9 @@ static struct draw draw_for(const struct race *r, u64 point)
 }
 
 /*
- * Returns false if it was not done, as ticks came in between all the time. Where
- * the host has kept the guest waiting, the kernel writes into its log within the
- * NMI, and the next one has to wait: what is late once is tried again.
+ * Returns false if each try had a tick in it. Where the host has kept the guest
+ * waiting, the kernel writes to its log within the NMI and delays the next one: a late
+ * sample is tried again.
  */
 static bool fire_at(const struct race *r, struct shot *s, const struct shot *whole, u64 point)
 {
@@ -571,7 +570,7 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 	for (tries = 0; tries < 10; tries++) {
 		fire(r, s, &draw, period, point);
 		if (s->exact != whole->exact)
-			wrong(s, "it is %llu, but %llu without an overflow", s->exact,
+			wrong(s, "counted %llu, but %llu without an overflow", s->exact,
 			      whole->exact);
 		if (*s->why && (!s->late || ++late > 1))
 			return true;
@@ -582,7 +581,7 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 	return false;
 }
 
-/* From one point to the last, both included; 0: all of the operation's */
+/* Points @from to @to, both included; @to 0: to the end of the operation */
 static void sweep(const struct race *r, u64 from, u64 to)
 {
 	u64 step = setting("TEST_STRIDE", 1) * (r->slow ? 8 : 1);
@@ -609,7 +608,10 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	for (point = from; point <= to; point += step) {
 		points++;
 		if (!fire_at(r, &s, &whole, point)) {
-			/* lockdep, for one, may have got more to look through for good */
+			/*
+			 * the operation may have become longer for good, by lockdep's
+			 * tables for example
+			 */
 			run_up = whole.run_up;
 			whole = measure(r);
 			note("measured again: %llu, was %llu", whole.run_up, run_up);
@@ -643,7 +645,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	static void fn(void);						\
 	TEST(fn, name, 3600) { sweep; }
 
-/* On the last hardware thread, where there is least to do */
+/* All points, on the last hardware thread: it has the fewest other tasks */
 static void race(const struct race *r)
 {
 	td_need();
@@ -652,7 +654,7 @@ static void race(const struct race *r)
 	sweep(r, 1, 0);
 }
 
-/* Enabling and disabling: what is off does not count, on whatever it overflows. */
+/* Enabling and disabling */
 static void switch_twice(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -684,7 +686,7 @@ static void open_equal(struct shot *s)
 	open_also(s, INSTRUCTIONS, s->fd[0]);
 }
 
-/* A sample of a group says what each event had at one and the same time. */
+/* A sample of a group has the counts of all its events at one moment. */
 static const struct race reading_group = {
 	.open = open_equal, .operation = read_twice, .equals = true, .every = true,
 };
@@ -692,9 +694,9 @@ static const struct race reading_group = {
 RACE(race_read_group, "race-read-group", race(&reading_group))
 
 /*
- * The same while the group is taken off and put on, by its leader, by the member that
- * samples, and by the other one. Not while one is opened or closed: perf core itself
- * writes a sample then of more counts than it has room for.
+ * The same while the group is disabled and enabled: by its leader, by the member that
+ * samples, and by the other one. Not while a member is opened or closed: perf core then
+ * writes a sample of more counts than it has room for.
  */
 static void lead_twice(struct shot *s)
 {
@@ -772,10 +774,10 @@ TEST(race_read_throttle, "race-read-throttle", 3600)
 }
 
 /*
- * One overflow right after a reading and the next one within the following one,
- * just as late: the event is loaded with what it was loaded with before, and what
- * was read in between is not what it seems. The readings are as far apart as a
- * period is long, which begins with what the interrupt itself adds.
+ * An overflow right after a read, and another in the next read, just as late. Both load
+ * the counter with the same value, so that a read that compares counter values alone
+ * misses the second. The reads are a period apart; the interrupt's own instructions are
+ * part of that period.
  */
 #define CALLS		5
 #define ROUNDS		200
@@ -819,7 +821,7 @@ TEST(race_read_again, "race-read-again", 3600)
 	sweep(&r, apart + 300, apart + 600);
 }
 
-/* A new period, in the middle of one: stopped, loaded and started */
+/* A new period while one has begun: the event is stopped, loaded and started. */
 static void change_period(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -827,7 +829,7 @@ static void change_period(struct shot *s)
 	set_period(s->fd[0], NEVER);
 	s->at_most = first_count(s);
 	ev_off(s->fd[0]);
-	/* The cards' perf core ends the one that has begun. Asked here: it is a system call. */
+	/* Linux 2.6.38 ends the old period first. Asked last: it is a system call. */
 	if (cards_kernel())
 		s->at_most = 0;
 }
@@ -883,7 +885,10 @@ static const struct race adding = { .open = open_other, .operation = add_and_del
 
 RACE(race_add, "race-add", race(&adding))
 
-/* The event is moved to the other counter: one host begins with 0, one with 1. */
+/*
+ * The event is moved to the other counter. The module gives out counter 1 first, the
+ * x86 host counter 0.
+ */
 static void open_constrained(struct shot *s)
 {
 	open_also(s, L2_READ_MISS, -1);
@@ -914,7 +919,7 @@ TEST(race_move, "race-move", 3600)
 	race(&moving_from_1);
 }
 
-/* The interrupt of one event, on the way into or out of that of the other one */
+/* The interrupt of one event, around that of another event */
 static void open_second(struct shot *s)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
@@ -1022,9 +1027,9 @@ static void race_by(const struct race *what, enum td_action action,
 	nmis = strange_nmis() - nmis;
 	if (action != TD_NMI)
 		sent = 0;
-	/* One that comes together with a PMI is not seen by itself. */
+	/* an NMI that comes together with a PMI is not seen as one */
 	must(nmis == sent || ((r.second || r.overflow || r.mixed) && nmis < sent),
-	     "%llu NMIs were nobody's, %llu were sent", nmis, sent);
+	     "%llu NMIs had no other handler, %llu were sent", nmis, sent);
 }
 
 /* With another task on the same hardware thread */
@@ -1039,7 +1044,7 @@ static void race_beside(bool counted, const struct race *r, enum td_action actio
 	other_stop();
 }
 
-/* Off and on again by switches of tasks; what a program has of it is the same. */
+/* Off and on by task switches; the count in user mode stays the same. */
 static void open_user(struct shot *s)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -1061,7 +1066,7 @@ static const struct race switching = { .open = open_user, .operation = give_way 
 
 RACE(race_switch, "race-switch", race_beside(false, &switching, TD_NOTHING))
 
-/* The same with a region, while the other task says the opposite */
+/* The same in an SPFLT region, while the other task has the other preference */
 static void open_spflt(struct shot *s)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -1090,7 +1095,7 @@ static const struct race switching_regions = {
 
 RACE(race_spflt_switch, "race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
 
-/* A task's first SPFLT event comes while another event runs, and goes. */
+/* A task opens its first SPFLT event while another event runs. */
 static void adopt(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -1108,7 +1113,7 @@ static const struct race opening_spflt = { .operation = adopt };
 
 RACE(race_spflt_open, "race-spflt-open", race(&opening_spflt))
 
-/* A page for RDPMC is mapped and unmapped; what it says lies in between. */
+/* A page for RDPMC is mapped, read and unmapped. */
 static void map_and_unmap(struct shot *s)
 {
 	struct perf_event_mmap_page *page;
@@ -1134,8 +1139,8 @@ static const struct race mapping = { .open = open_other, .operation = map_and_un
 RACE(race_map, "race-map", race(&mapping))
 
 /*
- * An NMI that is not the PMU's, after each instruction of the kernel: the handler
- * sees all of them, finds no overflow, and leaves things as they were.
+ * An NMI of another source, after each instruction of the kernel: the handler finds no
+ * overflow and changes nothing.
  */
 RACE(race_nmi_disable, "race-nmi-disable", race_by(&disabling, TD_NMI, NULL))
 RACE(race_nmi_read, "race-nmi-read", race_by(&reading, TD_NMI, NULL))
@@ -1154,9 +1159,9 @@ RACE(race_nmi_spflt, "race-nmi-spflt", race_beside(false, &switching_regions, TD
 RACE(race_nmi_map, "race-nmi-map", race_by(&mapping, TD_NMI, NULL))
 
 /*
- * The same when an overflow has come where it had to wait: before, while and after
- * it is handled. The sample of one that waits is of where it waited for, whichever
- * instruction it came at: neighbours have the same one.
+ * The same with an overflow that is pending while the driver has it soft-masked:
+ * before, while and after it is replayed. The sample of a replay is at the place of the
+ * replay, so neighbouring points have the same address.
  */
 #define WAITS_MAX	8
 
@@ -1175,7 +1180,7 @@ static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
 		waits_too = s.samples && s.ip == ip;
 		ip = s.samples ? s.ip : 0;
 		if (waits_too && !waited) {
-			must(n < WAITS_MAX, "overflows have to wait everywhere");
+			must(n < WAITS_MAX, "more than %d places where an overflow is pending", WAITS_MAX);
 			waits[n++] = point;
 		}
 		waited = waits_too;
@@ -1194,9 +1199,9 @@ static void race_waits(const struct race *what)
 	sample_limit(NO_SAMPLE_LIMIT);
 	calm.calm = true;
 	n = find_waits(&calm, waits);
-	must(n, "no overflow has to wait");
+	must(n, "no overflow was pending: none was soft-masked");
 	for (i = 0; i < n; i++) {
-		note("an overflow at %llu has to wait", waits[i]);
+		note("an overflow at %llu is pending", waits[i]);
 		r.overflow = waits[i];
 		race_by(&r, TD_NMI, NULL);
 	}
@@ -1205,12 +1210,12 @@ static void race_waits(const struct race *what)
 TEST(race_nmi_waits, "race-nmi-waits", 3600)
 {
 	race_waits(&reading);
-	/* Where a new period begins at once */
+	/* where the ioctl begins a new period at once */
 	if (!cards_kernel())
 		race_waits(&setting_period);
 }
 
-/* One event takes the place of another, and a task that is counted, too, has its turn. */
+/* One event takes the place of another; and a switch to a task with events */
 static void replace(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -1228,8 +1233,8 @@ RACE(race_replace, "race-replace", race(&replacing))
 RACE(race_switch_counted, "race-switch-counted", race_beside(true, &switching, TD_NOTHING))
 
 /*
- * Another hardware thread reads an event, changes its period, or has others come
- * and go, while the one that the event is on is anywhere in the kernel.
+ * While this hardware thread is stopped anywhere in the kernel, another one reads its
+ * event, changes its period, or adds and removes others.
  */
 static void read_first(struct shot *s)
 {
@@ -1250,7 +1255,7 @@ static void toggle_second(struct shot *s)
 RACE(race_stop_read, "race-stop-read", race_by(&disabling, TD_STOP, read_first))
 RACE(race_stop_period, "race-stop-period", race_by(&reading, TD_STOP, period_of_first))
 
-/* Of this task, and of this hardware thread */
+/* An event of this task, then one of this hardware thread */
 static const struct race switching_beside = { .open = open_other, .operation = switch_twice };
 
 RACE(race_stop_toggle, "race-stop-toggle", race_by(&switching_beside, TD_STOP, toggle_second))
@@ -1266,15 +1271,12 @@ static const struct race reading_beside_wide = { .open = open_wide, .operation =
 
 RACE(race_stop_wide, "race-stop-wide", race_by(&reading_beside_wide, TD_STOP, toggle_second))
 
-/*
- * The hardware thread goes offline, and its task to another one, while events come
- * and go.
- */
+/* The hardware thread goes offline and its task is moved, while events come and go. */
 static void come_and_go(struct shot *s)
 {
 	adopt(s);
 	map_and_unmap(s);
-	/* one that has counted nothing */
+	/* an event that has counted nothing */
 	open_other(s);
 	close(s->fd[--s->events]);
 }
