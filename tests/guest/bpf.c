@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A BPF program that reads an event wherever the kernel is at work on it: at each
- * function of perf core's that puts events on and takes them off, and at each place of
- * the driver. It gets what the event has counted, and changes nothing.
+ * A BPF program reads an event while the kernel changes it: at each function of perf
+ * core that adds or removes events, and at instructions of the driver. The program must
+ * get what the event has counted, and must not change the count.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -15,8 +15,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-/* What the program leaves: how often it was asked, was refused, and has read less than
- * before; the last and the highest count
+/*
+ * What the program leaves: its calls, how many reads were refused or went backwards,
+ * and the last and the highest count.
  */
 struct seen {
 	u64 calls, refused, highest, last, back;
@@ -91,7 +92,7 @@ static int load_program(int events, int seen)
 	return fd;
 }
 
-/* Functions, and how long they are */
+/* Functions and their lengths */
 
 struct function {
 	u64 address, size;
@@ -108,7 +109,7 @@ static int by_address(const void *a, const void *b)
 	return fa->address < fb->address ? -1 : fa->address > fb->address;
 }
 
-/* All of the kernel's code; @mine, if the driver's is marked by that */
+/* Reads those functions of the kernel and its modules that @wanted() accepts. */
 static void read_functions(bool (*wanted)(const char *name, const char *module))
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -159,7 +160,7 @@ static bool of_driver(const char *name, const char *module)
 	return !module[0] && !strncmp(name, "knc_", 4);
 }
 
-/* Where perf core, or the kernel's x86 part of it, is at work on an event */
+/* Functions of perf core, and of its x86 part, that work on an event */
 static bool of_perf_core(const char *name, const char *module)
 {
 	static const char * const names[] = {
@@ -195,7 +196,7 @@ static bool of_perf_core(const char *name, const char *module)
 	return false;
 }
 
-/* The last words before a panic */
+/* In the kernel's log: after a panic it tells where the probe was */
 static void say(const char *fmt, ...)
 {
 	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
@@ -224,7 +225,7 @@ static u32 kprobe_type(void)
 	return type;
 }
 
-/* -1: no probe may be there. */
+/* Returns -1 where the kernel allows no probe. */
 static int attach(u64 address, int program)
 {
 	static u32 type;
@@ -245,10 +246,9 @@ static int attach(u64 address, int program)
 }
 
 /*
- * What is done with the event that is read, so that it comes and goes in each way:
- * alone, where another one was, beside one, moved by one, in a group, at a switch of
- * tasks, and with a period that is over. User mode alone is counted: to the last
- * instruction the same each time.
+ * A round of what can happen to the event that is read: it runs alone, after another
+ * event, beside one, moved by one, in a group, across task switches, and over the end
+ * of a period. It counts user mode alone, so that each round counts the same.
  */
 #define PERIOD		1009
 
@@ -297,13 +297,13 @@ static void one_round(void)
 	int i;
 
 	measured_spin(on.watched, 300, 0);
-	/* one that takes its counter */
+	/* another event has its counter in between */
 	measured_spin(on.beside, 20000, 0);
 	ev_on(on.beside);
 	spin(5000);
 	measured_spin(on.watched, 300, 0);
 	ev_off(on.beside);
-	/* one that moves it */
+	/* an event for counter 0 only moves it */
 	ev_on(on.watched);
 	measured_spin(on.constrained, 300, 0);
 	ev_count(on.watched);
@@ -400,7 +400,7 @@ static void finish(void)
 	must(tried.calls, "nothing was read");
 }
 
-/* At each function, and at some of the instructions in it: at all with --races */
+/* At each function, and at one in TEST_STRIDE instructions of it */
 static void try_all(bool within)
 {
 	u64 stride = setting("TEST_STRIDE", 61), seed = setting("TEST_SEED", 1), offset;

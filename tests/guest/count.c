@@ -83,7 +83,7 @@ static void check_both(bool group)
 	attr.disabled = !group;
 	b = ev_open(&attr, 0, -1, group ? a : -1);
 	if (!group)
-		ev_on(b);		/* counts all along: less exact bounds below */
+		ev_on(b);		/* also counts between the measured loops: less exact bounds below */
 
 	ev_spin(a, 0);
 	base = ev_times(a).value;
@@ -120,7 +120,7 @@ TEST(count_both, "count-both", 60)
 	check_both(false);
 }
 
-/* What a reading may cost: more where the compiler has put checks into the kernel */
+/* The most instructions of a read: sanitizers add to them */
 static u64 reading_most(void)
 {
 	return scale() > 1 ? 8000 : 2000;
@@ -200,16 +200,16 @@ TEST(count_rings, "count-rings", 60)
 	attr.exclude_kernel = 1;
 	run.fd[0] = sys_open(&attr, 0, -1, -1, 0);
 	if (run.fd[0] < 0)
-		return;			/* refusing to count nothing is fine */
+		return;			/* it may be refused */
 	ev_spin(run.fd[0], 1000000);
 	user = ev_count(run.fd[0]);
 	must(!user, "with user and kernel excluded it counts %llu", user);
 }
 
 /*
- * User and kernel parts add up to the whole.  There are three of them and two
- * counters: the third comes from the emulator, which counts both rings for as
- * long as a counter of this hardware thread is on.
+ * User and kernel counts add up to the total. Three counts need more than two counters:
+ * the emulator has the third, and counts both rings while any counter of the hardware
+ * thread is on.
  */
 static void check_sum(int u_first, int k_first, int u_second, int k_second)
 {
@@ -249,7 +249,7 @@ static void check_sum(int u_first, int k_first, int u_second, int k_second)
 	want[1] = (u_second ? truth_user : 0) + (k_second ? truth_kernel : 0);
 	for (i = 0; i < 2; i++) {
 		got[i] = ev_count(fd[i]);
-		/* Its perf core takes the events of a group off one by one. */
+		/* Linux 2.6.38 stops the events of a group one by one. */
 		slack = cards_kernel() && (i ? k_second : k_first) ? 5000 : 0;
 		must(got[i] <= want[i] && want[i] - got[i] <= slack,
 		     "%s%s%s counts %llu, the emulator %llu (user %llu, kernel %llu)",
@@ -271,7 +271,7 @@ TEST(count_sum, "count-sum", 60)
 	check_sum(0, 1, 1, 1);
 }
 
-/* What each counter counted, says the emulator, is what the events say. */
+/* The events have what the emulator's counters have counted. */
 TEST(count_truth, "count-truth", 60)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
@@ -281,7 +281,7 @@ TEST(count_truth, "count-truth", 60)
 	td_need();
 	pin(0);
 	truth = td_counted(0);
-	/* four events: they take turns, and none may be charged for another's */
+	/* four events that take turns: none may count while another has its counter */
 	for (i = 0; i < 4; i++) {
 		attr.config = i & 1 ? BRANCHES : INSTRUCTIONS;
 		attr.exclude_kernel = i & 2 ? 1 : 0;

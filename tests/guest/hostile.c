@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What nobody should do, and many will: the machine must take no notice. */
+/* Misuse of events: the kernel must survive, and count exactly afterwards. */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -42,7 +42,7 @@ static void thousands(void)
 	spin20(500000);
 	usleep(50000);
 	spin20(500000);
-	/* some at random, then all */
+	/* close some in between, then all */
 	for (i = 0; i < n; i += 7) {
 		close(fds[i]);
 		fds[i] = -1;
@@ -54,7 +54,7 @@ static void thousands(void)
 	free(fds);
 }
 
-/* Overflow signals whose handler closes the very event, or opens others */
+/* Overflow signals whose handler closes the event, or opens others */
 static int victim = -1;
 static volatile sig_atomic_t closed;
 
@@ -80,7 +80,7 @@ static void close_in_handler(void)
 	closed = 0;
 	for (i = 0; i < 200; i++) {
 		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-		/* That perf core tells nobody of samples that have no buffer. */
+		/* Linux 2.6.38 sends no signal for an event without a buffer. */
 		bool buffer = cards_kernel();
 		struct ring r;
 		int fd;
@@ -103,7 +103,7 @@ static void close_in_handler(void)
 	signal(SIGIO, SIG_IGN);
 }
 
-/* Buffers of all the sizes that are none */
+/* Buffers of invalid sizes */
 static void wrong_buffers(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -135,10 +135,10 @@ static void wrong_buffers(void)
 	     q == MAP_FAILED ? errname(errno) : "mapped");
 	q = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(q != MAP_FAILED, "the same buffer again: %s", strerror(errno));
-	/* what a program writes there is its own affair (no other page lets it) */
+	/* a program may write to this page */
 	memset(p, 0xff, page);
 	spin(1000000);
-	/* some kernels let one unmap a part, some do not */
+	/* some kernels allow to unmap a part, some do not */
 	must(!munmap((char *)p + 4 * page, 5 * page) || errno == EINVAL, "munmap: %s",
 	     strerror(errno));
 	close(fd);
@@ -149,7 +149,7 @@ static void wrong_buffers(void)
 	spin(100000);
 }
 
-/* Leaders that go before their groups, and groups that are none */
+/* Leaders that are closed before their members, and invalid groups */
 static void odd_groups(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -167,10 +167,10 @@ static void odd_groups(void)
 	/* alone now, and still counting */
 	last = ev_count(b);
 	spin(1000);
-	/* The cards' kernel forgets to, whosever events they are. */
+	/* Linux 2.6.38 stops it, with any PMU. */
 	must(cards_kernel() || ev_count(b) >= last + 1000,
 	     "a sibling stops as its leader goes");
-	/* not one's own task, another CPU, a sibling, no event, itself */
+	/* other tasks, other CPUs, siblings, no event, no file */
 	ev_refused(&attr, -1, 0, b, EINVAL, "a group of a task and a CPU");
 	a = ev_open(&attr, -1, 0, -1);
 	ev_refused(&attr, -1, 1, a, EINVAL, "a group of two CPUs");
@@ -188,7 +188,7 @@ static void odd_groups(void)
 	ev_refused(&attr, -1, 100000, -1, EINVAL, "an event of no CPU");
 	close(b);
 
-	/* the task is gone, its event is not */
+	/* an event outlives its task */
 	pid = must_fork();
 	if (!pid) {
 		usleep(20000);
@@ -199,7 +199,7 @@ static void odd_groups(void)
 	fd = ev_open(&attr, pid, -1, -1);
 	reap(pid);
 	last = ev_count(fd);
-	must(last >= 200000, "of a task that ended %llu were counted", last);
+	must(last >= 200000, "a task that ended counted %llu, not 200000", last);
 	ev_on(fd);
 	must(ev_count(fd) == last, "an event of a task that ended counts on");
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
@@ -207,7 +207,7 @@ static void odd_groups(void)
 	close(fd);
 }
 
-/* Threads that open, fork and close over each other */
+/* Threads that open, fork and close at once */
 static void *grinder(void *arg)
 {
 	int i, fds[16];
@@ -223,8 +223,8 @@ static void *grinder(void *arg)
 			close(fds[at]);
 		attr.disabled = 0;
 		/*
-		 * The cards' kernel frees an event whose last file is closed by
-		 * one child while its task makes another, which inherits it.
+		 * Linux 2.6.38 frees an event whose last file a child closes while its
+		 * task forks another, which inherits it.
 		 */
 		attr.inherit = seed >> 20 & 1 && !cards_kernel();
 		attr.sample_period = seed >> 21 & 1 ? 3001 : 0;
@@ -259,7 +259,7 @@ static void grind(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* Killed in the middle of it all */
+/* Processes that are killed while they open events */
 static void kill_users(void)
 {
 	int i, k, fd;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CPUs that go and come back under load, and what they find in their registers. */
+/* CPUs that go offline and come back under load, and what they find in the registers */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -20,15 +20,15 @@ static void pin_pid(pid_t pid, int cpu)
 struct load {
 	bool stop;
 	u64 chunks;
-	/* a CPU is on its way, and how many are at a file meanwhile */
+	/* a CPU is going or coming, and how many tasks are closing a file */
 	bool changing;
 	unsigned int at_files;
 };
 
 /*
- * The cards' kernel takes a lock of all CPUs as the file of an event is closed, and
- * leaves it locked for ever if one comes or goes meanwhile (vfsmount_lock; mended in
- * Linux 3.2): there nobody closes one then. Counting goes on.
+ * Linux 2.6.38 takes a lock on each CPU as the file of an event is closed, and never
+ * releases one if a CPU goes or comes meanwhile (vfsmount_lock, fixed in Linux 3.2). So
+ * no task closes a file then; counting goes on.
  */
 static bool may_close(struct load *load)
 {
@@ -114,9 +114,9 @@ static void end(pid_t *pids, int n, struct load *load)
 }
 
 /*
- * A CPU-wide sampling event until its CPU goes: perf core takes such an event
- * off for good then, so that the time offline, and all after it, is lost; what
- * was counted before stays, and an event that is opened later has all the rest.
+ * A CPU-wide sampling event whose CPU goes offline. perf core takes the event off for
+ * good, so that nothing more is counted; the count until then stays, and an event that
+ * is opened later counts the rest.
  */
 static void check_cpu_wide(int cpu, u64 *total)
 {
@@ -167,7 +167,7 @@ TEST(hotplug, "hotplug", 600)
 	u64 total = 0, begin = now_ns();
 	pid_t pids[8];
 
-	must(n > 1, "there is but one CPU");
+	must(n > 1, "needs two CPUs");
 	sample_limit(NO_SAMPLE_LIMIT);
 	start(pids, 3, sampled_task, load);
 	for (round = 0; round < rounds; round++) {
@@ -183,7 +183,7 @@ TEST(hotplug, "hotplug", 600)
 	note("%d rounds under %llu counted loops in %llu ms", rounds,
 	     load->chunks, (now_ns() - begin) / 1000000);
 
-	/* each CPU but this one has something to do */
+	/* a busy task on each CPU but this one */
 	n = n > 9 ? 9 : n;
 	pin(0);
 	start(pids, n - 1, plain_task, load);
@@ -199,8 +199,8 @@ TEST(hotplug, "hotplug", 600)
 }
 
 /*
- * perf core takes events of a CPU before that is there, and never puts them on it. One
- * that can be opened counts.
+ * perf core lets an event be opened on a CPU that is not online yet, and then never
+ * runs the event. The driver refuses it: an event that can be opened counts.
  */
 TEST(hotplug_opens, "hotplug-opens", 60)
 {
@@ -210,7 +210,7 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 	struct times t;
 	pid_t pid;
 
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	pin(0);
 	attr.disabled = 0;
 	attr.read_format = READ_TIMES;
@@ -240,15 +240,15 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 }
 
 /*
- * A group whose leader has lost its CPU takes nobody in: perf core would not let go of him
- * as the leader is closed, and whoever gets that memory for an event would have it reset.
+ * A group whose leader has lost its CPU refuses members: perf core would not remove a
+ * member when the leader is closed, and would later write to the freed leader.
  */
 TEST(hotplug_group, "hotplug-group", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int cpu = cpus_online() - 1, leader, member;
 
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	leader = ev_open(&attr, -1, cpu, -1);
 	close(ev_open(&attr, -1, cpu, leader));
 	set_online(cpu, false);
@@ -263,10 +263,10 @@ TEST(hotplug_group, "hotplug-group", 60)
 }
 
 /*
- * A group whose leader is of a CPU and whose member is a task's SPFLT event is refused,
- * after its PMU has been asked, with perf core's locks held: whatever waits for a CPU
- * there waits for ever, if that one is on its way down and waits for these locks. All
- * that may hang is done by others: this one tells it.
+ * perf core refuses a task's SPFLT event in a group whose leader is CPU-wide, but only
+ * after event_init(), which it calls with locks held. If event_init() waited for a CPU
+ * that is going offline, and that CPU for these locks, both would hang. Other processes
+ * do what may hang, and this one reports it.
  */
 struct meeting {
 	u64 rounds, opens;
@@ -283,7 +283,6 @@ static void join_and_leave(struct meeting *m, int cpu)
 		lead = sys_open(&leader, -1, cpu, -1, 0);
 		if (lead < 0)
 			continue;
-		/* of this task, or of this task on that CPU */
 		fd = sys_open(&member, 0, -1, lead, 0);
 		if (fd >= 0)
 			close(fd);
@@ -328,7 +327,7 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 			last = m->rounds;
 			idle = 0;
 		}
-		must(idle < 150, "CPU %d hangs on its way in round %llu, after %llu groups", cpu,
+		must(idle < 150, "CPU %d hangs in hotplug in round %llu, after %llu groups", cpu,
 		     m->rounds, m->opens);
 		usleep(100000);
 	}
@@ -340,14 +339,14 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 }
 
 /*
- * INIT leaves the PMU as it is: a CPU that comes back finds what was there.
- * Here that is junk, and counters that run; the driver must clear it away.
+ * INIT does not reset the PMU: a CPU that comes back has the registers of before. Here
+ * these are junk, with counters that run, and the driver must clear them.
  */
 static void leave_junk(int cpu)
 {
 	int i;
 
-	/* no INT: an overflow must set STATUS, and not interrupt anybody */
+	/* without INT: an overflow sets STATUS and does not interrupt */
 	for (i = 0; i < 2; i++) {
 		wrmsr_on(cpu, 0x20 + i, 0xfffffffffeULL);
 		wrmsr_on(cpu, 0x28 + i, INSTRUCTIONS | EVTSEL_USR | EVTSEL_OS | EVTSEL_EN);
@@ -372,7 +371,7 @@ static void must_be_clean(int cpu, const char *when)
 	}
 }
 
-/* ... and works: counts exactly, and its interrupt comes */
+/* The CPU counts exactly, and its interrupt comes. */
 static void must_work(int cpu, const char *when)
 {
 	struct tally t = {};
@@ -395,7 +394,7 @@ TEST(hotplug_reset, "hotplug-reset", 60)
 	int cpu, n = cpus_online();
 
 	msr_need();
-	must(n > 1, "there is but one CPU");
+	must(n > 1, "needs two CPUs");
 	for (cpu = 1; cpu < n; cpu++) {
 		leave_junk(cpu);
 		set_online(cpu, false);
@@ -405,7 +404,7 @@ TEST(hotplug_reset, "hotplug-reset", 60)
 	}
 }
 
-/* The same for a driver that is loaded on a machine with a past */
+/* The same for a driver that is loaded while registers hold junk */
 TEST(reset_state, "reset-state", 60)
 {
 	int cpu, n = cpus_online();
@@ -426,7 +425,7 @@ TEST(reset_state, "reset-state", 60)
 		must_be_clean(cpu, "after unloading");
 }
 
-/* A driver that is gone is called for no CPU any more. */
+/* After unloading, CPU hotplug does not call the driver. */
 TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 {
 	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
@@ -449,7 +448,7 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 		must_work(cpu, "after loading again");
 }
 
-/* The kernel lets one step of a CPU's way up or down fail; -1: none of them. */
+/* Makes one step of CPU hotplug fail; -1: none. Returns false if it cannot fail. */
 static bool step_fails(int cpu, int step)
 {
 	char path[64], text[16];
@@ -478,7 +477,7 @@ static int try_online(int cpu, bool online)
 	return ret;
 }
 
-/* Returns how often it did fail, of twice: on the way down, and on the way up. */
+/* Returns how many times it has failed: on the way down, and on the way up */
 static int fail_both_ways(int cpu, int step, const char *name)
 {
 	int failed = 0;
@@ -488,7 +487,7 @@ static int fail_both_ways(int cpu, int step, const char *name)
 		failed++;
 	}
 	step_fails(cpu, -1);
-	/* It is still there if it could not go, or if nothing was to fail. */
+	/* The setting remains if the CPU could not go offline, or if nothing failed. */
 	try_online(cpu, false);
 	if (step_fails(cpu, step) && try_online(cpu, true))
 		failed++;
@@ -498,7 +497,7 @@ static int fail_both_ways(int cpu, int step, const char *name)
 	return failed;
 }
 
-/* A CPU that comes half the way up or down, and goes back, is as it was. */
+/* A CPU that fails on its way up or down works as before. */
 TEST(hotplug_fails, "hotplug-fails", 240)
 {
 	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
@@ -506,7 +505,7 @@ TEST(hotplug_fails, "hotplug-fails", 240)
 	char name[96];
 
 	must(states, "the kernel's states of hotplug: %s", strerror(errno));
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	while (fscanf(states, "%d: %95[^\n]", &step, name) == 2) {
 		int times = fail_both_ways(cpu, step, name);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the idle driver of the cards' kernel does to the PMU as a thread wakes from
- * deep idle: an overflow comes while the LVT entry is masked, and is lost. One that
- * does the same is loaded here, as the emulated card has no such states.
+ * The idle driver of the cards' kernel masks the LVT entry as a thread wakes from deep
+ * idle, so that an overflow in that time is lost. The emulated card has no such states:
+ * a module here does the same to the PMU.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -48,34 +48,34 @@ static void choose_state(const char *number)
 	must(fputs(number, f) >= 0 && !fclose(f), "state %s: %s", number, strerror(errno));
 }
 
-/* The driver is loaded after it, as on the card, and looks for its functions. */
+/* Loads the idle driver first, as on the card: our driver looks up its functions. */
 static void insert_sleeper(const char *file, const char *name)
 {
 	if (!cards_kernel())
 		skip("that idle driver is the cards' own kernel's");
 	module_need();
 	sleeper = name;
-	must(!driver_unload(), "the driver cannot be unloaded");
-	/* A test that has failed may have left one. */
+	must_unload();
+	/* left by a test that has failed */
 	syscall(SYS_delete_module, "knc_test_idle", O_NONBLOCK);
 	syscall(SYS_delete_module, "knc_test_idle_other", O_NONBLOCK);
 	if (module_insert(file)) {
 		must(errno == ENODEV || errno == EBUSY, "%s: %s", file, strerror(errno));
-		must(!driver_load(), "the driver cannot be loaded");
+		must_load();
 		skip("the kernel has no cpuidle, or a driver for it");
 	}
-	must(!driver_load(), "the driver cannot be loaded");
+	must_load();
 }
 
 static void remove_sleeper(void)
 {
-	must(!driver_unload(), "the driver cannot be unloaded");
+	must_unload();
 	must(!syscall(SYS_delete_module, sleeper, O_NONBLOCK), "%s: %s", sleeper,
 	     strerror(errno));
-	must(!driver_load(), "the driver cannot be loaded");
+	must_load();
 }
 
-/* All that comes after a lost interrupt has its samples, and none is lost twice. */
+/* After each sleep that loses an interrupt, all periods have their samples. */
 static void sleep_and_sample(struct ring *r)
 {
 	u64 before = parameter("lost");
@@ -138,10 +138,10 @@ TEST(idle_reload, "idle-reload", 60)
 	before = parameter("slept");
 	for (int i = 0; i < 20; i++) {
 		usleep(2000);
-		must(!driver_unload(), "the driver cannot be unloaded");
+		must_unload();
 		usleep(2000);
-		must(!driver_load(), "the driver cannot be loaded");
+		must_load();
 	}
-	must(parameter("slept") > before, "nobody slept");
+	must(parameter("slept") > before, "the CPU has not slept");
 	remove_sleeper();
 }

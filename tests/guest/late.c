@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interrupts of the PMU that are late, as on a processor: they come within a kernel
- * entry, or after an NMI that is somebody else's. Samples are of where the program
- * was then, with all its registers, and none is lost.
+ * Late PMU interrupts, as on a processor: they come within a kernel entry, or after an
+ * NMI of another source. Samples have the place and the registers of the program at
+ * that time, and no sample is lost.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -18,7 +18,7 @@
 
 #define REG(name)	(1ULL << PERF_REG_X86_##name)
 
-/* In the order of their bits, which is that in the sample */
+/* In the order of the sample: by their bits */
 enum { BX, DI, BP, SP, IP, R12, R13, R14, R15, REGS };
 static const char * const reg_names[REGS] = {
 	"bx", "di", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
@@ -40,7 +40,7 @@ struct place {
 	const char *name;
 	void (*go)(void *page, char *first_stack, char *second_stack);
 	char *run, *site, *after, *end;
-	/* what a sample from within the kernel has, or either of two */
+	/* the addresses that a sample from within the kernel may have */
 	char *inside, *or_inside;
 };
 
@@ -52,12 +52,12 @@ struct place {
 	}
 
 static const struct place at_syscall = PLACE("SYSCALL", place_syscall, after, after);
-/* Once more from the beginning; behind it the kernel has been left. */
+/* The instruction is executed again; a sample after it is from behind the fault. */
 static const struct place at_fault = PLACE("page fault", place_fault, site, after);
-/* As in the manual, it is a trap; where it has not begun, it is the instruction. */
+/* INT3 is a trap: the address is behind it, or INT3 itself before it is executed. */
 static const struct place at_int3 = PLACE("INT3", place_int3, after, site);
 
-/* How far before the entry the overflow is */
+/* How many instructions before the entry the overflow is */
 #define BEFORE	5
 
 #define STACK_SIZE	65536
@@ -120,7 +120,7 @@ static char *sp_of(int which)
 	return stacks[which] + STACK_SIZE / 2;
 }
 
-/* The first sample on the way through a place; false: there is none. */
+/* The first sample from a place; false if there is none */
 static bool sample_at(const struct place *p, u64 period, u32 skid, struct record *rec)
 {
 	struct ring r;
@@ -140,7 +140,7 @@ static bool sample_at(const struct place *p, u64 period, u32 skid, struct record
 	return found;
 }
 
-/* The period with which the overflow is so many instructions before the entry */
+/* The period that overflows BEFORE instructions before the entry */
 static u64 period_for(const struct place *p)
 {
 	struct record rec;
@@ -153,7 +153,7 @@ static u64 period_for(const struct place *p)
 	fail("%s: no period has its overflow there", p->name);
 }
 
-/* All registers are of the place, or there are none. */
+/* Checks that all registers have the values of the place, if the sample has any. */
 static const char *check_regs(const struct record *rec)
 {
 	static char why[128];
@@ -176,7 +176,7 @@ static const char *check_regs(const struct record *rec)
 		return "no stack";
 	for (i = 0; i < STACK; i++)
 		if (rec->stack[i] != 0xb5)
-			return "the stack is another one";
+			return "another stack";
 	return NULL;
 }
 
@@ -200,10 +200,10 @@ static void check_place(const struct place *p, u64 period, u32 skid, struct swee
 	s->without_regs += !rec.abi;
 	ip = (char *)rec.ip;
 	if (skid <= BEFORE && ip != p->site - BEFORE + skid)
-		why = "the program was not there yet, or no more";
+		why = "wrong instruction";
 	else if (skid > BEFORE && ip != p->inside && ip != p->or_inside &&
 		 (ip < p->after || ip > p->end))
-		why = "the program was not there";
+		why = "wrong place";
 	if (why) {
 		snprintf(text, sizeof(text), "%s: ip is %+ld from the entry", why,
 			 (long)(ip - p->site));
@@ -217,7 +217,7 @@ out:
 			 why);
 }
 
-/* With how late an interrupt the kernel is behind the program again */
+/* How late an interrupt is when the program has left the kernel */
 static u32 first_outside(const struct place *p, u64 period)
 {
 	u32 inside = BEFORE + 1, outside = 1 << 16;
@@ -265,8 +265,8 @@ static void judge(const struct sweep *s)
 }
 
 /*
- * An interrupt of a timer comes anywhere: which iteration of the loop a sample is of
- * is known from how many instructions there were, and is in registers.
+ * A timer interrupts the loop anywhere. The iteration of a sample follows from the
+ * number of instructions counted, and is also in a register.
  */
 #define LOOPS		200000
 #define LOOP_LENGTH	20
@@ -300,7 +300,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 		if (rec.type != PERF_RECORD_SAMPLE)
 			continue;
 		count += LOOP_PERIOD;
-		/* before the loop, and after it */
+		/* samples from before and after the loop */
 		if (count < LOOP_PERIOD + 200 || count > LOOP_LENGTH * (LOOPS - 10))
 			continue;
 		s->samples++;
@@ -309,7 +309,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 			snprintf(text, sizeof(text), "ip is %#llx, outside the loop", rec.ip);
 			why = text;
 		} else if (has_regs() && rec.abi) {
-			/* to where the loop begins */
+			/* from the event's start to the loop's */
 			at = LOOPS - rec.regs[R12];
 			if (!offset)
 				offset = count / LOOP_LENGTH - at + 1000;
@@ -320,7 +320,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 					 at, count / LOOP_LENGTH);
 				why = text;
 			} else if (rec.regs[IP] != rec.ip) {
-				why = "ip is not ip";
+				why = "the register ip is not the address of the sample";
 			}
 		}
 		if (why && !s->bad++)
@@ -363,14 +363,14 @@ TEST(sample_syscall_regs, "sample-syscall-regs", 120)
 }
 
 /*
- * A PMI is in flight, and somebody else's NMI comes first: its handler finds the
- * overflow and does all that is to be done. Then the PMI arrives, finds nothing,
- * and has masked its entry once more.
+ * A PMI is in flight when an NMI of another source comes. The handler finds the
+ * overflow and handles it. Then the PMI arrives, finds nothing, and has masked its LVT
+ * entry again.
  */
 #define FOREIGN_PERIOD	5003
 #define FOREIGN_STEP	13
 
-/* Samples of 20 periods; with an NMI after so many instructions of the program */
+/* How many samples 20 periods have, with an NMI after @after instructions */
 static u64 twenty(u32 skid, u32 after)
 {
 	int cpu = sched_getcpu();
@@ -389,7 +389,7 @@ static u64 twenty(u32 skid, u32 after)
 	return t.samples;
 }
 
-/* The first period is over after as many instructions, and a few of td_inject(). */
+/* The first period ends after FOREIGN_PERIOD instructions and a few of td_inject(). */
 static void foreign_in_flight(u32 skid)
 {
 	int cpu = sched_getcpu();
@@ -420,14 +420,14 @@ TEST(late_foreign, "late-foreign", 240)
 	prepare();
 	n = twenty(0, 0);
 	must(n == 20, "before: %llu of 20 samples", n);
-	/* up to where the NMI is over before the PMI arrives */
+	/* the last ones: the NMI is over before the PMI arrives */
 	for (skid = 50; skid <= 1000; skid += 50)
 		foreign_in_flight(skid);
 }
 
 /*
- * On the cards' kernel: NMIs that RAS keeps to itself, and machine checks, by what
- * tests/uos/knc_test_nmi.c has for it.
+ * On Linux 2.6.38, with tests/uos/knc_test_nmi.c: NMIs that RAS keeps, and machine
+ * checks
  */
 #define TEST_NMI	"/sys/module/knc_test_nmi/parameters/"
 
@@ -456,7 +456,7 @@ static unsigned int nmi_parameter(const char *name)
 	return value;
 }
 
-/* What it has lost is over with the next stop: of its event, and of a later one. */
+/* A lost NMI costs samples only until the event stops; later events have theirs. */
 TEST(nmi_swallowed, "nmi-swallowed", 60)
 {
 	struct tally t = {};
@@ -476,7 +476,7 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 		must(nmi_parameter("swallow") < many, "no NMI came");
 		nmi_parameter_set("swallow", 0);
 		ring_tally(&r, &t, NULL, NULL);
-		note("%u to be swallowed: %llu of 20 samples meanwhile", many, t.samples);
+		note("%u NMIs swallowed: %llu of 20 samples meanwhile", many, t.samples);
 		memset(&t, 0, sizeof(t));
 		measured_spin(fd, FOREIGN_PERIOD * 10, 0);
 		ring_tally(&r, &t, NULL, NULL);
@@ -488,7 +488,7 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 	}
 }
 
-/* A machine check goes on to whoever it is for, whatever the PMU has to say. */
+/* A machine check reaches its own handlers, whether or not an overflow is pending. */
 TEST(machine_check, "machine-check", 60)
 {
 	struct tally t = {};
@@ -497,7 +497,7 @@ TEST(machine_check, "machine-check", 60)
 	u64 n;
 
 	nmi_parameter_set("machine_check", 1);
-	must(!nmi_parameter("machine_check"), "without an overflow, a machine check is stopped");
+	must(!nmi_parameter("machine_check"), "the driver has taken a machine check, and no overflow is pending");
 	prepare();
 	cpu = sched_getcpu();
 	fd = open_sampling(FOREIGN_PERIOD, &r, 8);
@@ -506,7 +506,7 @@ TEST(machine_check, "machine-check", 60)
 	spin(FOREIGN_PERIOD);
 	must(td_read(cpu, TD_GLOBAL_STATUS), "no overflow is pending");
 	nmi_parameter_set("machine_check", 1);
-	must(!nmi_parameter("machine_check"), "an overflow is pending: a machine check stopped");
+	must(!nmi_parameter("machine_check"), "the driver has taken a machine check for its pending overflow");
 	must(td_read(cpu, TD_GLOBAL_STATUS), "the overflow is not pending any more");
 	td_inject(cpu, TD_NOTHING, 0, 0);
 	spin(1);
@@ -519,9 +519,8 @@ TEST(machine_check, "machine-check", 60)
 }
 
 /*
- * A program may have any stack pointer as it enters the kernel by SYSCALL, one too that
- * points to the stack on which exceptions enter it. What others have left there is not
- * for a sample of that program.
+ * A program may execute SYSCALL with any stack pointer, such as one into the stack of
+ * exceptions. What other programs have left there must not be in its samples.
  */
 #define SECRET		0x5ec4e700
 #define ENTRY_STACK	0xfffffe0000002800UL	/* of CPU 0, in the middle */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The driver as a module: loaded, unloaded, in use, and next to another one. */
+/* The driver as a module: loaded, unloaded, in use, and beside another driver */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -128,7 +128,7 @@ static void must_sample(const char *when)
 	ring_close(&r, fd);
 }
 
-/* The type that the PMU has now, if there is one; not the built-in driver's */
+/* Reads the current type of the PMU; false if there is no PMU. */
 static bool pmu_type(u32 *type)
 {
 	char path[96];
@@ -144,7 +144,7 @@ static bool pmu_type(u32 *type)
 	return good;
 }
 
-/* Events being opened, used and closed while the driver comes and goes */
+/* Opens, uses and closes events while the driver comes and goes. */
 static void opener(bool *stop, u64 *opened)
 {
 	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
@@ -244,7 +244,7 @@ TEST(unload_busy, "unload-busy", 60)
 	must_be_busy("a CPU-wide event");
 	close(fd);
 
-	/* a buffer keeps its event, whatever becomes of the descriptor */
+	/* a mapped buffer keeps its event after the file is closed */
 	fd = ring_self(&r, 8, 100000);
 	ev_on(fd);
 	close(fd);
@@ -263,7 +263,6 @@ TEST(unload_busy, "unload-busy", 60)
 	}
 	pipe_wait(go);
 	must_be_busy("another process's event");
-	/* killed, it takes its event with it */
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
@@ -272,7 +271,10 @@ TEST(unload_busy, "unload-busy", 60)
 	must_count("loaded again");
 }
 
-/* Who has the counters: built in, somebody while there are events; the module all along. */
+/*
+ * Whether the counters are reserved: always by the module, built in only while there
+ * are events
+ */
 static bool owned(void)
 {
 	must(module_insert(OWNER) == -1, "%s has been loaded", OWNER);
@@ -280,19 +282,19 @@ static bool owned(void)
 	return errno == EBUSY;
 }
 
-/* With somebody else's hand on a register the module does not load, and says so. */
+/* If another driver has reserved a register, the module does not load, and logs why. */
 static void must_not_load_beside_owner(void)
 {
 	unsigned int lines = in_log("knc_pmu: ");
 
 	must(!insert_with(OWNER, "hold=1"), "%s: %s", OWNER, strerror(errno));
-	must(driver_load() == -1, "loads, and the registers are somebody else's");
-	must(errno == EBUSY, "loading, with the registers somebody else's: %s", errname(errno));
+	must(driver_load() == -1, "it loads, but another driver has reserved a register");
+	must(errno == EBUSY, "loading with a register reserved: %s, not EBUSY", errname(errno));
 	must(in_log("knc_pmu: ") > lines, "the log does not say why");
 	must(access("/sys/bus/event_source/devices/knc", F_OK) &&
 	     (cards_kernel() || access("/sys/bus/event_source/devices/cpu", F_OK)),
-	     "a PMU is there all the same");
-	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "the owner stays: %s",
+	     "a PMU has been registered");
+	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "unloading knc_test_owner: %s",
 	     strerror(errno));
 }
 
@@ -303,32 +305,32 @@ TEST(ownership, "ownership", 60)
 	int fd, tries, cpu;
 
 	fd = ev_self(INSTRUCTIONS);
-	must(owned(), "with an event, the counters are anybody's");
+	must(owned(), "with an event, the counters are not reserved");
 	close(fd);
 	/* An event that was closed a moment ago may still be on its way out. */
 	for (tries = 0; tries < 100 && owned() != always; tries++)
 		usleep(10000);
 	must(owned() == always, "without events, the counters are %s",
-	     always ? "anybody's" : "still somebody's");
+	     always ? "not reserved" : "still reserved");
 	if (!driver_is_module())
 		return;
 	must_unload();
-	must(!owned(), "the module has gone with the counters");
+	must(!owned(), "the module is unloaded, but the counters are reserved");
 	must_not_load_beside_owner();
 	must_load();
-	/* It has all CPUs again. */
+	/* on all CPUs */
 	for (cpu = 0; cpu < cpus_online(); cpu++)
 		close(ev_open(&attr, -1, cpu, -1));
 	must_be_sound("loading");
 }
 
 /*
- * A task that closes an event is preempted on its way, and stays so; meanwhile the
- * module is unloaded. There is an instruction from which on it may be: from there on,
- * each of the next. What comes is an unloaded module and no PMU, or neither.
+ * The module is unloaded while a task that closes an event is preempted. From some
+ * instruction of close() on this succeeds, and each instruction from there on is tried.
+ * Each time the module and its PMU must both be gone, or both be there.
  */
 #define CLOSE_POINTS	60
-/* How long a task is kept from its CPU: less than the kernel lets another one */
+/* How long the closing task is preempted: less than the kernel's limit for SCHED_FIFO */
 #define HOG_MS		300
 
 static struct closing {
@@ -393,7 +395,7 @@ static pid_t run_as(void (*what)(void))
 	return pid;
 }
 
-/* Unloads with the task stopped after so many instructions; true if it could be. */
+/* Unloads with the task stopped after @after instructions; true if that was possible */
 static bool unload_at(u32 after)
 {
 	bool unloaded;
@@ -404,7 +406,7 @@ static bool unload_at(u32 after)
 	while (!td_read(closing.cpu, TD_STOPPED) &&
 	       !__atomic_load_n(&closing.s->closed, __ATOMIC_ACQUIRE))
 		sched_yield();
-	/* That has the stopped one go on, into its own preemption. */
+	/* the wakeup lets the stopped task go on, and preempts it */
 	pipe_wake(closing.wake);
 	while (!__atomic_load_n(&closing.s->hogs, __ATOMIC_ACQUIRE))
 		sched_yield();
@@ -437,7 +439,7 @@ TEST(unload_closing, "unload-closing", 600)
 	pin(0);
 	closing.closer = run_as(closer);
 	closing.hog = run_as(hog);
-	/* How long it is, and from where on it may be unloaded */
+	/* the length of close(), and the first instruction where unloading succeeds */
 	unload_at(1 << 20);
 	first = (1 << 20) - closing.s->left;
 	note("%u instructions from the order to the end", first);
@@ -458,10 +460,7 @@ TEST(unload_closing, "unload-closing", 600)
 	must_be_sound("unloading while events are closed");
 }
 
-/*
- * What is written to this file starts a timer on each CPU, of memory that goes with the
- * PMU.
- */
+/* A write to this file starts a timer on each CPU, in memory that is freed with the PMU. */
 static bool set_interval(unsigned int ms)
 {
 	char path[128], text[16];
@@ -479,8 +478,8 @@ static bool set_interval(unsigned int ms)
 }
 
 /*
- * The kernel's own list: timers of PMUs, of which only ours has any here. Up to Linux
- * 6.1 their memory is perf core's for good.
+ * The kernel lists all timers; only our PMU has one here. Up to Linux 6.1 perf core
+ * never frees their memory.
  */
 static void must_have_no_timer(void)
 {
@@ -513,7 +512,7 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 		must_count("loaded again");
 	}
 
-	/* A name that is gone for a moment must not have a test fail. */
+	/* read the PMU's name now: the file may be gone for a moment */
 	pmu();
 	pid = must_fork();
 	if (!pid) {
@@ -534,7 +533,7 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 		must(!driver_unload(), "unloading, with a writer: %s", strerror(errno));
 		must_have_no_timer();
 		usleep(1000 * i);
-		/* perf core itself has the file there before what is written to. */
+		/* perf core itself makes the file before the memory that it writes to */
 		__atomic_store_n(&s->may, false, __ATOMIC_SEQ_CST);
 		while (__atomic_load_n(&s->at_it, __ATOMIC_SEQ_CST))
 			usleep(100);
@@ -548,7 +547,7 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 	must_be_sound("a writer of the interval");
 }
 
-/* Where nobody tells where perf_event_overflow() is: counting, no sampling */
+/* If perf_event_overflow() cannot be found, the driver counts but does not sample. */
 TEST(nosym, "nosym", 60)
 {
 	struct perf_event_attr attr = { };
@@ -569,11 +568,11 @@ TEST(nosym, "nosym", 60)
 	attr.freq = 1;
 	attr.sample_freq = 1000;
 	ev_refused(&attr, 0, -1, -1, EOPNOTSUPP, "sampling by frequency");
-	must(in_log("perf_event_overflow not found") == lines + 1, "says it again and again");
+	must(in_log("perf_event_overflow not found") == lines + 1, "the log says more than once that there is no sampling");
 	must_unload();
 }
 
-/* Any other processor: nothing is registered, and one line says why. */
+/* On another processor nothing is registered, and one line says why. */
 TEST(wrong_cpu, "wrong-cpu", 30)
 {
 	unsigned int lines = in_log("knc_pmu: ");
@@ -583,12 +582,12 @@ TEST(wrong_cpu, "wrong-cpu", 30)
 	must(errno == ENODEV, "loading on another processor: %s", errname(errno));
 	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
 	must(in_log("knc_pmu: not a Knights Corner: found ") == 1, "the log does not say why");
-	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU is there all the same");
+	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU has been registered");
 }
 
 /*
- * A kernel with a driver of its own has the counters: the module leaves them to it, and
- * tells what to type.
+ * A kernel whose own driver has the counters keeps them: the module does not load, and
+ * logs what to type.
  */
 TEST(load_beside, "load-beside", 30)
 {
@@ -601,9 +600,9 @@ TEST(load_beside, "load-beside", 30)
 	must(errno == EBUSY, "loading beside another driver: %s", errname(errno));
 	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
 	must(in_log("initcall_blacklist=init_hw_perf_events"), "the log does not say what to type");
-	must(!driver_loaded(), "it is loaded all the same");
-	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU is there all the same");
-	/* The other one is none the worse for it. */
+	must(!driver_loaded(), "the module is loaded");
+	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU has been registered");
+	/* the other driver still counts */
 	fd = ev_self(INSTRUCTIONS);
 	ev_spin(fd, 500000);
 	must(ev_count(fd) >= 1000000 && ev_count(fd) < 1000100, "theirs counted %llu of 1000000",
@@ -611,7 +610,7 @@ TEST(load_beside, "load-beside", 30)
 	close(fd);
 }
 
-/* The driver reads no register but in its interrupts; the other one does at each tick. */
+/* Our driver reads registers in its interrupts only, the kernel's at each tick. */
 static void must_be_alone(void)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
@@ -624,13 +623,13 @@ static void must_be_alone(void)
 	ev_on(fd);
 	before = td_read(cpu, TD_RDMSRS);
 	spin(50000000);
-	must(td_read(cpu, TD_RDMSRS) == before, "somebody else is at the registers");
+	must(td_read(cpu, TD_RDMSRS) == before, "another driver reads the registers");
 	close(fd);
 }
 
 /*
- * On the cards' kernel the module takes the counters over from the kernel's own
- * driver, unless that has events, and gives them back.
+ * On Linux 2.6.38 the module takes the counters over from the kernel's own driver,
+ * unless that has events, and gives them back.
  */
 TEST(take_over, "take-over", 120)
 {

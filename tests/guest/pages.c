@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who may read counters by RDPMC, and who may not, or not any more. */
+/* When a program may use RDPMC */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -12,7 +12,7 @@ static void unmap_page(struct perf_event_mmap_page *page)
 	must(!munmap(page, getpagesize()), "unmapping the page: %s", strerror(errno));
 }
 
-/* An event that programs may read, or the test is skipped. */
+/* An event that programs may read by RDPMC; without any the test is skipped. */
 static int open_readable(void)
 {
 	int fd = ev_self(INSTRUCTIONS);
@@ -49,7 +49,7 @@ static void *come_and_go(void *arg)
 	return arg;
 }
 
-/* While a page is mapped, and not a moment longer; on all CPUs of the process */
+/* RDPMC works on all CPUs of a process exactly while a page is mapped. */
 TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 {
 	struct perf_event_mmap_page *page, *second;
@@ -75,7 +75,7 @@ TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 	     !pthread_barrier_init(&e.unmapped, NULL, 2) &&
 	     !pthread_create(&thread, NULL, read_elsewhere, &e), "no thread");
 	page = page_of(fd);
-	/* a thread more changes nothing */
+	/* another thread changes nothing */
 	must(!pthread_create(&another, NULL, come_and_go, NULL), "no thread");
 	pthread_join(another, NULL);
 	must(try_rdpmc(0, &value), "no RDPMC after a thread has come");
@@ -87,14 +87,14 @@ TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 	must(e.while_mapped, "no RDPMC on another CPU, with a page");
 	must(!e.after, "RDPMC on another CPU, after the last page");
 
-	/* The event goes, with its page mapped; then the page. */
+	/* close the event, then unmap its page */
 	page = page_of(fd);
 	close(fd);
 	unmap_page(page);
 	must(!try_rdpmc(0, &value), "RDPMC after the last page of a closed event");
 }
 
-/* The page of an event that samples, or that is not the task's, opens nothing. */
+/* The page of a sampling event allows no RDPMC. */
 TEST(rdpmc_refused, "rdpmc-refused", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);

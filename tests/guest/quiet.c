@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What one's events cost others, and one another: nothing. */
+/* Events cost other CPUs and other tasks nothing. */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 
 /*
- * Two equal events of a group begin and end at the same time, in the kernel as well:
- * what one counts the other does, each time.
+ * Two equal events of a group start and stop at once, in the kernel as well: their
+ * counts are equal.
  */
 TEST(group_equal, "group-equal", 60)
 {
@@ -49,7 +49,7 @@ TEST(group_equal, "group-equal", 60)
 	}
 }
 
-/* Of the lines of /proc/interrupts that one CPU has because another wants it to */
+/* The IPIs that /proc/interrupts has for a CPU */
 static u64 ipis_of(int cpu)
 {
 	static const char * const lines[] = { "CAL:", "RES:", "TLB:" };
@@ -76,7 +76,7 @@ static u64 ipis_of(int cpu)
 }
 
 #define OPENS	1000
-/* What the kernel has to do there by itself, in that time */
+/* As many as the kernel sends for other reasons in that time */
 #define AT_MOST	(OPENS / 20)
 
 static const struct {
@@ -119,11 +119,11 @@ TEST(opens_quiet, "opens-quiet", 120)
 	u64 ipis, writes;
 
 	td_need();
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	pin(0);
 	sysctl_set("kernel/perf_event_paranoid", 1);
 	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		/* perf core switches its own hooks on, and not off for a second. */
+		/* first perf core patches in its hooks, which stay for a second */
 		as_nobody(open_and_close);
 		ipis = ipis_of(cpu);
 		writes = td_read(cpu, TD_WRMSRS);
@@ -140,9 +140,8 @@ TEST(opens_quiet, "opens-quiet", 120)
 }
 
 /*
- * Somebody has one SPFLT event, and thousands of children that have inherited it, and
- * sleep. On another CPU two strangers take turns: what a switch costs them is what it
- * did before.
+ * One task has an SPFLT event that thousands of sleeping children have inherited. A
+ * switch between two other tasks, on another CPU, must cost what it did before.
  */
 #define CROWD		8000
 #define MOST_TASKS	16000
@@ -172,7 +171,7 @@ static void pair_start(int cpu)
 	pair.fd = ev_open(&attr, -1, cpu, -1);
 }
 
-/* The least of some tries, as ticks come in between */
+/* The least of several tries: ticks add to some. */
 static u64 cost_of_turns(void)
 {
 	u64 best = ~0ULL, before;
@@ -196,7 +195,7 @@ static u64 cost_of_turns(void)
 struct crowd {
 	bool ready;
 	u64 asleep;
-	int gone[2];		/* a pipe that each of them holds open */
+	int gone[2];		/* a pipe that all of them have open */
 };
 
 static void crowd(struct crowd *c, u64 n)
@@ -217,7 +216,7 @@ static void crowd(struct crowd *c, u64 n)
 
 		must(pid >= 0, "fork %llu: %s", i, strerror(errno));
 		if (!pid) {
-			/* when the test has failed, and there is nobody to do it */
+			/* when the test has failed */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			__atomic_add_fetch(&c->asleep, 1, __ATOMIC_RELAXED);
 			for (;;)
@@ -231,7 +230,7 @@ static void crowd(struct crowd *c, u64 n)
 		pause();
 }
 
-/* It takes the scheduler a while to settle. */
+/* Repeated until the scheduler has settled. */
 static u64 settled_cost_of_turns(void)
 {
 	u64 last = 0, cost = cost_of_turns();
@@ -254,11 +253,11 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	pid_t pid;
 	char end;
 
-	/* Somebody's event is there both times: perf core has hooks of its own. */
+	/* an event is open in both measurements: perf core has hooks, too */
 	fd = ev_open(&attr, 0, -1, -1);
-	must(cpus_online() > 1, "there is but one CPU");
+	must(cpus_online() > 1, "needs two CPUs");
 	setrlimit(RLIMIT_NPROC, &all);
-	/* A small kernel has numbers for hardly more than that. */
+	/* a small kernel has hardly more PIDs */
 	if (sysctl_get("kernel/pid_max") < MOST_TASKS)
 		sysctl_set("kernel/pid_max", MOST_TASKS);
 	if (sysctl_get("kernel/threads-max") < MOST_TASKS)
@@ -272,15 +271,15 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 		_exit(0);
 	}
 	while (!__atomic_load_n(&c->ready, __ATOMIC_ACQUIRE)) {
-		must(waitpid(pid, &status, WNOHANG) != pid, "the crowd has gone");
+		must(waitpid(pid, &status, WNOHANG) != pid, "the crowd has exited");
 		usleep(10000);
 	}
 	beside = cost_of_turns();
 	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* All have their exit, before anything else is measured. */
+	/* until all have exited */
 	close(c->gone[1]);
-	must(!read(c->gone[0], &end, 1), "the crowd does not go");
+	must(!read(c->gone[0], &end, 1), "the crowd does not exit");
 	close(fd);
 	note("a switch costs %llu instructions, beside %llu tasks with SPFLT events %llu",
 	     alone, n, beside);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is refused, and with which errno; and what must not be. */
+/* Which events are refused, with which errno, and which are not */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -28,7 +28,7 @@ TEST(refuse_bits, "refuse-bits", 30)
 		snprintf(what, sizeof(what), "config bit %d", bit);
 		refused(attr, EINVAL, what);
 	}
-	/* config1:0 is "spflt" where the driver has it */
+	/* config1:0 is "spflt", if the driver has it */
 	for (bit = pmu_file("format/spflt") ? 1 : 0; bit < 64; bit++) {
 		attr = attr_of(INSTRUCTIONS);
 		attr.config1 = 1ULL << bit;
@@ -80,7 +80,7 @@ TEST(kernel_bits, "kernel-bits", 30)
 	}
 }
 
-/* The user's own bits are in the register as they were asked for. */
+/* The other bits of a config are in the register as they were given. */
 TEST(user_bits, "user-bits", 30)
 {
 	static const struct {
@@ -132,7 +132,7 @@ TEST(refuse_kinds, "refuse-kinds", 30)
 		refused(attr, EOPNOTSUPP, "precise_ip without sampling");
 	}
 
-	/* What that perf core does not know of it refuses by itself. */
+	/* Linux 2.6.38 refuses itself what it does not know. */
 	if (cards_kernel()) {
 		attr = attr_of(INSTRUCTIONS);
 		attr.sample_period = 100000;
@@ -152,7 +152,7 @@ TEST(refuse_kinds, "refuse-kinds", 30)
 	attr.sample_period = 0;
 	refused(attr, EOPNOTSUPP, "a branch stack without sampling");
 
-	/* registers: the core's 24 yes, the vector unit's and unknown ones no */
+	/* registers: the core has 24; those of the vector unit and others are refused */
 	attr = user_attr(INSTRUCTIONS);
 	attr.sample_period = 100000;
 	attr.sample_type = PERF_SAMPLE_REGS_INTR;
@@ -169,7 +169,7 @@ TEST(refuse_kinds, "refuse-kinds", 30)
 	attr.sample_regs_user = 0;
 	refused(attr, EINVAL, "no register of the user");
 
-	/* there are no guests here, and clocks of the idle task are clocks */
+	/* there are no guests, so exclude_host would count nothing */
 	attr = attr_of(INSTRUCTIONS);
 	attr.exclude_host = 1;
 	refused(attr, EOPNOTSUPP, "exclude_host");
@@ -215,7 +215,7 @@ static void cpu_wide_allowed(void)
 	close(ev_open(&attr, -1, 0, -1));
 }
 
-/* "any" sees what other people's threads do: the privilege of a CPU-wide event */
+/* "any" counts other hardware threads: it takes the privilege of a CPU-wide event. */
 TEST(refuse_any, "refuse-any", 30)
 {
 	long before = sysctl_get("kernel/perf_event_paranoid");
@@ -260,7 +260,7 @@ TEST(refuse_generic, "refuse-generic", 30)
 		PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES,
 		PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
 	};
-	/* what has no counterpart whatsoever on this chip */
+	/* what this chip does not have */
 	static const u64 no_cell[] = {
 		ENC(L1I, WRITE, ACCESS), ENC(L1I, WRITE, MISS),
 		ENC(ITLB, WRITE, ACCESS), ENC(ITLB, WRITE, MISS),
