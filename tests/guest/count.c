@@ -83,7 +83,7 @@ static void check_both(bool group)
 	attr.disabled = !group;
 	b = ev_open(&attr, 0, -1, group ? a : -1);
 	if (!group)
-		ev_on(b);		/* also counts between the measured loops: less exact bounds below */
+		ev_on(b);		/* it is on all the time: less exact bounds below */
 
 	ev_spin(a, 0);
 	base = ev_times(a).value;

@@ -62,7 +62,7 @@ static struct perf_event_attr random_attr(struct rng *r)
 		attr.config ^= 1ULL << below(r, one_in(r, 4) ? 64 : 32);
 	if (one_in(r, 30))
 		attr.config = rnd(r);
-	/* Linux 2.6.38 does not check this: it would count before its table. */
+	/* Linux 2.6.38 takes a negative config for an index into its table. */
 	if (cards_kernel() && attr.type == PERF_TYPE_SOFTWARE)
 		attr.config &= INT32_MAX;
 	if (one_in(r, 30))

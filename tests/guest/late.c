@@ -497,7 +497,8 @@ TEST(machine_check, "machine-check", 60)
 	u64 n;
 
 	nmi_parameter_set("machine_check", 1);
-	must(!nmi_parameter("machine_check"), "the driver has taken a machine check, and no overflow is pending");
+	must(!nmi_parameter("machine_check"),
+	     "no overflow is pending, and the driver takes a machine check");
 	prepare();
 	cpu = sched_getcpu();
 	fd = open_sampling(FOREIGN_PERIOD, &r, 8);
@@ -506,7 +507,8 @@ TEST(machine_check, "machine-check", 60)
 	spin(FOREIGN_PERIOD);
 	must(td_read(cpu, TD_GLOBAL_STATUS), "no overflow is pending");
 	nmi_parameter_set("machine_check", 1);
-	must(!nmi_parameter("machine_check"), "the driver has taken a machine check for its pending overflow");
+	must(!nmi_parameter("machine_check"),
+	     "an overflow is pending, and the driver takes a machine check");
 	must(td_read(cpu, TD_GLOBAL_STATUS), "the overflow is not pending any more");
 	td_inject(cpu, TD_NOTHING, 0, 0);
 	spin(1);

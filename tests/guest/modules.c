@@ -294,7 +294,7 @@ static void must_not_load_beside_owner(void)
 	must(access("/sys/bus/event_source/devices/knc", F_OK) &&
 	     (cards_kernel() || access("/sys/bus/event_source/devices/cpu", F_OK)),
 	     "a PMU has been registered");
-	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "unloading knc_test_owner: %s",
+	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "unloading the owner: %s",
 	     strerror(errno));
 }
 
@@ -568,7 +568,7 @@ TEST(nosym, "nosym", 60)
 	attr.freq = 1;
 	attr.sample_freq = 1000;
 	ev_refused(&attr, 0, -1, -1, EOPNOTSUPP, "sampling by frequency");
-	must(in_log("perf_event_overflow not found") == lines + 1, "the log says more than once that there is no sampling");
+	must(in_log("perf_event_overflow not found") == lines + 1, "the log has it more than once");
 	must_unload();
 }
 

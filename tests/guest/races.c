@@ -101,7 +101,7 @@ struct race {
 	bool repeats;			/* many overflows, without a run-up */
 	bool throttles;			/* the overflow throttles the event */
 	bool equals;			/* the sibling counts the same event */
-	bool member;			/* the first event is in a group that the second leads */
+	bool member;			/* the second event leads the group of the first */
 	bool calm;			/* nothing is drawn */
 	bool mixed;			/* an overflow is drawn, with an action */
 };
@@ -1180,7 +1180,7 @@ static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
 		waits_too = s.samples && s.ip == ip;
 		ip = s.samples ? s.ip : 0;
 		if (waits_too && !waited) {
-			must(n < WAITS_MAX, "more than %d places where an overflow is pending", WAITS_MAX);
+			must(n < WAITS_MAX, "more than %d places soft-masked", WAITS_MAX);
 			waits[n++] = point;
 		}
 		waited = waits_too;

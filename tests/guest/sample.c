@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sampling: how many, where, when, and through which callers. */
+/* Sampling: number, addresses, rate and call chains */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -62,7 +62,7 @@ TEST(sample_all, "sample-all", 120)
 	in_children(n, true, sample_loop, "all threads");
 }
 
-/* Two at once: neither may take or lose the other's overflows. */
+/* Two events at once: each has its own overflows, and all of them. */
 TEST(sample_two, "sample-two", 120)
 {
 	struct perf_event_attr a = sampling_attr(INSTRUCTIONS, 10007, TYPE);
@@ -93,7 +93,7 @@ TEST(sample_two, "sample-two", 120)
 	}
 }
 
-/* Periods add up to the count, and the rate is about what was asked for. */
+/* The periods add up to the count, and the rate is what was asked for. */
 TEST(sample_freq, "sample-freq", 120)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 0, TYPE);
@@ -122,7 +122,7 @@ TEST(sample_freq, "sample-freq", 120)
 	note("%llu samples in %llu ms: %llu a second", t.samples, ran / 1000000, rate);
 	/* the first few come with a period of 1 */
 	must(rate >= 500 && rate <= 500 * 21 / 20, "%llu samples a second, asked for 500", rate);
-	/* a period that is changed half-way is reported as what it became */
+	/* a period that changes is reported with its new length */
 	must(t.period_sum <= count + count / 20 && t.period_sum >= count - count / 20,
 	     "periods add up to %llu, counted %llu", t.period_sum, count);
 }
@@ -191,8 +191,8 @@ TEST(sample_callchain, "sample-callchain", 60)
 			continue;
 		samples++;
 		/*
-		 * PERF_CONTEXT_USER, the address itself, then the callers.  The
-		 * loop has no frame of its own: its direct caller is not seen.
+		 * PERF_CONTEXT_USER, the address itself, then the callers. The loop
+		 * makes no stack frame, so its direct caller is missing.
 		 */
 		must(rec.nr_chain >= 4 && c[0] == PERF_CONTEXT_USER && c[1] == rec.ip,
 		     "a user call chain of %llu entries begins with %#llx %#llx", rec.nr_chain,
@@ -260,16 +260,16 @@ TEST(sample_inherit, "sample-inherit", 120)
 	must(!t.lost && !t.throttles, "%llu records lost, throttled %llu times",
 	     t.lost, t.throttles);
 	/*
-	 * Each child has a count of its own on each CPU that it was on, and the
-	 * last period of each stays unfinished.
+	 * Each child counts separately on each CPU, and its last period there has no
+	 * sample.
 	 */
 	must(t.samples <= want + 4 && t.samples + 4 * n + 4 >= want,
 	     "%llu samples of four children, want about %llu", t.samples, want);
 }
 
 /*
- * More interrupts than the limit allows: the kernel says so in the buffer, the
- * event is let go on at the next tick, and its count goes on where it was.
+ * More interrupts than the limit allows: the buffer says so, and the event goes on at
+ * the next tick from where it was.
  */
 TEST(sample_throttle, "sample-throttle", 120)
 {
@@ -289,14 +289,14 @@ TEST(sample_throttle, "sample-throttle", 120)
 	must(!t.lost, "%llu records lost", t.lost);
 	must(t.throttles >= 3 && t.unthrottles >= 2, "throttled %llu times, let go %llu times",
 	     t.throttles, t.unthrottles);
-	/* a throttled event does not count; it must not run ahead either */
+	/* a throttled event does not count */
 	must(count <= base + 40000000, "counted %llu of 40000000", count);
 	must(t.samples >= t.throttles && t.samples * 1000 <= count, "%llu samples of 1000 in %llu",
 	     t.samples, count);
 	must(count < t.samples * 1000 + 2000ULL * (t.throttles + 1),
 	     "%llu samples of 1000, but counted %llu", t.samples, count);
 
-	/* and with the limit out of the way it is exact again */
+	/* without the limit the count is exact again */
 	sample_limit(NO_SAMPLE_LIMIT);
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
 	value = 1000003;
@@ -333,9 +333,9 @@ static void throttle_group(void)
 }
 
 /*
- * Newer kernels throttle a whole group at once, and so perhaps an event that has
- * overflowed at the same time and is still to be reported. It must go on, too,
- * whether it is the leader or not.
+ * Newer kernels throttle a whole group, and with it perhaps an event that has
+ * overflowed and is not reported yet. That event must go on, too, be it the leader or
+ * not.
  */
 TEST(sample_throttle_group, "sample-throttle-group", 120)
 {
@@ -351,8 +351,8 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 		int fd[2];
 
 		/*
-		 * An event gets the counter that was the same event's last; so
-		 * the leader is on one counter first, then on the other.
+		 * An event gets the counter that the same event had last: so the leader
+		 * is first on one counter, then on the other.
 		 */
 		fd[0] = ev_open(&attr, 0, -1, -1);
 		fd[1] = ev_join(attr, lasts[i], fd[0]);
@@ -365,8 +365,8 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 }
 
 /*
- * Shorter periods than the interrupt's own way in and out, in the kernel: it
- * interrupts itself for ever, but for the throttle.  The machine must survive.
+ * Periods shorter than the interrupt, in the kernel: without the throttle it would
+ * interrupt itself for ever. The machine must survive.
  */
 TEST(sample_tiny, "sample-tiny", 120)
 {
@@ -398,8 +398,8 @@ TEST(sample_tiny, "sample-tiny", 120)
 }
 
 /*
- * The same on both counters of each hardware thread at once, whatever runs there.
- * The samples are as many as perf allows, and the machine answers.
+ * The same on both counters of each hardware thread at once. There are as many samples
+ * as perf allows, and the machine responds.
  */
 #define STORM_RATE	5000
 #define STORM_CPUS	8

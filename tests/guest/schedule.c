@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which event is on which counter, and what happens when there are too few. */
+/* Which event is on which counter, and how events share too few counters */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -8,8 +8,8 @@
 #include "kmod/knc_test_loop.h"
 
 /*
- * Three events, two counters: what each did is scaled up to within 2 %, and two
- * thirds of all that there was are counted, no more and no less.
+ * Three events on two counters: each scaled count is right within 2 %, and the counters
+ * were used all the time.
  */
 TEST(multiplex, "multiplex", 120)
 {
@@ -40,7 +40,7 @@ TEST(multiplex, "multiplex", 120)
 		ev_off(fd[i]);
 	truth[0] = n * 20;
 	truth[1] = n;
-	/* the emulator's cycles run while any counter does, and one always does */
+	/* one counter is always on, and the emulator's cycles run with it */
 	truth[2] = td_present() ? td_read(0, TD_CYCLES_USER) - cycles : 0;
 
 	for (i = 0; i < 3; i++) {
@@ -59,7 +59,7 @@ TEST(multiplex, "multiplex", 120)
 		parts += truth[i] ? (double)t[i].value / truth[i] : 0;
 		sum.running += t[i].running;
 		enabled = t[i].enabled;
-		/* perf's clock is not the one that the loop looks at: a thousandth */
+		/* perf's clock differs from the loop's by up to a thousandth */
 		must(enabled > 1498500000 && enabled < 1600000000,
 		     "%s was enabled for %llu ns", names[i], enabled);
 		must(t[i].running > enabled * 0.64 && t[i].running < enabled * 0.69,
@@ -76,7 +76,7 @@ static void runs(int fd, const char *what)
 {
 	struct times t = ev_times(fd);
 
-	/* The clock of the cards' kernel stands still for long. */
+	/* The clock of Linux 2.6.38 is coarse. */
 	must((t.running || cards_kernel()) && t.running == t.enabled, "%s: ran %llu of %llu ns",
 	     what, t.running, t.enabled);
 }
@@ -103,7 +103,7 @@ static void check_group(u64 first, u64 second, int want_first, const char *what)
 	close(a);
 }
 
-/* Two events of their own: the first has to move for the second. */
+/* Two events without a group: the first moves for the second. */
 static void check_moves(bool per_task)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -168,7 +168,7 @@ TEST(constraints, "constraints", 60)
 	check_moves(false);
 }
 
-/* Each of the events of that unit, wherever it comes in the group */
+/* Each event of the core-ring interface, in a group */
 TEST(constraints_all, "constraints-all", 60)
 {
 	unsigned int code;
@@ -184,7 +184,6 @@ TEST(groups_refused, "groups-refused", 30)
 	struct perf_event_attr attr = attr_of(L2_READ_MISS);
 	int a, b, c;
 
-	/* siblings that are off take no counter: what is off may be many */
 	a = ev_open(&attr, 0, -1, -1);
 	attr.disabled = 0;
 	attr.config = L2_WRITE_HIT;
@@ -196,7 +195,7 @@ TEST(groups_refused, "groups-refused", 30)
 	attr.config = BRANCHES;
 	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events");
 	close(b);
-	/* the group has room again, and does not remember the refused ones */
+	/* refused events have left nothing in the group */
 	b = ev_open(&attr, 0, -1, a);
 	close(b);
 	close(a);
@@ -234,7 +233,7 @@ TEST(groups_refused, "groups-refused", 30)
 	close(a);
 }
 
-/* Two events for counter 0 take turns; so does whoever comes with them. */
+/* Two events for counter 0 take turns. */
 TEST(constraints_turns, "constraints-turns", 60)
 {
 	struct perf_event_attr attr = user_attr(L2_READ_MISS);
@@ -261,7 +260,7 @@ TEST(constraints_turns, "constraints-turns", 60)
 	}
 }
 
-/* A pinned event has its counter for good, or says that it cannot. */
+/* A pinned event keeps its counter; one that finds no counter is in error state. */
 TEST(pinned, "pinned", 30)
 {
 	struct perf_event_attr attr = user_attr(L2_READ_MISS);
@@ -304,7 +303,7 @@ static void churn(void *arg, int cpu)
 			struct times t = ev_times(fd[at]);
 
 			must(t.running <= t.enabled, "ran %llu of %llu ns", t.running, t.enabled);
-			/* none can have counted more than happened since it was opened */
+			/* no more than happened since the event was opened */
 			must(configs[(at + round) % 5] != BRANCHES || t.value < 200000,
 			     "%llu branches counted", t.value);
 			close(fd[at]);
@@ -350,7 +349,7 @@ static void lock_up(u64 iterations)
 	kernel_loop(&run, iterations);
 }
 
-/* How long a loop it takes */
+/* The length of a loop until the watchdog's interrupt */
 static u64 until_interrupt(void)
 {
 	u64 before = pmi_line(), begin = now_ns(), n;
@@ -362,7 +361,7 @@ static u64 until_interrupt(void)
 	return n;
 }
 
-/* The NMI watchdog has a counter of each CPU, and sees what it is there for. */
+/* The NMI watchdog has a counter on each CPU, and detects a hard lockup. */
 TEST(watchdog, "watchdog", 240)
 {
 	u64 n;
@@ -374,13 +373,13 @@ TEST(watchdog, "watchdog", 240)
 	must(sysctl_get("kernel/nmi_watchdog") == 1, "the watchdog does not start");
 	must(turns_taken(), "the watchdog has no counter");
 
-	/* It counts cycles, of which the emulator has as many as it likes. */
+	/* The watchdog counts cycles, and the emulator decides how many there are. */
 	until_interrupt();
 	n = until_interrupt();
-	must(!in_log("hard LOCKUP"), "the watchdog reports what is none");
-	/* with interrupts off, for three of its periods and more */
+	must(!in_log("hard LOCKUP"), "the watchdog reports a lockup without one");
+	/* interrupts off for more than three of its periods */
 	lock_up(4 * n);
-	must(in_log("hard LOCKUP"), "the watchdog overlooks a CPU with interrupts off");
+	must(in_log("hard LOCKUP"), "the watchdog does not report a CPU with interrupts off");
 
 	sysctl_set("kernel/nmi_watchdog", 0);
 	must(!turns_taken(), "the watchdog keeps its counter");

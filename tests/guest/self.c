@@ -31,7 +31,7 @@ static void spflt_need(void)
 
 #define ON	".byte 0xc5, 0xfb, 0xae, 0xf0\n\t"	/* SPFLT %eax */
 
-/* SPFLT 1; n times two instructions; SPFLT 0: 2 n + 1 are counted, or n + 1 branches not */
+/* SPFLT 1, a loop of n times two instructions, and SPFLT 0: 2 n + REGION_COST count. */
 static void __attribute__((noinline, noclone)) region(u64 n)
 {
 	asm volatile("mov $1, %%eax\n\t"
@@ -50,7 +50,7 @@ static void __attribute__((noinline, noclone)) region(u64 n)
 		     : "+r" (n) : : "rax", "cc", "memory");
 }
 
-/* What is in region() besides the loop, of what is counted: MOV and SPFLT 0 */
+/* MOV and SPFLT 0, which count as well */
 #define REGION_COST	2
 
 /* This task's SPFLT event, on */
@@ -83,21 +83,21 @@ TEST(spflt_region_test, "spflt-region", 60)
 			     ev_count(fd), want);
 		}
 	}
-	/* enabled again, the preference is what it was */
+	/* the preference survives disabling and enabling */
 	spflt_on();
 	ev_off(fd);
 	spin(1000);
-	must(ev_count(fd) >= want, "counts backwards");
+	must(ev_count(fd) >= want, "counted %llu, then %llu", want, ev_count(fd));
 	want = ev_count(fd);
 	spin(1000);
 	must(ev_count(fd) == want, "counts while it is off");
 	spflt_off();
 	ev_on(fd);
 	spin(1000);
-	must(ev_count(fd) == want, "counts with the preference 0 after it was off");
+	must(ev_count(fd) == want, "counts with the preference 0 after it was enabled again");
 	close(fd);
 
-	/* what the program says without an event holds for the next one */
+	/* a preference that was set without an event holds for the next event */
 	spflt_on();
 	fd = open_spflt();
 	spin(1000);
@@ -112,7 +112,7 @@ TEST(spflt_region_test, "spflt-region", 60)
 	close(fd);
 }
 
-/* Nothing but the regions, in a million toggles */
+/* In a million toggles only the regions are counted. */
 TEST(spflt_toggle, "spflt-toggle", 60)
 {
 	u64 n = 1000000 / scale(), i, count;
@@ -128,7 +128,7 @@ TEST(spflt_toggle, "spflt-toggle", 60)
 	     n * REGION_COST);
 }
 
-/* Both at once: all, and the region's; opened, not yet on */
+/* Two events in a group, disabled: all instructions, and those of regions */
 struct both {
 	int all, spflt;
 };
@@ -150,8 +150,8 @@ static struct both open_both(void)
 } while (0)
 
 /*
- * Two tasks that take turns on one hardware thread, one always counted, the
- * other never; and a third, without events, that sets the bit as it likes.
+ * Two tasks take turns on a hardware thread: one is always in a region, the other
+ * never. A third without events changes the bit each time.
  */
 static void ping_pong(const int in[2], const int out[2], int i)
 {
@@ -234,7 +234,7 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 	     ev_count(b.spflt) - count);
 }
 
-/* A region in which hardware threads go and come back, and the task with them */
+/* A region in which the task's hardware threads go offline and come back */
 TEST(spflt_hotplug, "spflt-hotplug", 120)
 {
 	bool *stop = shared(sizeof(*stop));
@@ -245,7 +245,7 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	spflt_need();
 	pid = must_fork();
 	if (!pid) {
-		/* A stranger, whose own preference is the opposite */
+		/* another task, with the other preference */
 		while (!*(volatile bool *)stop)
 			spflt_off();
 		_exit(0);
@@ -258,7 +258,7 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 
 		pin(cpu);
 		spin(1000 + i);
-		/* It is moved off, to wherever the kernel likes. */
+		/* the kernel moves the task to another CPU */
 		set_online(cpu, false);
 		spin(1000 + i);
 		set_online(cpu, true);
@@ -269,7 +269,7 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	must_be_equal(b, "a region across hotplug");
 }
 
-/* The preference outlives exec: what differs is what the programs do. */
+/* The preference survives exec: two counts differ by the difference of the programs. */
 static void count_exec(const char *length, u64 *all, u64 *in_region)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -280,7 +280,10 @@ static void count_exec(const char *length, u64 *all, u64 *in_region)
 	pid = must_fork();
 	if (!pid) {
 		pipe_wait(go);
-		/* Else the C library aligns its work in one way or the other. */
+		/*
+		 * Otherwise the C library's start takes a different number of
+		 * instructions.
+		 */
 		personality(ADDR_NO_RANDOMIZE);
 		spflt_on();
 		execl("/proc/self/exe", "gt", "--spin", length, NULL);
@@ -315,7 +318,7 @@ TEST(spflt_exec, "spflt-exec", 60)
 	     "before SPFLT 1 there were %llu instructions", all[0] - in_region[0]);
 }
 
-/* Loaded anew, the driver keeps the preference as before. */
+/* A driver that is loaded again virtualises the preference as before. */
 TEST(spflt_reload, "spflt-reload", 60)
 {
 	unsigned int i;
@@ -337,7 +340,7 @@ TEST(spflt_reload, "spflt-reload", 60)
 	}
 }
 
-/* A new task begins with 0; its regions go to the parent's count. */
+/* A new task begins with preference 0; its regions count for the parent's event. */
 TEST(spflt_inherit, "spflt-inherit", 60)
 {
 	struct perf_event_attr attr;
@@ -368,7 +371,6 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 		must(ev_count(fd) == want, "after %d children: %llu, not %llu", i + 1,
 		     ev_count(fd), want);
 	}
-	/* a child of a task that is in a region is not in one itself */
 	spflt_on();
 	ev_off(fd);
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
@@ -454,7 +456,7 @@ TEST(spflt_sample, "spflt-sample", 60)
 	     t.samples, t.last_outside);
 }
 
-/* A CPU-wide event sees the hardware thread's bit, whosever it is. */
+/* A CPU-wide event uses the hardware thread's bit, whichever task set it. */
 TEST(spflt_wide, "spflt-wide", 60)
 {
 	struct perf_event_attr attr;
@@ -480,7 +482,7 @@ TEST(spflt_wide, "spflt-wide", 60)
 
 /* RDPMC */
 
-/* Who shall have RDPMC, by Documentation/knc-pmu.rst */
+/* Whether Documentation/knc-pmu.rst promises RDPMC to programs here */
 static bool rdpmc_promised(void)
 {
 	const char *driver = getenv("TEST_DRIVER");
@@ -488,7 +490,7 @@ static bool rdpmc_promised(void)
 	return (driver && !strcmp(driver, "builtin")) || kernel_before(6, 13);
 }
 
-/* What RDPMC and read(2) say grows by the same. */
+/* RDPMC and read(2) advance by the same number. */
 TEST(rdpmc_exact, "rdpmc", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -510,9 +512,9 @@ TEST(rdpmc_exact, "rdpmc", 60)
 	must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
 
 	/*
-	 * The same order each time, the costs are constant: RDPMC, read, loop,
-	 * RDPMC, read.  Then the two differences may differ by nothing.  In some
-	 * rounds the counter wraps, and the handler loads it anew.
+	 * The order is the same each time, so the reads cost the same: RDPMC, read,
+	 * loop, RDPMC, read. The two differences must be equal. In some rounds the
+	 * counter wraps and is loaded again.
 	 */
 	for (round = 0; round < 200; round++) {
 		n = round * 1001;
@@ -541,7 +543,7 @@ TEST(rdpmc_exact, "rdpmc", 60)
 	must(knc_rdpmc(page, &a) == -EAGAIN, "knc_rdpmc() of an event that is off again");
 }
 
-/* A task without events reads no counter, least of all another task's. */
+/* A task without events cannot read a counter of another task. */
 static void faulted(int sig)
 {
 	(void)sig;
@@ -558,7 +560,7 @@ TEST(rdpmc_others, "rdpmc-others", 60)
 	pin(0);
 	for (round = 0; round < 10; round++) {
 		must_pipe(go);
-		/* a stranger, on the same hardware thread, that has no event */
+		/* a task without events on the same hardware thread */
 		pid = must_fork();
 		if (!pid) {
 			u64 got = 0;
@@ -572,7 +574,7 @@ TEST(rdpmc_others, "rdpmc-others", 60)
 			}
 			_exit(got ? 3 : 0);
 		}
-		/* the same event all along, mapped: this task may read it */
+		/* this task's events, with a page: it may read them */
 		for (i = 0; i < 2; i++) {
 			fd[i] = ev_open(&attr, 0, -1, -1);
 			pages[i] = page_of(fd[i]);

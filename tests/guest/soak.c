@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A long day: tasks, CPU-wide events, groups and inheritance, sampled and not, at
- * random, while CPUs go and come and the driver is loaded anew. Every count is as
- * it must be, and all of them together are what the emulator has counted: nothing
- * is lost, nothing is counted twice, and nothing is counted for nobody.
+ * Endurance: tasks, CPU-wide events, groups and inheritance, with and without samples,
+ * at random, while CPUs go offline and come back and the driver is loaded again. Each
+ * count is right, and all of them add up to what the emulator has counted.
  *
- * TEST_SOAK_SECONDS says for how long, TEST_FUZZ_SEED with which numbers.
+ * TEST_SOAK_SECONDS is how long, TEST_FUZZ_SEED where the random numbers begin.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -20,7 +19,7 @@ struct soak {
 	u64 deadline;
 	u64 told;		/* the sum of all counts */
 	u64 rounds, samples, offline, loads;
-	/* The driver may go when nobody is busy, and nobody begins while it does. */
+	/* The driver is unloaded when no worker is busy, and none begins meanwhile. */
 	u32 busy;
 	bool leave;
 };
@@ -48,8 +47,8 @@ static u64 soak_random(u64 *state, u64 n)
 }
 
 /*
- * An event that is off for good: what it has counted is told. False if it had to
- * share the counters, and has not counted all.
+ * Adds the count of an event that is off to the sum, and closes it. False if the event
+ * has shared its counter.
  */
 static bool soak_close(struct soak *s, int fd, u64 *count)
 {
@@ -146,7 +145,7 @@ static void soak_inherited(struct soak *s, u64 n)
 		if (waitpid(-1, NULL, 0) > 0)
 			children--;
 	ev_off(fd);
-	/* Newer perf cores forget how long a child that ended was not counted. */
+	/* Newer perf cores lose the time in which a child was not counted. */
 	all = soak_close(s, fd, &count) && kernel_before(6, 13);
 	must(count < 4 * n + 20000 && (!all || count >= 4 * n), "two children of %llu counted %llu",
 	     2 * n, count);
@@ -160,7 +159,7 @@ static void soak_wide(struct soak *s, int cpu, u64 period)
 
 	attr.sample_period = period;
 	attr.sample_type = PERF_SAMPLE_IP;
-	/* a CPU that is not there, or goes, has counted until then */
+	/* the CPU may be offline, or go offline */
 	fd = sys_open(&attr, -1, cpu, -1, 0);
 	if (fd < 0) {
 		must(errno == ENODEV, "an event of CPU %d: %s", cpu, strerror(errno));
@@ -276,7 +275,7 @@ TEST(soak, "soak", 240)
 
 	td_need();
 	sample_limit(NO_SAMPLE_LIMIT);
-	/* What is allocated once is allocated by now. */
+	/* first a short run: some memory is allocated only once */
 	soak_children(s, 1);
 	memory = kernel_memory();
 	pmis = pmi_line();
@@ -293,7 +292,7 @@ TEST(soak, "soak", 240)
 	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", td_sum(TD_LOST_EDGES));
 	must(s->rounds > 20 && s->samples > 100, "only %llu rounds, %llu samples",
 	     s->rounds, s->samples);
-	/* KASAN keeps what is freed for a while; there kmemleak tells. */
+	/* KASAN keeps freed memory for a while; kmemleak checks there. */
 	must(scale() > 1 || kernel_memory() < memory + 4096,
 	     "the kernel has %llu kB more than before", kernel_memory() - memory);
 	must_be_sound("soaking");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whose events they are: tasks and their children, CPUs, cgroups; and ioctls. */
+/* Events of tasks, their children, CPUs and cgroups; and ioctls */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -38,7 +38,7 @@ TEST(task_switch, "task-switch", 120)
 	in_children(6, false, share_cpu, NULL);
 }
 
-/* A tree of processes, all counted by the event of the one that began it */
+/* A tree of processes, counted by an event of its root */
 static void tree(int depth, u64 n)
 {
 	int i;
@@ -145,7 +145,7 @@ TEST(on_exec, "on-exec", 60)
 		close(go[0]);
 		close(go[1]);
 	}
-	/* what starts a program is about the same each time */
+	/* the start of a program costs about the same each time */
 	must(counts[1] - counts[0] > 0x2000000 - 5000 && counts[1] - counts[0] < 0x2000000 + 5000,
 	     "twice the loop counts %llu more, not %u", counts[1] - counts[0], 0x2000000);
 }
@@ -184,7 +184,7 @@ TEST(attach, "attach", 60)
 	close(fd);
 }
 
-/* CPU-wide, on each CPU: what ran there, and to the event what the emulator says */
+/* CPU-wide events: at least what ran on the CPU, and exactly what the emulator says */
 static void spin_by_cpu(void *arg, int cpu)
 {
 	spin((cpu + 1) * *(u64 *)arg);
@@ -211,7 +211,7 @@ TEST(cpu_wide, "cpu-wide", 120)
 		u64 want = 2 * n * (cpu + 1);
 
 		count = ev_count(fd[cpu]);
-		/* forking and reaping the others, and the shell, are somewhere */
+		/* other tasks run there, too */
 		must(count >= want && count < want + 2000000, "CPU %d counted %llu, not %llu", cpu,
 		     count, want);
 		if (!td)
@@ -224,7 +224,7 @@ TEST(cpu_wide, "cpu-wide", 120)
 		close(fd[cpu]);
 }
 
-/* The interrupts of a CPU's event start the counters again, each time. */
+/* Each interrupt of a CPU-wide event starts the counters again. */
 TEST(sample_wide, "sample-wide", 120)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -282,8 +282,8 @@ TEST(cgroup, "cgroup", 60)
 	if (access(CGROUPS "/cgroup.procs", W_OK))
 		skip("no cgroup2 on " CGROUPS);
 	/*
-	 * Where no controller was ever handed down (systemd does it), the root
-	 * does not hand down those that need no handing down, either.
+	 * Where systemd has not enabled a controller for children, perf_event is not
+	 * there, either: enable one.
 	 */
 	fd = open(CGROUPS "/cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
 	must(fd >= 0 && write(fd, "+pids", 5) == 5, "handing down a controller: %s",
@@ -305,7 +305,7 @@ TEST(cgroup, "cgroup", 60)
 	must(count >= 2 * n && count < 2 * n + 50000, "counted %llu of %llu", count, 2 * n);
 }
 
-/* A group is read at once, and its numbers belong together. */
+/* A group is read at one moment. */
 TEST(group_read, "group-read", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -336,16 +336,16 @@ TEST(group_read, "group-read", 60)
 	     g.running, g.enabled);
 	must(g.of[0].value == 2 * base[0] + 2 * n && g.of[1].value == 2 * base[1] + n,
 	     "the group's counts are %llu and %llu", g.of[0].value, g.of[1].value);
-	/* the group stands still while it is off, and runs as one */
+	/* a group that is off does not count */
 	spin(1000);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	must(g.of[0].value == 2 * base[0] + 2 * n, "counts while it is off");
 	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %s",
 	     errname(errno));
-	/* reset of the whole */
+	/* reset the whole group */
 	ev_ioctl(a, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
-	/* That perf core does it to the leader alone. */
+	/* Linux 2.6.38 resets the leader alone. */
 	must(!g.of[0].value && (!g.of[1].value || cards_kernel()), "after a reset: %llu and %llu",
 	     g.of[0].value, g.of[1].value);
 
@@ -365,7 +365,7 @@ TEST(group_read, "group-read", 60)
 	close(a);
 }
 
-/* ioctls: enable, disable, reset, refresh, period, and set-output */
+/* ioctls: enable, disable, reset, refresh and period */
 static volatile sig_atomic_t signals;
 
 static void on_signal(int sig)
@@ -383,7 +383,7 @@ TEST(ioctls, "ioctls", 60)
 	struct ring r;
 	int fd;
 
-	/* on and off, as often as one likes */
+	/* enabled twice, disabled twice */
 	fd = ev_open(&attr, 0, -1, -1);
 	ev_on(fd);
 	ev_on(fd);
@@ -406,7 +406,7 @@ TEST(ioctls, "ioctls", 60)
 	     "a period for an event that does not sample: %s", errname(errno));
 	close(fd);
 
-	/* refresh: that many overflows, then it is off, with a signal for each */
+	/* refresh: a number of overflows, each with a signal, then the event is off */
 	attr.sample_period = 100000;
 	attr.sample_type = PERF_SAMPLE_IP;
 	attr.wakeup_events = 1;
@@ -433,10 +433,9 @@ TEST(ioctls, "ioctls", 60)
 	signal(SIGIO, SIG_IGN);
 	ring_close(&r, fd);
 
-	/* up to 3.14 only from the next period on */
+	/* up to Linux 3.13 a new period begins with the next overflow */
 	if (kernel_before(3, 14))
 		return;
-	/* another period from here on */
 	fd = ring_open(&r, 8, &attr, 0, -1, -1);
 	memset(&t, 0, sizeof(t));
 	ev_spin(fd, 500000);
@@ -463,7 +462,7 @@ TEST(ioctls, "ioctls", 60)
 	close(fd);
 }
 
-/* The page that comes before the samples */
+/* The page before the sample buffer */
 TEST(mmap_page, "mmap-page", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -476,7 +475,7 @@ TEST(mmap_page, "mmap-page", 60)
 	fd = ev_open(&attr, 0, -1, -1);
 	page = page_of(fd);
 	must(!page->index, "an event that is off is on counter %u", page->index);
-	must(!(page->lock & 1), "the lock is held by nobody");
+	must(!(page->lock & 1), "the page's lock is odd: %u", page->lock);
 	must(!page->data_head && !page->data_size, "a page without samples has some");
 	ev_on(fd);
 	spin(1000);
@@ -489,7 +488,7 @@ TEST(mmap_page, "mmap-page", 60)
 			     "index %u, but counter %d", index, counter_of(0, INSTRUCTIONS));
 		must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
 		for (tries = 0; ; tries++) {
-			must(tries < 1000, "the page never stands still");
+			must(tries < 1000, "the page's lock never was even and the same twice");
 			seq = page->lock;
 			asm volatile("" ::: "memory");
 			index = page->index;
@@ -505,8 +504,8 @@ TEST(mmap_page, "mmap-page", 60)
 		     "read by RDPMC %llu, by the kernel right after %llu", self, count);
 	} else {
 		/*
-		 * A program that goes by the page must not try RDPMC. Before
-		 * there was such a flag, the page told the counter anyway.
+		 * The page must not offer RDPMC: index is 0. Linux 2.6.38 has no flag
+		 * for it, and sets index all the same.
 		 */
 		must(!index || cards_kernel(), "index %u, but cap_user_rdpmc is 0", index);
 		note("no RDPMC for programs (cap_user_rdpmc is 0)");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts and samples in company: of events that are moved, throttled or
- * inherited, of periods that change, of who may see what.
+ * Counts and samples of events that are moved, throttled or inherited, and what other
+ * tasks may see of them
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -14,8 +14,8 @@
 #include "../../include/knc_pmu_user.h"
 
 /*
- * A CPU's event is throttled on counter 0, and a task's event comes that can be
- * nowhere else. What was on counter 1 before is gone, but not what it had counted.
+ * A CPU-wide event is throttled on counter 0 when a task's event for counter 0 only
+ * comes. The event of counter 1 has gone, and its count must stay.
  */
 static void move_throttled(bool first)
 {
@@ -27,7 +27,7 @@ static void move_throttled(bool first)
 	for (round = 0; round < 10; round++) {
 		struct perf_event_attr wide = attr_of(INSTRUCTIONS);
 
-		/* on one counter or the other, by who comes first */
+		/* the order decides which event has counter 0 */
 		other = -1;
 		if (!first)
 			other = ev_open(&wide, -1, cpu, -1);
@@ -45,7 +45,7 @@ static void move_throttled(bool first)
 		task = ev_self(L2_READ_MISS);
 		ev_on(task);
 		spin(20000);
-		/* it is let go on at a tick */
+		/* a tick ends the throttling */
 		usleep(20000);
 		spin(20000);
 		count = ev_count(fd);
@@ -70,8 +70,8 @@ TEST(move_throttled_test, "move-throttled", 60)
 }
 
 /*
- * A sample says which period it ended, not which one begins: perf core works out
- * the next one by it. At a low frequency the first periods differ a thousandfold.
+ * A sample has the period that has ended, not the next one: perf core computes the next
+ * one from it. At a low frequency the first periods differ by a factor of a thousand.
  */
 TEST(sample_freq_low, "sample-freq-low", 60)
 {
@@ -109,9 +109,8 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 }
 
 /*
- * What a program has said by SPFLT is the program's: perf core swaps the events of
- * a parent's children when one follows the other, and one that exits takes events
- * with it that were made for another.
+ * The preference belongs to the task. perf core swaps the events of two children of one
+ * parent at a switch, and a child that exits may take another child's event with it.
  */
 #define CHILDREN	4
 
@@ -125,10 +124,10 @@ static void turns_in_region(int turns)
 	}
 }
 
-/* Does what a @child does. Returns how often that executes LOOP. */
+/* Runs as a child if @child. Returns how many times that child executes LOOP in regions. */
 typedef int (*clone_fn)(bool child, int round, int i);
 
-/* One event counts children that follow each other on a CPU, and nobody else. */
+/* An inherited SPFLT event counts the regions of children on one CPU, and nothing else. */
 static void count_clones(int rounds, clone_fn clone)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -168,7 +167,7 @@ static int two_regions(bool child, int round, int i)
 		spflt_on();
 		turns_in_region(turns);
 		spflt_off();
-		/* The last ones find the others' events gone. */
+		/* the other children's events are gone for the last ones */
 		spflt_on();
 		turns_in_region(more);
 		spflt_off();
@@ -197,8 +196,8 @@ TEST(spflt_clones, "spflt-clones", 60)
 }
 
 /*
- * A child in a region, which has its parent's event, opens one of its own: it has
- * said something by then, whoever took away the event that was made for it.
+ * A child in a region opens another event: its preference must stay, even if its
+ * inherited event went with another child.
  */
 static int open_in_region(bool child, int round, int i)
 {
@@ -223,7 +222,7 @@ TEST(spflt_clone_opens, "spflt-clone-opens", 60)
 	count_clones(10, open_in_region);
 }
 
-/* An SPFLT event costs about what another one does, also where it is the only one. */
+/* Opening an SPFLT event costs about as much as opening another event. */
 static u64 open_and_close(u64 spflt, int times)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -253,7 +252,7 @@ TEST(spflt_churn, "spflt-churn", 60)
 	as_nobody(churn);
 }
 
-/* Who was let count "any" counts a child's, too: it is not asked again. */
+/* The privilege for "any" is not checked again for children. */
 TEST(any_inherit, "any-inherit", 30)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
@@ -285,14 +284,14 @@ TEST(any_inherit, "any-inherit", 30)
 	close(fd);
 }
 
-/* RDPMC is for who has a page; what others left on a counter is for nobody. */
+/* Only a task with a page may use RDPMC, and it reads 0 from counters of others. */
 static void faulted(int sig)
 {
 	(void)sig;
 	_exit(0);
 }
 
-/* Counters that are not this task's, in turns with tasks whose they are */
+/* Reads the counters that this task has no event on; exits with 3 if one is not 0. */
 static void __attribute__((noreturn)) look(int turns, volatile struct perf_event_mmap_page *page)
 {
 	while (turns--) {
@@ -304,7 +303,7 @@ static void __attribute__((noreturn)) look(int turns, volatile struct perf_event
 				seq = page->lock;
 			if (page && page->index == i + 1)
 				continue;
-			/* it may have got this one meanwhile */
+			/* unless the task has got this counter meanwhile */
 			if (plain_rdpmc(i) && (!page || page->lock == seq))
 				_exit(3);
 		}
@@ -341,11 +340,11 @@ TEST(rdpmc_fork, "rdpmc-fork", 60)
 		page = page_of(fd);
 		pid = must_fork();
 		if (!pid) {
-			/* the mapping is not inherited */
+			/* fork() does not copy the page */
 			signal(SIGSEGV, faulted);
 			close(fd);
 			pipe_wait(go);
-			/* built in, that is for the kernel's x86 core to see to */
+			/* built in, the kernel's x86 core decides */
 			if (driver_is_module()) {
 				plain_rdpmc(0);
 				fail("the child of a task that had a page may use RDPMC");
@@ -387,9 +386,9 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 }
 
 /*
- * The page of an event of somebody else's opens RDPMC to a task that has no event
- * itself, for whom perf core touches no counter. What was left on them before there
- * was any such page, where this task has not been yet, is not his to know, either.
+ * A page of another task's event lets this task use RDPMC, though it has no event and
+ * perf core changes no counter for it. It must not read counts from before the first
+ * such page, on a CPU where it has not been.
  */
 static void leave_counts(int cpu)
 {
@@ -426,7 +425,7 @@ TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
 	int here = cpus_online() - 1, there = cpus_online() - 2;
 	pid_t whose, pid;
 
-	/* one that has not seen such a page yet */
+	/* a driver without such a page so far */
 	if (driver_is_module()) {
 		must(!driver_unload() && !driver_load(), "loading anew: %s", strerror(errno));
 		pmu_forget();
@@ -447,8 +446,8 @@ TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
 }
 
 /*
- * An event of user mode has samples of user mode, wherever its interrupt falls: on
- * the way into the kernel, or where the driver has it wait.
+ * Samples of a user mode event are in user mode, even if the interrupt comes on the way
+ * into the kernel or is replayed there.
  */
 extern char __executable_start[], etext[];
 
@@ -492,11 +491,11 @@ TEST(sample_user_only, "sample-user-only", 300)
 		}
 	note("%llu samples", samples);
 	must(samples > 100, "%llu samples", samples);
-	must(!inside, "%llu of %llu samples of user mode are not the program's, such as %#llx",
+	must(!inside, "%llu of %llu user mode samples are outside the program, such as %#llx",
 	     inside, samples, last);
 }
 
-/* One instruction after the other, calls of the kernel among them, none of them twice */
+/* Straight code with system calls: each instruction is executed once. */
 static void straight_on(int fd)
 {
 	asm volatile("syscall\n\t"			/* ioctl(fd, ENABLE, 0) */
@@ -518,7 +517,7 @@ static void straight_on(int fd)
 
 #define STRAIGHT_ON	13
 
-/* Where the sample is that is due after so many of them, if it comes so much later */
+/* The address of the sample that is due after @period instructions, @late late */
 static u64 straight_sample(u64 period, int late)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -538,12 +537,12 @@ static u64 straight_sample(u64 period, int late)
 	return rec.ip;
 }
 
-/* The kernel is at work for longer than this, at each of its calls. */
+/* Shorter than any system call */
 #define LATE	60
 
 /*
- * A sample that is due with a SYSCALL is of the instruction after it, also if the
- * interrupt comes while the kernel has not put that away yet.
+ * A sample that is due with a SYSCALL has the address after it, even if the interrupt
+ * comes before the kernel has saved that address.
  */
 TEST(sample_syscall, "sample-syscall", 60)
 {
@@ -572,9 +571,9 @@ TEST(sample_syscall, "sample-syscall", 60)
 }
 
 /*
- * A fork that fails after its events were inherited frees a task that never ran,
- * whoever holds on to it: here it wants its own variables where the kernel is. The
- * debug kernel sees who looks there afterwards; others need not.
+ * A fork fails after its events were inherited, as CLONE_SETTLS has a kernel address.
+ * The task is freed without having run, and must not be used afterwards; the debug
+ * kernel would notice.
  */
 TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 {
@@ -589,6 +588,6 @@ TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 		     errno == EPERM, "a process with a wrong TLS was made: %s",
 		     strerror(errno));
 	close(fd);
-	/* Whoever comes now finds what these have left. */
+	/* new tasks now reuse the memory of the failed ones */
 	count_clones(10, open_in_region);
 }

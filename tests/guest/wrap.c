@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * 40 bits: right at the wrap, and beyond it.
- *
- * No test can wait for 2^40 events.  The emulator's test device makes a
- * counter that counts anyway count a great many at once.
+ * The wrap of the 40 bit counters. No test can wait for 2^40 events: the emulator's
+ * test device adds them to a counter at once.
  */
 #define _GNU_SOURCE
 #include "lib.h"
 
 #define BIT40 (1ULL << 40)
 
-/* Whichever counter the event is on: the other one does not count. */
+/* The event may be on either counter; the other one is off and does not count. */
 static void burst(u64 events)
 {
 	td_burst(0, events);
@@ -41,7 +39,7 @@ static u64 __attribute__((noinline, noclone)) count_bursts(u64 each, int times)
 	return count;
 }
 
-/* One event over 2^40, in steps that each fit what is left to the wrap, or not */
+/* An event counts beyond 2^40, in steps of various sizes. */
 TEST(wrap_count, "wrap-count", 60)
 {
 	static const struct {
@@ -71,7 +69,7 @@ TEST(wrap_count, "wrap-count", 60)
 	}
 }
 
-/* Periods about the counter's width: a sample on the event, and none before */
+/* Periods around 2^40: each has one sample, in time */
 TEST(wrap_period, "wrap-period", 120)
 {
 	static const u64 periods[] = {
@@ -118,8 +116,8 @@ TEST(wrap_period, "wrap-period", 120)
 }
 
 /*
- * Readings between any two wraps, at each distance from them: with a period of
- * 1009 the counter wraps that often, and each reading must be right.
+ * Reads at each distance from a wrap: with a period of 1009 the counter wraps often,
+ * and each read must be right.
  */
 static long raw_read(int fd, u64 *value)
 {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module and the kernel: it takes what it needs, and whatever is refused, it
- * gives back what it has. Part of knc_pmu_test.c.
+ * Part of knc_pmu_test.c: the module registers what it needs. If anything is refused,
+ * it gives back what it has registered.
  */
 
 #define HOST_REGISTERS	(BIT(HOST_PERFCTR0) | BIT(HOST_PERFCTR1) |	\
 			 BIT(HOST_EVNTSEL0) | BIT(HOST_EVNTSEL1))
-/* What a module that is loaded has; the kprobe has done its work. */
+/* What a loaded module has registered; the kprobes are gone again. */
 #define HOST_LOADED	(HOST_REGISTERS | BIT(HOST_NMI) | BIT(HOST_PREPARE) | \
 			 BIT(HOST_ONLINE) | BIT(HOST_PMU) | BIT(HOST_TABLE) | \
 			 BIT(HOST_FREE) | BIT(HOST_SWITCH) |		\
 			 (COMPAT_USER_RDPMC ? BIT(HOST_FORK) : 0))
-/* What is called by way of tracepoints, or of the PMU */
+/* What may call the module: the PMU and the tracepoints */
 #define HOST_CALLERS	(BIT(HOST_PMU) | BIT(HOST_FORK) | BIT(HOST_FREE) | BIT(HOST_SWITCH))
 
-/* The module is loaded; what is refused is set before. */
+/* Loads the module; host.refused is set before. */
 static void host_load(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
@@ -27,7 +27,7 @@ static void host_start(struct kunit *test)
 	host_load(test);
 }
 
-/* It goes, and leaves nothing. */
+/* Unloads the module, which leaves nothing behind. */
 static void host_unload(struct kunit *test)
 {
 	knc_module_exit();
@@ -49,14 +49,17 @@ static void test_load(struct kunit *test)
 
 	host_unload(test);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
-	/* Quiet by then: the last interrupt has found its handler. */
+	/*
+	 * The registers are still reserved when the NMI handler goes: no interrupt can
+	 * come.
+	 */
 	KUNIT_EXPECT_EQ(test, host.held_at_nmi, HOST_REGISTERS | BIT(HOST_NMI));
-	/* Nobody is in a function of the module any more, nor will be. */
+	/* No tracepoint calls the module any more. */
 	KUNIT_EXPECT_GE(test, host.waits, 1);
 	KUNIT_EXPECT_EQ(test, host.held_at_wait & HOST_CALLERS, 0);
 }
 
-/* The interrupt's handler outlives the last interrupt. */
+/* The NMI handler is there until the last interrupt. */
 static void test_unload_running(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
@@ -70,7 +73,7 @@ static void test_unload_running(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
 }
 
-/* Another driver has raw events, and grants one, or refuses: it is left alone. */
+/* Another driver has raw events, and grants or refuses one: the module does not load. */
 static void test_load_other_pmu(struct kunit *test)
 {
 	static const int answers[] = { 0, -EBUSY, -EOPNOTSUPP, -EINVAL };
@@ -90,7 +93,7 @@ static void test_load_other_pmu(struct kunit *test)
 	}
 }
 
-/* What is asked for only if something else is there */
+/* What the module asks for in this configuration */
 static bool host_is_asked(enum host_thing thing)
 {
 	return thing != HOST_FORK || COMPAT_USER_RDPMC;
@@ -113,7 +116,7 @@ static int host_error(enum host_thing thing)
 	}
 }
 
-/* Whatever it is that fails at load, nothing stays, and the next load works. */
+/* Whatever fails at load, nothing stays registered, and the next load works. */
 static void test_load_refused(struct kunit *test)
 {
 	enum host_thing thing;
@@ -121,7 +124,7 @@ static void test_load_refused(struct kunit *test)
 	for (thing = 0; thing < HOST_THINGS; thing++) {
 		host_begin();
 		host.refused = BIT(thing);
-		/* As knc_cpu_online() leaves them, which is not called here */
+		/* as knc_cpu_online() would, which is not called here */
 		knc_pmu_reset(this_cpu());
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), host_error(thing),
 				    "thing %u", thing);
@@ -130,7 +133,7 @@ static void test_load_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, !!(host.asked & BIT(thing)), host_is_asked(thing),
 				    "thing %u", thing);
 		if (!host_error(thing)) {
-			/* It counts, and says what it cannot do. */
+			/* The module counts, and its PMU says what is missing. */
 			KUNIT_EXPECT_EQ(test, thing == HOST_OVERFLOW,
 					!!(host.capabilities & PERF_PMU_CAP_NO_INTERRUPT));
 			KUNIT_EXPECT_EQ(test, host.maps, COMPAT_USER_RDPMC && thing != HOST_FORK);
@@ -139,7 +142,7 @@ static void test_load_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "thing %u", thing);
 		KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "thing %u", thing);
 
-		/* As a module is found when it is loaded again */
+		/* load again */
 		host_begin();
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), 0, "after thing %u", thing);
 		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_LOADED, "after thing %u", thing);
@@ -149,7 +152,7 @@ static void test_load_refused(struct kunit *test)
 	}
 }
 
-/* A register that faults is found before anything is written. */
+/* A register that faults is detected before any write. */
 static void test_probe(struct kunit *test)
 {
 	enum host_thing thing;
@@ -174,7 +177,7 @@ static void test_init_before_registration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, host.held, 0);
 }
 
-/* An event that is refused leaves nothing behind, and the next one is taken. */
+/* A refused event leaves nothing behind, and the next one is accepted. */
 static void test_init_refused(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -193,13 +196,13 @@ static void test_init_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
 	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
 	expect_followed(test, 1);
-	/* It takes no more than the module has, and has nothing to give back. */
+	/* The event registers nothing and has no destroy(). */
 	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
 	KUNIT_EXPECT_PTR_EQ(test, event->destroy, NULL);
 	host_unload(test);
 }
 
-/* Types of events that are not ours */
+/* Events of other types are refused, generic ones accepted. */
 static void test_init_others(struct kunit *test)
 {
 	static const u32 types[] = { PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW };
@@ -219,7 +222,7 @@ static void test_init_others(struct kunit *test)
 	host_unload(test);
 }
 
-/* A CPU that is on its way up, or down, takes no event. */
+/* A CPU-wide event is refused while its CPU goes up or down. */
 static void test_init_offline(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -232,7 +235,7 @@ static void test_init_offline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
 }
 
-/* Hotplug: a CPU that comes up gets its registers; one that has them keeps them. */
+/* A CPU that comes online has its registers reset, unless they are in use. */
 static void test_hotplug(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -253,7 +256,7 @@ static void test_hotplug(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
 }
 
-/* A CPU on its way up runs tasks with events before its turn in hotplug comes. */
+/* A CPU on its way up may run events before the driver's hotplug callback. */
 static void test_add_off(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
@@ -279,7 +282,7 @@ static void test_add_off(struct kunit *test)
 	expect_count(test, event, 10);
 }
 
-/* Added without being started, it does not run; started twice, it is once. */
+/* An event that is only added does not run; a second start changes nothing. */
 static void start_and_stop(struct kunit *test, struct perf_event *event, int idx)
 {
 	disable();
@@ -302,14 +305,14 @@ static void start_and_stop(struct kunit *test, struct perf_event *event, int idx
 	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
 }
 
-/* On each counter: an event of the core-ring interface has counter 0. */
+/* On each counter: core-ring events are on counter 0. */
 static void test_start_and_stop(struct kunit *test)
 {
 	start_and_stop(test, new_event(test, INSTRUCTIONS, 1000), 1);
 	start_and_stop(test, new_event(test, L2_MISS, 1000), 0);
 }
 
-/* Where RDPMC is open to programs, no counter holds what a task has left there. */
+/* While programs may use RDPMC, a counter without an event is cleared. */
 static void test_nothing_stale(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -325,7 +328,7 @@ static void test_nothing_stale(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], 0);
 
-	/* The counter of the event that stays is its own. */
+	/* The event that stays keeps its counter. */
 	add_all(test, event, 2);
 	count(0, 1234);
 	count(1, 5678);
@@ -333,7 +336,7 @@ static void test_nothing_stale(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x20 + !event[1]->hw.idx], 0);
 	expect_count(test, event[1], 2 * 1234);
 
-	/* An event that has just come to a counter that another has left */
+	/* An event is loaded on a counter that was cleared. */
 	disable();
 	knc_del(event[1], 0);
 	KUNIT_ASSERT_EQ(test, knc_add(event[1], PERF_EF_START), 0);
@@ -341,20 +344,20 @@ static void test_nothing_stale(struct kunit *test)
 	count(event[1]->hw.idx, 100);
 	expect_count(test, event[1], 2 * 1234 + 100);
 
-	/* What was cleared is not cleared again. */
+	/* A cleared counter is not cleared again. */
 	disable();
 	record_restart();
 	enable();
 	KUNIT_EXPECT_EQ(test, record.count, 1);
 
-	/* And what was cleared is loaded again. */
+	/* A cleared counter is loaded for the next event. */
 	add_all(test, &other, 1);
 	count(other->hw.idx, 10);
 	expect_count(test, other, 10);
 	knc_rdpmc_open = false;
 }
 
-/* A group of which some are no events of ours */
+/* Groups with software events, and with events of another PMU */
 static void test_group_of_others(struct kunit *test)
 {
 	struct perf_event *software = new_event(test, 0, 0);
@@ -366,28 +369,28 @@ static void test_group_of_others(struct kunit *test)
 	software->event_caps = PERF_EV_CAP_SOFTWARE;
 	one->group_leader = software;
 	two->group_leader = software;
-	/* perf core holds the context's mutex; this will do. */
+	/* for lockdep: perf core holds the context's mutex */
 	local_irq_disable();
 	KUNIT_EXPECT_EQ(test, knc_check_group(one), 0);
 	list_add_tail(&one->sibling_list, &software->sibling_list);
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
 	list_del_init(&one->sibling_list);
 
-	/* It leads, and they are in between. */
+	/* Ours leads, with a software event in between. */
 	one->group_leader = one;
 	software->group_leader = one;
 	list_add_tail(&software->sibling_list, &one->sibling_list);
 	two->group_leader = one;
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
 
-	/* An event of another PMU's, that is none of the kernel's own */
+	/* The other event is not a software event. */
 	software->event_caps = 0;
 	two->group_leader = software;
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), -EINVAL);
 	local_irq_enable();
 }
 
-/* Without a hook to fork(), or for a page at each sample, there is no RDPMC. */
+/* No RDPMC without the hook in fork(), nor for sampling events. */
 static void test_rdpmc_without_hook(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -408,7 +411,7 @@ static void test_rdpmc_without_hook(struct kunit *test)
 }
 
 #if COMPAT_USER_RDPMC
-/* The page tells the counter, and none where there is none. */
+/* The page has the counter's index, or 0. */
 static void test_rdpmc_idx(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -422,7 +425,7 @@ static void test_rdpmc_idx(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, compat_event_idx(event), 0);
 }
 
-/* A child's address space has no page; a thread has its parent's. */
+/* A new address space has no page; a thread shares its parent's. */
 static void test_rdpmc_fork(struct kunit *test)
 {
 	struct task_struct *parent = new_task(test), *child = new_task(test);
@@ -445,7 +448,7 @@ static void test_rdpmc_fork(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mm[0]->context.perf_rdpmc_allowed), 2);
 }
 
-/* Before the first program can read a counter, those without an event are cleared. */
+/* Before the first program can use RDPMC, counters without an event are cleared. */
 static void test_rdpmc_clear(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
@@ -464,7 +467,7 @@ static void test_rdpmc_clear(struct kunit *test)
 }
 #endif
 
-/* A CPU that comes back knows nothing of what was there. */
+/* A CPU that comes back starts with no event. */
 static void test_quiesced(struct kunit *test)
 {
 	struct perf_event *again = new_event(test, INSTRUCTIONS, 1000);
@@ -479,7 +482,7 @@ static void test_quiesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
 	KUNIT_EXPECT_PTR_EQ(test, kc->event[1], NULL);
 
-	/* The same event again is written to PerfEvtSel again. */
+	/* PerfEvtSel is written again for the same event. */
 	knc_pmu_reset(kc);
 	this_cpu_ptr(&knc_owners)->event[1] = NULL;
 	add_all(test, &again, 1);
@@ -487,7 +490,7 @@ static void test_quiesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
-/* A late interrupt in the middle of it leaves the LVT entry masked. */
+/* A late interrupt during quiesce leaves the LVT entry masked. */
 static void test_quiesced_late(struct kunit *test)
 {
 	struct knc_owners *owners = this_cpu_ptr(&knc_owners);

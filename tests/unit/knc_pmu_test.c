@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the driver: its own sources, compiled against registers that
- * record what is done to them. Expected values are the manual's (327357-001),
- * written as numbers, not taken from the driver's headers.
+ * KUnit tests of the driver, whose sources are compiled here against registers that
+ * record each access. Expected values come from the manual (327357-001) and are
+ * numbers, not names from the driver's headers.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -14,7 +14,7 @@
 #include "record.h"
 #include "host.h"
 
-/* The host is tested, too, but does not bind to the CPU that the tests run on. */
+/* The module's host is tested as well, but not bound to this CPU. */
 #undef module_init
 #undef module_exit
 #undef MODULE_DEVICE_TABLE
@@ -45,10 +45,10 @@
 #define L2_MISS		0x10cbULL
 #define L2_HIT		0x10ccULL
 
-/* The samples that perf core would have been given */
+/* The samples that the driver has delivered */
 static struct {
 	unsigned int count;
-	/* ... at the level of an NMI that is none: by a replay */
+	/* of these, in a replay, which has entered NMI context */
 	unsigned int replayed;
 	bool throttle;
 	struct perf_event *throttle_also;
@@ -68,10 +68,10 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	samples.replayed += !!in_nmi();
 	samples.ctrl |= record.msr[0x2f];
 	samples.periods += data->period;
-	/* So late that one more period is over: the next begins anew. */
+	/* a whole period too late: the next one begins anew */
 	if (beyond >= (s64)event->hw.sample_period)
 		samples.dropped += beyond;
-	/* As PERF_SAMPLE_READ does with the others of a group. */
+	/* as PERF_SAMPLE_READ does with the other events of a group */
 	if (samples.read_also) {
 		knc_event_read(samples.read_also);
 		if (samples.read_also->hw.idx >= 0 &&
@@ -79,7 +79,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 		    record.counted[samples.read_also->hw.idx])
 			samples.wrong_reads++;
 	}
-	/* Linux 6.16 and newer stop the whole group. */
+	/* as Linux 6.16 and newer, which stop the whole group */
 	if (samples.throttle_also)
 		knc_stop(samples.throttle_also, 0);
 	return samples.throttle;
@@ -153,14 +153,14 @@ static void reset_hardware(void)
 	record_restart();
 }
 
-/* A CPU as it comes online, its PMU enabled by perf core, nothing recorded. */
+/* A CPU that has come online, with its PMU enabled and nothing recorded */
 static int knc_test_init(struct kunit *test)
 {
 	static_call_update(knc_perf_event_overflow, record_overflow);
 	host_begin();
 	knc_spflt_init();
 
-	/* The driver's state is per CPU: stay on this one. */
+	/* The driver's state is per CPU. */
 	migrate_disable();
 	reset_hardware();
 
@@ -171,10 +171,10 @@ static void knc_test_exit(struct kunit *test)
 {
 	record.runs = false;
 	host_begin();
-	/* After a failed assertion this is another thread than the test's. */
+	/* After a failed assertion another thread runs this. */
 	if (get_current()->migration_disabled)
 		migrate_enable();
-	/* No test may do what the strict hardware would answer with #GP. */
+	/* No test may cause #GP on the strict hardware. */
 	KUNIT_EXPECT_EQ(test, record.forbidden, 0);
 }
 
@@ -216,7 +216,7 @@ static void del_all(struct perf_event **events, int count)
 	enable();
 }
 
-/* Whether an event is on a counter, and on the one that the host has given it */
+/* Whether an event is on the counter that the host has given it */
 static bool is_on_counter(const struct perf_event *event)
 {
 	int idx = knc_find_slot(this_cpu(), event);
@@ -224,14 +224,14 @@ static bool is_on_counter(const struct perf_event *event)
 	return idx >= 0 && idx == event->hw.idx;
 }
 
-/* What an event has counted, when it is read */
+/* Reads an event and checks its count. */
 static void expect_count(struct kunit *test, struct perf_event *event, u64 count)
 {
 	knc_event_read(event);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
 }
 
-/* The hardware: a counter advances, and says so if it wraps. */
+/* The hardware: a counter advances, and STATUS is set if it wraps. */
 static void count(unsigned int idx, u64 events)
 {
 	u64 value = record.msr[0x20 + idx] + events;
@@ -349,7 +349,7 @@ static void test_refusals(struct kunit *test)
 		event->attr.type = PERF_TYPE_RAW;
 		KUNIT_EXPECT_EQ_MSG(test, knc_event_config(event), cases[i].err, "case %u", i);
 	}
-	/* A task's event counts no idle time anyway. */
+	/* A task's event never counts idle time. */
 	event->attr.exclude_idle = 1;
 	event->attach_state = PERF_ATTACH_TASK;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
@@ -399,7 +399,7 @@ static void test_sched(struct kunit *test)
 	}
 }
 
-/* An event on counter 0 that fits both makes room, and keeps its count. */
+/* An event on counter 0 that fits both is moved, and keeps its count. */
 static void test_move_aside(struct kunit *test)
 {
 	struct perf_event *first = new_event(test, CYCLES, 0);
@@ -450,7 +450,7 @@ static void test_groups(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, ret, 0);
 			event = new_event(test, cases[i].config[j], 0);
 			event->group_leader = leader;
-			/* perf core holds the context's mutex; this will do. */
+			/* for lockdep: perf core holds the context's mutex */
 			local_irq_disable();
 			ret = knc_check_group(event);
 			local_irq_enable();
@@ -459,7 +459,7 @@ static void test_groups(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, ret, cases[i].err, "group %u", i);
 	}
 
-	/* The leader's CPU has been away. */
+	/* The leader's CPU has been offline. */
 	leader = new_event(test, CYCLES, 0);
 	event = new_event(test, INSTRUCTIONS, 0);
 	event->group_leader = leader;
@@ -516,17 +516,17 @@ static void test_period(struct kunit *test)
 	disable();
 	event->hw.idx = 1;
 	knc_event_start(event);
-	/* The period that is over is reported with the length that it had. */
+	/* last_period is the period that is over. */
 	KUNIT_EXPECT_EQ(test, event->hw.last_period, c->over ? c->period : 4711);
 	KUNIT_EXPECT_PTR_EQ(test, this_cpu()->event[1], event);
 	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], c->value);
-	/* Signed: RDPMC programs extend the sign of what they read. */
+	/* Signed: programs extend the sign of what RDPMC reads. */
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.prev_count), (s64)c->value - P40);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), c->left_after);
 }
 
-/* A counting event goes over 2^40 in parts; no part, and no event, is lost. */
+/* A counting event beyond 2^40 takes several wraps and loses nothing. */
 static void test_count_beyond_width(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
@@ -536,7 +536,7 @@ static void test_count_beyond_width(struct kunit *test)
 	for (i = 0; i < 5; i++) {
 		u64 to_wrap = P40 - record.msr[0x21];
 
-		/* It wraps, and some skid is counted before the stop. */
+		/* The counter wraps, and counts some skid before it is stopped. */
 		count(1, to_wrap + 3);
 		total += to_wrap + 3;
 		KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
@@ -565,7 +565,7 @@ static void test_period_beyond_width(struct kunit *test)
 
 #include "pmi.c"
 
-/* Economy: a register is written to change it, and read if it may have changed */
+/* No register is written with the value that it has. */
 
 static void test_switch_same_events(struct kunit *test)
 {
@@ -613,7 +613,7 @@ static void test_idle_pmu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 }
 
-/* A section within another changes nothing, and an end without a begin neither. */
+/* A nested disable does nothing, nor does an enable without a disable. */
 static void test_disable_twice(struct kunit *test)
 {
 	add_new(test, INSTRUCTIONS, 1000);
@@ -625,7 +625,7 @@ static void test_disable_twice(struct kunit *test)
 	record_expect(test, STOP, RUN(2));
 }
 
-/* A start and a stop outside of a disabled section take effect at once. */
+/* Start and stop take effect at once while the PMU is enabled. */
 static void test_start_stop_enabled(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -649,7 +649,7 @@ static void test_start_stop_enabled(struct kunit *test)
 	record_expect(test, STOP, LOAD(1, P40 - 1000), RUN(3));
 }
 
-/* Inside one it takes effect at its end. */
+/* While it is disabled they take effect when it is enabled. */
 static void test_start_stop_disabled(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -663,7 +663,7 @@ static void test_start_stop_disabled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
-/* Known state (1.4.4): whatever a CPU brings with it is gone. */
+/* A reset gives the known state (1.4.4), whatever the registers held. */
 static void test_reset(struct kunit *test)
 {
 	struct knc_cpu *kc = this_cpu();
@@ -686,7 +686,7 @@ static void test_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
 
-	/* First nothing counts, last interrupts may come. */
+	/* The counters stop first, and the LVT entry is unmasked last. */
 	KUNIT_EXPECT_EQ(test, record.log[0].reg, 0x2f);
 	KUNIT_EXPECT_EQ(test, record.log[1].kind, LVTPC);
 	KUNIT_EXPECT_EQ(test, record.log[1].value, 0x10400);
@@ -698,7 +698,7 @@ static void test_reset(struct kunit *test)
 #include "races.c"
 #include "host.c"
 
-/* The tables against the sources that were collected */
+/* The tables of events against tests/data */
 
 #define INCLUDE_TEXT(name)						\
 	#name ": .incbin \"" KNC_TEST_DATA "/" #name ".csv\"\n"		\
@@ -750,7 +750,7 @@ static unsigned int check_csv(struct kunit *test, const char *csv, int first,
 		KUNIT_EXPECT_EQ(test, knc_event_counters(event), umask == 0x10 ? 1 : 3);
 		if (column_cntmsk >= 0) {
 			KUNIT_ASSERT_EQ(test, kstrtou32(field[column_cntmsk], 0, &cntmsk), 0);
-			/* Never on a counter that others know it not to work on. */
+			/* never on a counter that the source says does not count it */
 			KUNIT_EXPECT_EQ(test, knc_event_counters(event) & ~cntmsk, 0);
 		}
 		rows++;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Part of knc_pmu_test.c: the interrupt, in each state that it can find, and who reads
- * an event meanwhile.
+ * Part of knc_pmu_test.c: the interrupt in each state of the CPU, and reads of an event
+ * meanwhile.
  */
 
-/* Each access, in order */
 
 #define STOP		{ WRMSR, 0x2f, 0 }
 #define CTRL_IS(v)	{ RDMSR, 0x2f, v }
@@ -25,7 +24,7 @@ static void expect_after_pmi(struct kunit *test, enum knc_state state)
 	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
 }
 
-/* A PMI with exactly these accesses, and what holds after each PMI */
+/* A PMI makes exactly these accesses, and restores the state. */
 #define expect_pmi(test, ...) do {					\
 	enum knc_state state_ = this_cpu()->state;			\
 	record_restart();						\
@@ -44,7 +43,7 @@ static void test_pmi_one_counter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
-	/* /proc/interrupts has it. */
+	/* /proc/interrupts counts the PMI. */
 	KUNIT_EXPECT_EQ(test, host.irqs, 1);
 }
 
@@ -60,7 +59,7 @@ static void test_pmi_both_counters(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 2);
 }
 
-/* Only what overflowed is touched. */
+/* Only the counter that overflowed is read and loaded. */
 static void test_pmi_one_of_two(struct kunit *test)
 {
 	struct perf_event *event[2];
@@ -73,14 +72,14 @@ static void test_pmi_one_of_two(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, samples.event[0], event[1]);
 }
 
-/* The period that is reported is the one that is over, not the one that follows. */
+/* A sample has the period that is over, not the next one. */
 static unsigned long delivered_period;
 
 static int deliver_period(struct perf_event *event, struct perf_sample_data *data,
 			  struct pt_regs *regs)
 {
 	delivered_period = data->period;
-	/* perf core does so for a frequency. */
+	/* as perf core does for a frequency */
 	event->hw.sample_period = 300;
 	return 0;
 }
@@ -99,7 +98,7 @@ static void test_pmi_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, delivered_period, 300);
 }
 
-/* A throttled event stops there and then, the other goes on. */
+/* A throttled event stops at once, the other one goes on. */
 static void test_pmi_throttle(struct kunit *test)
 {
 	struct perf_event *event[2];
@@ -112,7 +111,7 @@ static void test_pmi_throttle(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[0]));
 
-	/* perf core lets it go again at the next tick, without a reload. */
+	/* perf core starts it again at the next tick, without a reload. */
 	disable();
 	record_restart();
 	knc_start(event[1], 0);
@@ -121,7 +120,7 @@ static void test_pmi_throttle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 503);
 }
 
-/* Stopped with its group after it wrapped: its period is over without a sample. */
+/* An event has wrapped and is stopped with its group: its period ends without a sample. */
 static void test_pmi_throttle_group(struct kunit *test)
 {
 	struct perf_event *event[2];
@@ -143,7 +142,7 @@ static void test_pmi_throttle_group(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 }
 
-/* STATUS is left over, the counter has been loaded anew since. */
+/* A stale STATUS bit: the counter has been loaded since. */
 static void test_pmi_stale_status(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -163,7 +162,7 @@ static void test_pmi_empty_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 }
 
-/* Registers that are not the driver's are left alone. */
+/* While the state is KNC_OFF the registers are not touched. */
 static void test_pmi_off(struct kunit *test)
 {
 	knc_pmu_quiesce(this_cpu());
@@ -173,7 +172,7 @@ static void test_pmi_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 }
 
-/* Bits of STATUS that no counter has say nothing. */
+/* STATUS bits without a counter are ignored. */
 static void test_pmi_reserved_status(struct kunit *test)
 {
 	record.msr[0x2d] = 0x700000004ULL;
@@ -185,9 +184,9 @@ static void test_pmi_reserved_status(struct kunit *test)
 }
 
 /*
- * STATUS is 0. The entry says whether it was a PMI: a late one, if it is masked, and
- * it is unmasked then. The counters go on in RUN and READ, as they did before, and
- * do not start in STOP and PMI.
+ * STATUS is 0. If the LVT entry is masked, the NMI was a late PMI, and the entry is
+ * unmasked; otherwise it was not the PMU's. The counters run on in RUN and READ, and
+ * stay stopped in STOP and PMI.
  */
 struct late_case {
 	const char *name;
@@ -243,7 +242,7 @@ static void test_pmi_late(struct kunit *test)
 	kc->state = KNC_RUN;
 }
 
-/* The last event has gone: a late PMI starts nothing. */
+/* A late PMI after the last event has gone starts no counter. */
 static void test_pmi_late_no_event(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -252,13 +251,13 @@ static void test_pmi_late_no_event(struct kunit *test)
 	del_all(&event, 1);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
-	/* It was on its way, and has masked the entry once more. */
+	/* The PMI was on its way, and has masked the entry again. */
 	record.lvtpc = 0x10400;
 	expect_pmi(test, STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 }
 
-/* Soft-masked: it stops the counters, is noted, and leaves STATUS and the entry. */
+/* A soft-masked PMI stops the counters and is pending; STATUS and the LVT entry stay. */
 
 static void expect_soft_masked(struct kunit *test)
 {
@@ -303,7 +302,7 @@ static void test_pmi_in_stop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
 
-/* An event that comes meanwhile is started with the rest. */
+/* An event that is added while a PMI is pending starts with the others. */
 static void test_pmi_in_stop_add(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -325,7 +324,7 @@ static void overflow_now(void)
 	knc_pmi(&nowhere);
 }
 
-/* Right before the counters stop they run: the PMI is handled, and they go on. */
+/* A PMI right before the write that stops the counters is handled at once. */
 static void test_pmi_beside_stop(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -342,7 +341,7 @@ static void test_pmi_beside_stop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 }
 
-/* Right after they start, before the driver has said so: the same. */
+/* The same right after the write that starts them, while the state is still STOP */
 static void test_pmi_beside_start(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -357,7 +356,7 @@ static void test_pmi_beside_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 }
 
-/* Right before they start: it is pending, and the driver looks again. */
+/* A PMI right before the write that starts them is pending and replayed. */
 static void test_pmi_before_start(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -369,12 +368,12 @@ static void test_pmi_before_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
 
-/* Again and again, at each write that starts or stops them */
+/* PMIs at each write that starts or stops the counters */
 static unsigned int writes_left, wraps;
 
 static void overflow_again(void)
 {
-	/* If it has not wrapped already */
+	/* unless the counter has wrapped already */
 	if (record.msr[0x21] >> 39) {
 		wraps++;
 		overflow_now();
@@ -402,7 +401,7 @@ static void test_pmi_again(struct kunit *test)
 	}
 }
 
-/* PMI in READ: the counters stop, and the reader starts them again. */
+/* A PMI in KNC_READ stops the counters; the reader replays it and starts them. */
 static void test_pmi_in_read(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -425,7 +424,7 @@ static void nmi_now(void)
 	KUNIT_EXPECT_EQ(nmi_test, this_cpu()->state, KNC_PMI);
 }
 
-/* A real NMI within a replay, before STATUS is clear and after */
+/* An NMI within a replay, before STATUS is cleared and after */
 static void test_pmi_in_replay(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -449,7 +448,7 @@ static void test_pmi_in_replay(struct kunit *test)
 	}
 }
 
-/* A counter that is stopped has wrapped: the sample comes before the event leaves. */
+/* An event that has wrapped is stopped: its sample is taken first. */
 
 static void test_stop_wrapped(struct kunit *test)
 {
@@ -468,14 +467,14 @@ static void test_stop_wrapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 
-	/* Once it is stopped it has no more. */
+	/* A second stop does nothing. */
 	record_restart();
 	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 }
 
-/* The other counter has wrapped as well: both have their sample, in one replay. */
+/* Both counters have wrapped: one replay takes both samples. */
 static void test_stop_wrapped_both(struct kunit *test)
 {
 	struct perf_event *event[2];
@@ -490,7 +489,7 @@ static void test_stop_wrapped_both(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 }
 
-/* The replay of a stop throttles the event: it is stopped, and not by the caller. */
+/* The replay throttles the event: then the caller has not stopped it. */
 static void test_stop_throttled(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -504,7 +503,7 @@ static void test_stop_throttled(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
 
-/* To be moved is no reason to go on. */
+/* An event that is throttled as it is moved stays stopped. */
 static void test_move_throttled(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -522,7 +521,7 @@ static void test_move_throttled(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 
-	/* perf core lets it go on. */
+	/* perf core starts it. */
 	knc_start(event[1], 0);
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
@@ -530,7 +529,7 @@ static void test_move_throttled(struct kunit *test)
 	expect_count(test, event[1], 1010);
 }
 
-/* Throttled before it is moved: the same. */
+/* The same for an event that was stopped before it is moved */
 static void test_move_stopped(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -549,7 +548,7 @@ static void test_move_stopped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
 }
 
-/* Where a sample is of */
+/* The registers of a sample */
 
 static const struct pt_regs *delivered_regs;
 static struct pt_regs delivered;
@@ -572,7 +571,7 @@ static void test_pmi_regs(struct kunit *test)
 	knc_pmi(&regs);
 	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
 
-	/* A replay is a place in the driver. */
+	/* a replay has registers of the driver */
 	count(1, 1000);
 	knc_stop(event, 0);
 	static_call_update(knc_perf_event_overflow, record_overflow);
@@ -581,7 +580,7 @@ static void test_pmi_regs(struct kunit *test)
 			(unsigned long)test_pmi_regs & ~0x3ffffUL);
 }
 
-/* A sample of user mode alone has nothing of the kernel's, whose thread this is. */
+/* A sample of a user mode event has no register of the kernel; this is a kernel thread. */
 static void test_pmi_regs_user(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
@@ -605,7 +604,7 @@ static void test_pmi_regs_user(struct kunit *test)
 	knc_pmi(&regs);
 	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
 
-	/* A replay is in the kernel, too. */
+	/* The same for a replay. */
 	count(1, 1000);
 	delivered = *task_pt_regs(get_current());
 	delivered.ip = 1;
@@ -615,7 +614,7 @@ static void test_pmi_regs_user(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
 }
 
-/* An NMI comes while a replayed sample is delivered, which then reads an event. */
+/* An NMI in the delivery of a replayed sample, and then a read */
 static unsigned int delivery_depth, delivery_deepest;
 
 static int deliver_and_read(struct perf_event *event, struct perf_sample_data *data,
@@ -646,7 +645,7 @@ static void test_pmi_in_delivery(struct kunit *test)
 	expect_replayed(test, event, 1000, 2);
 }
 
-/* One of 16 interrupts is timed, and of those that were the PMU's. */
+/* One in 16 PMIs is timed, and no NMI of another source. */
 static void test_pmi_timed(struct kunit *test)
 {
 	unsigned int i;
@@ -697,7 +696,7 @@ static struct kunit_case knc_pmi_cases[] = {
 	{}
 };
 
-/* What an event on no counter is read as: its last count, with no access */
+/* A read of an event on no counter gives the last count, without an access. */
 static void expect_last_count(struct kunit *test, struct perf_event *event, u64 count)
 {
 	record_restart();
@@ -727,7 +726,7 @@ static void test_read_no_slot(struct kunit *test)
 	expect_last_count(test, event, 100);
 	enable();
 
-	/* Another has its counter now. */
+	/* another event has its counter now */
 	del_all(&event, 1);
 	add_all(test, &other, 1);
 	KUNIT_ASSERT_EQ(test, other->hw.idx, 1);
@@ -737,7 +736,7 @@ static void test_read_no_slot(struct kunit *test)
 	expect_last_count(test, event, 100);
 }
 
-/* By an NMI, in each state */
+/* A read in an NMI, in each state */
 static void test_read_in_state(struct kunit *test)
 {
 	static const struct {
@@ -767,7 +766,7 @@ static void test_read_in_state(struct kunit *test)
 	}
 }
 
-/* While a counter is loaded the event is on none. */
+/* A read while the counter is loaded: the event is on none. */
 static struct perf_event *read_by_nmi;
 
 static void read_now(void)
@@ -794,7 +793,7 @@ static void test_read_in_load(struct kunit *test)
 		}
 }
 
-/* The same where it is loaded anew, by a replay */
+/* The same while a replay loads the counter */
 static void test_read_in_reload(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -814,7 +813,7 @@ static void test_read_in_reload(struct kunit *test)
 	}
 }
 
-/* While it is stopped an NMI may read it as well: nothing is counted twice. */
+/* A read by an NMI while the event is stopped counts nothing twice. */
 static void test_read_in_account(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -826,7 +825,7 @@ static void test_read_in_account(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 900);
 
-	/* Who reads a reader gets the last count. */
+	/* A read within a read gets the last count. */
 	knc_start(event, 0);
 	count(1, 100);
 	record_restart();
@@ -836,7 +835,7 @@ static void test_read_in_account(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
 
-/* The interrupt is long overdue: half the counter's range beyond the wrap. */
+/* The interrupt is overdue by half the counter's range. */
 static void test_long_overdue(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);

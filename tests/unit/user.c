@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Part of knc_pmu_test.c: the registers of the program, at each instruction of the
+ * Part of knc_pmu_test.c: the program's registers, found at each instruction of the
  * kernel's entry and exit (arch/x86/entry/calling.h and entry_64.S) that moves them
  * between the processor and a stack.
  */
@@ -22,7 +22,7 @@ static struct {
 	unsigned int step;
 } entry;
 
-/* Each register has a value that no other has. */
+/* Gives each register a value of the program, all of them different. */
 static void entry_begin(struct kunit *test, const char *path)
 {
 	unsigned long *reg = (unsigned long *)&entry.program;
@@ -38,7 +38,7 @@ static void entry_begin(struct kunit *test, const char *path)
 		entry.saved = task_pt_regs(entry.task);
 		host.runs = entry.task;
 	}
-	/* What older entries have left on the stacks has come from user mode, too. */
+	/* Older entries have left frames of user mode on the stacks. */
 	memset(&entry.area->entry_stack_page, 0x5b, sizeof(entry.area->entry_stack_page));
 	memset(&entry.area->estacks, 0x5b, sizeof(entry.area->estacks));
 	memset(entry.task->stack, 0x5b, THREAD_SIZE);
@@ -69,7 +69,7 @@ static void entry_check(void)
 
 	memset(&user, 0x77, sizeof(user));
 	knc_user_regs(&user, &entry.cpu);
-	/* A number of a system call, or of an error: nothing that a program has. */
+	/* the number of a system call or error code, not a register */
 	user.orig_ax = -1;
 	for (i = 0; i < sizeof(user) / sizeof(long); i++)
 		KUNIT_EXPECT_EQ_MSG(entry.test, got[i], expected[i], "%s, step %u, register %u",
@@ -135,7 +135,7 @@ static void entry_exception(struct kunit *test, unsigned long end, const char *p
 	unsigned long *place;
 
 	entry_begin(test, path);
-	/* The processor does this in one go. */
+	/* the processor pushes these */
 	memcpy((void *)end - 5 * sizeof(long), &entry.program.ip, 5 * sizeof(long));
 	entry_check_at(end - 5 * sizeof(long));
 	entry_push(-1);
@@ -164,7 +164,7 @@ static void test_user_exception(struct kunit *test)
 	entry_exception(test, CEA_ESTACK_TOP(&area->estacks, MCE), "#MC");
 }
 
-/* Once the registers are in task_pt_regs() they are found there, whatever the stack. */
+/* With the registers in task_pt_regs(), any stack may be in use. */
 static void test_user_kernel(struct kunit *test)
 {
 	struct cpu_entry_area *area = host.entry_area;
@@ -176,7 +176,7 @@ static void test_user_kernel(struct kunit *test)
 	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
 	entry.cpu.cs = __KERNEL_CS;
 
-	/* The task's stack, below the registers; another one; none of ours */
+	/* the task's stack, another stack, and none */
 	entry_check_at((unsigned long)entry.saved);
 	entry_check_at((unsigned long)entry.saved - 1000);
 	entry_check_at((unsigned long)(entry.saved + 1) + 8);
@@ -185,7 +185,7 @@ static void test_user_kernel(struct kunit *test)
 	entry_check_at(CEA_ESTACK_TOP(&area->estacks, DF));
 	entry_check_at(CEA_ESTACK_TOP(&area->estacks, NMI));
 
-	/* An exception that has come from the kernel, on the stack for those of users */
+	/* an exception from kernel mode on the stack for entries from user mode */
 	frame->cs = __KERNEL_CS;
 	entry_check_at((unsigned long)frame - 8);
 	frame = (struct pt_regs *)CEA_ESTACK_TOP(&area->estacks, DB) - 1;
@@ -193,7 +193,7 @@ static void test_user_kernel(struct kunit *test)
 	entry_check_at((unsigned long)frame - 8);
 }
 
-/* SYSCALL keeps what the processor would push elsewhere in RCX and R11. */
+/* SYSCALL saves in RCX and R11 what an exception pushes. */
 static void test_user_syscall(struct kunit *test)
 {
 	unsigned long irq_flags;
@@ -206,16 +206,16 @@ static void test_user_syscall(struct kunit *test)
 	entry.cpu.sp = entry.program.sp;
 	entry.cpu.ip = SYSCALL_IP;
 	entry_check();
-	/* The program may have any stack pointer: it may point to what others have left. */
+	/* The stack pointer may be any address, such as one on a stack of the kernel. */
 	entry.program.sp = (unsigned long)&host.entry_area->entry_stack_page + 1024;
 	entry_check_at(entry.program.sp);
 
-	/* The scratch space of an entry: nothing enters here while interrupts are off. */
+	/* The entry's scratch space: interrupts stay off while it is in use. */
 	local_irq_save(irq_flags);
 	this_cpu_write(cpu_tss_rw.x86_tss.sp2, entry.program.sp);
 	entry.cpu.ip = SYSCALL_IP + 16;
 	entry_check();
-	/* Page tables of the kernel's (SWITCH_TO_KERNEL_CR3) */
+	/* the kernel's page tables (SWITCH_TO_KERNEL_CR3) */
 	entry_check_at(CR3);
 	entry.cpu.ip = SYSCALL_IP + 100;
 	entry_check_at((unsigned long)(entry.saved + 1));
@@ -296,11 +296,11 @@ static void test_user_sysret(struct kunit *test)
 	entry_push(entry.program.sp);
 	entry_switch_cr3();
 	entry_check_at(entry_pop());
-	/* The program's, which may point anywhere */
+	/* the program's stack pointer, any address */
 	entry_check_at(end - 2048);
 }
 
-/* A thread of the kernel has none, and a task that has never been there has not yet. */
+/* A kernel thread has no registers of a program, nor has a task that has not run yet. */
 static void test_user_none(struct kunit *test)
 {
 	static const struct pt_regs none = { .cs = __USER_CS };
