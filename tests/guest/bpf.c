@@ -215,13 +215,10 @@ static void say(const char *fmt, ...)
 
 static u32 kprobe_type(void)
 {
-	FILE *f = fopen("/sys/bus/event_source/devices/kprobe/type", "re");
-	u32 type;
+	u64 type;
 
-	if (!f)
+	if (!file_number(&type, "/sys/bus/event_source/devices/kprobe/type"))
 		skip("this kernel has no kprobes for perf");
-	must(fscanf(f, "%u", &type) == 1, "kprobe/type has no number");
-	fclose(f);
 	return type;
 }
 

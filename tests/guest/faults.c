@@ -17,14 +17,9 @@
 
 static void debugfs_set(const char *name, const char *value)
 {
-	char path[96];
-	int fd;
+	int err = file_write(value, "/sys/kernel/debug/%s", name);
 
-	snprintf(path, sizeof(path), "/sys/kernel/debug/%s", name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0 && write(fd, value, strlen(value)) > 0, "%s = %s: %s", path, value,
-	     strerror(errno));
-	close(fd);
+	must(!err, "%s = %s: %s", name, value, strerror(-err));
 }
 
 /* Fails allocations that may sleep as well, and logs nothing. */
@@ -165,21 +160,14 @@ static int open_and_fork(void)
 /* Chosen in advance: to count CPUs takes memory, too. */
 static int hotplug_cpu;
 
+#define CPU_ONLINE	"/sys/devices/system/cpu/cpu%d/online"
+
 static int offline_and_online(void)
 {
-	char path[64];
-	int i, ret = 0;
+	int down = file_write("0", CPU_ONLINE, hotplug_cpu);
+	int up = file_write("1", CPU_ONLINE, hotplug_cpu);
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", hotplug_cpu);
-	for (i = 0; i < 2; i++) {
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-		if (fd < 0 || write(fd, i ? "1" : "0", 1) != 1)
-			ret = -1;
-		if (fd >= 0)
-			close(fd);
-	}
-	return ret;
+	return down || up ? -1 : 0;
 }
 
 static void bring_back(void)

@@ -460,8 +460,9 @@ static bool witness_once(u64 n, u64 *count)
 	return t.running && t.running == t.enabled;
 }
 
-static void fuzz_witness(struct fuzz *f, int i)
+static void fuzz_witness(void *arg, int i)
 {
+	struct fuzz *f = arg;
 	struct rng r = fuzz_seed(f, 200 + i);
 	u64 n, count, base = 0;
 
@@ -517,20 +518,10 @@ static void fuzz_children(struct fuzz *f)
 TEST(witness, "witness", 240)
 {
 	struct fuzz *f = shared(sizeof(*f));
-	pid_t pids[WITNESSES];
-	int i;
 
 	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
 	f->deadline = now_ns() + setting("TEST_FUZZ_SECONDS", 6) * 1000000000;
-	for (i = 0; i < WITNESSES; i++) {
-		pids[i] = must_fork();
-		if (!pids[i]) {
-			fuzz_witness(f, i);
-			_exit(0);
-		}
-	}
-	for (i = 0; i < WITNESSES; i++)
-		reap(pids[i]);
+	in_children(WITNESSES, false, fuzz_witness, f);
 	note("%llu loops exact, %llu shared", f->exact, f->shared);
 	must(f->exact > 10, "the loop was counted only %llu times", f->exact);
 }

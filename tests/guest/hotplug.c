@@ -451,30 +451,18 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 /* Makes one step of CPU hotplug fail; -1: none. Returns false if it cannot fail. */
 static bool step_fails(int cpu, int step)
 {
-	char path[64], text[16];
-	int fd, len = sprintf(text, "%d", step);
-	bool can;
+	char text[16];
+	int err;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0, "%s: %s", path, strerror(errno));
-	can = write(fd, text, len) == len;
-	must(can || errno == EINVAL, "%s: %s", path, strerror(errno));
-	close(fd);
-	return can;
+	sprintf(text, "%d", step);
+	err = file_write(text, "/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
+	must(!err || err == -EINVAL, "hotplug/fail: %s", strerror(-err));
+	return !err;
 }
 
 static int try_online(int cpu, bool online)
 {
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0, "%s: %s", path, strerror(errno));
-	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -errno;
-	close(fd);
-	return ret;
+	return file_write(online ? "1" : "0", "/sys/devices/system/cpu/cpu%d/online", cpu);
 }
 
 /* Returns how many times it has failed: on the way down, and on the way up */

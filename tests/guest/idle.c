@@ -20,32 +20,19 @@
 /* The idle driver's module */
 static const char *sleeper;
 
-static FILE *open_parameter(const char *name, const char *how)
-{
-	char path[96];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", sleeper, name);
-	f = fopen(path, how);
-	must(f, "%s: %s", path, strerror(errno));
-	return f;
-}
-
 static u64 parameter(const char *name)
 {
-	FILE *f = open_parameter(name, "re");
 	u64 n;
 
-	must(fscanf(f, "%llu", &n) == 1, "%s: no number", name);
-	fclose(f);
+	must(file_number(&n, "/sys/module/%s/parameters/%s", sleeper, name), "%s: no number", name);
 	return n;
 }
 
 static void choose_state(const char *number)
 {
-	FILE *f = open_parameter("state", "we");
+	int err = file_write(number, "/sys/module/%s/parameters/state", sleeper);
 
-	must(fputs(number, f) >= 0 && !fclose(f), "state %s: %s", number, strerror(errno));
+	must(!err, "state %s: %s", number, strerror(-err));
 }
 
 /* Loads the idle driver first, as on the card: our driver looks up its functions. */

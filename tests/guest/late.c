@@ -433,26 +433,21 @@ TEST(late_foreign, "late-foreign", 240)
 
 static void nmi_parameter_set(const char *name, unsigned int value)
 {
-	char path[96];
-	FILE *f;
+	char text[16];
+	int err;
 
-	snprintf(path, sizeof(path), TEST_NMI "%s", name);
-	f = fopen(path, "we");
-	if (!f)
+	snprintf(text, sizeof(text), "%u", value);
+	err = file_write(text, TEST_NMI "%s", name);
+	if (err == -ENOENT)
 		skip("needs the cards' kernel, and its knc_test_nmi.ko");
-	must(fprintf(f, "%u", value) > 0 && !fclose(f), "%s: %s", path, strerror(errno));
+	must(!err, "%s: %s", name, strerror(-err));
 }
 
 static unsigned int nmi_parameter(const char *name)
 {
-	unsigned int value;
-	char path[96];
-	FILE *f;
+	u64 value;
 
-	snprintf(path, sizeof(path), TEST_NMI "%s", name);
-	f = fopen(path, "re");
-	must(f && fscanf(f, "%u", &value) == 1, "%s: %s", path, strerror(errno));
-	fclose(f);
+	must(file_number(&value, TEST_NMI "%s", name), "%s: no number", name);
 	return value;
 }
 

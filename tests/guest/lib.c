@@ -292,6 +292,35 @@ static char *slurp(const char *path)
 	return text;
 }
 
+int file_write(const char *text, const char *fmt, ...)
+{
+	int len = strlen(text), fd, err = 0;
+	char path[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, len) != len)
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+bool file_number(u64 *n, const char *fmt, ...)
+{
+	char path[256], *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	text = slurp(path);
+	return text && sscanf(text, "%llu", n) == 1;
+}
+
 long sysctl_get(const char *name)
 {
 	char path[128];
@@ -305,14 +334,12 @@ long sysctl_get(const char *name)
 
 void sysctl_set(const char *name, long value)
 {
-	char path[128];
-	int fd;
+	char text[32];
+	int err;
 
-	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0 && dprintf(fd, "%ld\n", value) > 0, "%s = %ld: %s", path, value,
-	     strerror(errno));
-	close(fd);
+	snprintf(text, sizeof(text), "%ld\n", value);
+	err = file_write(text, "/proc/sys/%s", name);
+	must(!err, "%s = %ld: %s", name, value, strerror(-err));
 }
 
 bool sysctl_exists(const char *name)
@@ -868,6 +895,15 @@ u64 now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+u64 spin_for_ms(unsigned int ms)
+{
+	u64 begin = now_ns(), n = 0;
+
+	for (; now_ns() - begin < ms * 1000000ULL; n += 10000)
+		spin20(10000);
+	return n;
 }
 
 void become_nobody(void)

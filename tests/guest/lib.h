@@ -208,6 +208,8 @@ void pipe_wake(const int ends[2]);
 void pipe_wait(const int ends[2]);
 void *shared(size_t size);		/* zeroed, survives fork */
 u64 now_ns(void);			/* CLOCK_MONOTONIC */
+/* spin20(), and how many iterations it has executed in that time */
+u64 spin_for_ms(unsigned int ms);
 u64 rdmsr_on(int cpu, u32 msr);		/* /dev/cpu/N/msr */
 bool have_msr(void);
 void msr_need(void);			/* skip() where there is none */
@@ -222,6 +224,9 @@ bool try_rdpmc(u32 counter, u64 *value);
 bool kernel_before(unsigned int version, unsigned int patchlevel);
 /* Linux 2.6.38, which the cards have: its perf core has fewer features. */
 #define cards_kernel()	kernel_before(3, 0)
+/* To and from the file that the format names: 0 or -errno, and false if it has no number */
+int file_write(const char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool file_number(u64 *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
 bool sysctl_exists(const char *name);

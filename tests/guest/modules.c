@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#define PMUS	"/sys/bus/event_source/devices"
 #define DRIVER	"/tests/modules/knc_pmu.ko"
 #define NOPROBE	"/tests/modules/knc_test_noprobe.ko"
 #define OWNER	"/tests/modules/knc_test_owner.ko"
@@ -131,17 +132,12 @@ static void must_sample(const char *when)
 /* Reads the current type of the PMU; false if there is no PMU. */
 static bool pmu_type(u32 *type)
 {
-	char path[96];
-	FILE *f;
-	bool good;
+	u64 n;
 
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu()->name);
-	f = fopen(path, "re");
-	if (!f)
+	if (!file_number(&n, PMUS "/%s/type", pmu()->name))
 		return false;
-	good = fscanf(f, "%u", type) == 1;
-	fclose(f);
-	return good;
+	*type = n;
+	return true;
 }
 
 /* Opens, uses and closes events while the driver comes and goes. */
@@ -291,8 +287,7 @@ static void must_not_load_beside_owner(void)
 	must(driver_load() == -1, "it loads, but another driver has reserved a register");
 	must(errno == EBUSY, "loading with a register reserved: %s, not EBUSY", errname(errno));
 	must(in_log("knc_pmu: ") > lines, "the log does not say why");
-	must(access("/sys/bus/event_source/devices/knc", F_OK) &&
-	     (cards_kernel() || access("/sys/bus/event_source/devices/cpu", F_OK)),
+	must(access(PMUS "/knc", F_OK) && (cards_kernel() || access(PMUS "/cpu", F_OK)),
 	     "a PMU has been registered");
 	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "unloading the owner: %s",
 	     strerror(errno));
@@ -416,8 +411,7 @@ static bool unload_at(u32 after)
 	pipe_wait(closing.done);
 	if (!unloaded)
 		return false;
-	must(access("/sys/bus/event_source/devices/cpu", F_OK),
-	     "unloaded at %u, and its PMU is still there", after);
+	must(access(PMUS "/cpu", F_OK), "unloaded at %u, and its PMU is still there", after);
 	must(!driver_load(), "unloaded at %u, loading: %s", after, strerror(errno));
 	must_count("unloaded, and loaded again");
 	return true;
@@ -463,18 +457,10 @@ TEST(unload_closing, "unload-closing", 600)
 /* A write to this file starts a timer on each CPU, in memory that is freed with the PMU. */
 static bool set_interval(unsigned int ms)
 {
-	char path[128], text[16];
-	int fd, len = snprintf(text, sizeof(text), "%u", ms);
-	bool done;
+	char text[16];
 
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/perf_event_mux_interval_ms",
-		 pmu()->name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	done = write(fd, text, len) == len;
-	close(fd);
-	return done;
+	snprintf(text, sizeof(text), "%u", ms);
+	return !file_write(text, PMUS "/%s/perf_event_mux_interval_ms", pmu()->name);
 }
 
 /*
@@ -582,7 +568,7 @@ TEST(wrong_cpu, "wrong-cpu", 30)
 	must(errno == ENODEV, "loading on another processor: %s", errname(errno));
 	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
 	must(in_log("knc_pmu: not a Knights Corner: found ") == 1, "the log does not say why");
-	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU has been registered");
+	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
 }
 
 /*
@@ -595,13 +581,13 @@ TEST(load_beside, "load-beside", 30)
 	int fd;
 
 	module_need();
-	must(!access("/sys/bus/event_source/devices/cpu/type", F_OK), "no other driver here");
+	must(!access(PMUS "/cpu/type", F_OK), "no other driver here");
 	must(driver_load() == -1, "loads beside another driver");
 	must(errno == EBUSY, "loading beside another driver: %s", errname(errno));
 	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
 	must(in_log("initcall_blacklist=init_hw_perf_events"), "the log does not say what to type");
 	must(!driver_loaded(), "the module is loaded");
-	must(access("/sys/bus/event_source/devices/knc", F_OK), "a PMU has been registered");
+	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
 	/* the other driver still counts */
 	fd = ev_self(INSTRUCTIONS);
 	ev_spin(fd, 500000);

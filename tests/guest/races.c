@@ -640,17 +640,22 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	must(only || hits >= points / 2, "%llu hits at %llu points", hits, points);
 }
 
+/* On the last hardware thread: it has the fewest other tasks. */
+static void prepare(void)
+{
+	td_need();
+	pin(cpus_online() - 1);
+	sample_limit(NO_SAMPLE_LIMIT);
+}
+
 /* A test that is one sweep */
 #define RACE(fn, name, sweep)						\
 	static void fn(void);						\
 	TEST(fn, name, 3600) { sweep; }
 
-/* All points, on the last hardware thread: it has the fewest other tasks */
 static void race(const struct race *r)
 {
-	td_need();
-	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
+	prepare();
 	sweep(r, 1, 0);
 }
 
@@ -814,9 +819,7 @@ TEST(race_read_again, "race-read-again", 3600)
 	static const struct race reads = { .operation = read_often, .repeats = true };
 	u64 apart;
 
-	td_need();
-	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
+	prepare();
 	apart = (measure(&r).length - measure(&reads).length) / ROUNDS;
 	sweep(&r, apart + 300, apart + 600);
 }
@@ -995,13 +998,10 @@ static void other_stop(void)
 
 static u64 strange_nmis(void)
 {
-	FILE *f = fopen("/sys/module/knc_test_nmi/parameters/taken", "re");
 	u64 n;
 
-	if (!f)
+	if (!file_number(&n, "/sys/module/knc_test_nmi/parameters/taken"))
 		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
-	must(fscanf(f, "%llu", &n) == 1, "knc_test_nmi: no number");
-	fclose(f);
 	return n;
 }
 
@@ -1194,9 +1194,7 @@ static void race_waits(const struct race *what)
 	u64 waits[WAITS_MAX];
 	int n, i;
 
-	td_need();
-	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
+	prepare();
 	calm.calm = true;
 	n = find_waits(&calm, waits);
 	must(n, "no overflow was pending: none was soft-masked");

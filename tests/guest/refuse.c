@@ -118,74 +118,72 @@ TEST(user_bits, "user-bits", 30)
 	}
 }
 
+/* Attributes of an event of instructions, and the errno that they are refused with */
+struct refusal {
+	const char *what;
+	struct perf_event_attr attr;
+	int want;
+};
+
+static void refuse_all(const struct refusal *row)
+{
+	for (; row->what; row++) {
+		struct perf_event_attr attr = row->attr;
+
+		attr.type = pmu()->type;
+		attr.size = sizeof(attr);
+		attr.config = INSTRUCTIONS;
+		attr.disabled = 1;
+		if (row->want)
+			refused(attr, row->want, row->what);
+		else
+			close(ev_open(&attr, 0, -1, -1));
+	}
+}
+
+#define SAMPLED		.sample_period = 100000
+#define ANY_BRANCH	(PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER)
+
 TEST(refuse_kinds, "refuse-kinds", 30)
 {
-	struct perf_event_attr attr;
-	int level;
+	static const struct refusal precise[] = {
+		{ "precise_ip 1", { SAMPLED, .precise_ip = 1 }, EOPNOTSUPP },
+		{ "precise_ip 2", { SAMPLED, .precise_ip = 2 }, EOPNOTSUPP },
+		{ "precise_ip 3", { SAMPLED, .precise_ip = 3 }, EOPNOTSUPP },
+		{ "precise_ip 1 without sampling", { .precise_ip = 1 }, EOPNOTSUPP },
+		{ "precise_ip 2 without sampling", { .precise_ip = 2 }, EOPNOTSUPP },
+		{ "precise_ip 3 without sampling", { .precise_ip = 3 }, EOPNOTSUPP },
+		{ }
+	}, cards[] = {
+		{ "a branch stack", { SAMPLED, .sample_type = PERF_SAMPLE_BRANCH_STACK }, EINVAL },
+		{ "exclude_host", { .exclude_host = 1 }, EINVAL },
+		{ }
+	}, others[] = {
+		{ "a branch stack", { SAMPLED, .sample_type = PERF_SAMPLE_BRANCH_STACK,
+		  .branch_sample_type = ANY_BRANCH }, EOPNOTSUPP },
+		{ "a branch stack without sampling", { .sample_type = PERF_SAMPLE_BRANCH_STACK,
+		  .branch_sample_type = ANY_BRANCH }, EOPNOTSUPP },
+		{ "registers of the core", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_INTR,
+		  .sample_regs_intr = 0xff }, 0 },
+		{ "XMM registers at the interrupt", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_INTR,
+		  .sample_regs_intr = 1ULL << 32 }, EOPNOTSUPP },
+		{ "an unknown register", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_INTR,
+		  .sample_regs_intr = 1ULL << 25 }, EINVAL },
+		{ "XMM registers of the user", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_USER,
+		  .sample_regs_user = 1ULL << 32 }, EOPNOTSUPP },
+		{ "no register of the user", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_USER },
+		  EINVAL },
+		/* there are no guests, so exclude_host would count nothing */
+		{ "exclude_host", { .exclude_host = 1 }, EOPNOTSUPP },
+		{ "exclude_guest", { .exclude_guest = 1 }, 0 },
+		{ "samples of an AUX buffer", { SAMPLED, .aux_sample_size = 4096 }, EINVAL },
+		{ "a period of 2^63", { .sample_period = 1ULL << 63 }, EINVAL },
+		{ }
+	};
 
-	for (level = 1; level <= 3; level++) {
-		attr = user_attr(INSTRUCTIONS);
-		attr.sample_period = 100000;
-		attr.precise_ip = level;
-		refused(attr, EOPNOTSUPP, "precise_ip");
-		attr.sample_period = 0;
-		refused(attr, EOPNOTSUPP, "precise_ip without sampling");
-	}
-
+	refuse_all(precise);
 	/* Linux 2.6.38 refuses itself what it does not know. */
-	if (cards_kernel()) {
-		attr = attr_of(INSTRUCTIONS);
-		attr.sample_period = 100000;
-		attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-		refused(attr, EINVAL, "a branch stack");
-		attr = attr_of(INSTRUCTIONS);
-		attr.exclude_host = 1;
-		refused(attr, EINVAL, "exclude_host");
-		return;
-	}
-
-	attr = user_attr(INSTRUCTIONS);
-	attr.sample_period = 100000;
-	attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-	attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
-	refused(attr, EOPNOTSUPP, "a branch stack");
-	attr.sample_period = 0;
-	refused(attr, EOPNOTSUPP, "a branch stack without sampling");
-
-	/* registers: the core has 24; those of the vector unit and others are refused */
-	attr = user_attr(INSTRUCTIONS);
-	attr.sample_period = 100000;
-	attr.sample_type = PERF_SAMPLE_REGS_INTR;
-	attr.sample_regs_intr = 0xff;
-	close(ev_open(&attr, 0, -1, -1));
-	attr.sample_regs_intr = 1ULL << 32;
-	refused(attr, EOPNOTSUPP, "XMM registers at the interrupt");
-	attr.sample_regs_intr = 1ULL << 25;
-	refused(attr, EINVAL, "an unknown register at the interrupt");
-	attr.sample_type = PERF_SAMPLE_REGS_USER;
-	attr.sample_regs_intr = 0;
-	attr.sample_regs_user = 1ULL << 32;
-	refused(attr, EOPNOTSUPP, "XMM registers of the user");
-	attr.sample_regs_user = 0;
-	refused(attr, EINVAL, "no register of the user");
-
-	/* there are no guests, so exclude_host would count nothing */
-	attr = attr_of(INSTRUCTIONS);
-	attr.exclude_host = 1;
-	refused(attr, EOPNOTSUPP, "exclude_host");
-	attr.exclude_host = 0;
-	attr.exclude_guest = 1;
-	close(ev_open(&attr, 0, -1, -1));
-
-	/* an AUX buffer */
-	attr = attr_of(INSTRUCTIONS);
-	attr.sample_period = 100000;
-	attr.aux_sample_size = 4096;
-	refused(attr, EINVAL, "samples of an AUX buffer");
-
-	attr = attr_of(INSTRUCTIONS);
-	attr.sample_period = 1ULL << 63;
-	refused(attr, EINVAL, "a period of 2^63");
+	refuse_all(cards_kernel() ? cards : others);
 }
 
 static void any_refused(void)

@@ -99,7 +99,7 @@ TEST(sample_freq, "sample-freq", 120)
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 0, TYPE);
 	struct tally t = {};
 	struct ring r;
-	u64 begin, count, ran, rate;
+	u64 count, ran, rate;
 	struct times times;
 	int fd;
 
@@ -109,9 +109,7 @@ TEST(sample_freq, "sample-freq", 120)
 	attr.read_format = READ_TIMES;
 	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
-	begin = now_ns();
-	while (now_ns() - begin < 2000000000ULL)
-		spin20(10000);
+	spin_for_ms(2000);
 	ev_off(fd);
 	times = ev_times(fd);
 	count = times.value;

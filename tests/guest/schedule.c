@@ -15,7 +15,7 @@ TEST(multiplex, "multiplex", 120)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, CYCLES };
 	static const char * const names[] = { "instructions", "branches", "cycles" };
-	u64 n = 0, begin, enabled = 0, truth[3], cycles = 0;
+	u64 n, enabled = 0, truth[3], cycles = 0;
 	struct perf_event_attr attr = user_attr(0);
 	struct times t[3], sum = {};
 	int fd[3], i;
@@ -31,11 +31,7 @@ TEST(multiplex, "multiplex", 120)
 		cycles = td_read(0, TD_CYCLES_USER);
 	for (i = 0; i < 3; i++)
 		ev_on(fd[i]);
-	begin = now_ns();
-	while (now_ns() - begin < 1500000000) {
-		spin20(10000);
-		n += 10000;
-	}
+	n = spin_for_ms(1500);
 	for (i = 0; i < 3; i++)
 		ev_off(fd[i]);
 	truth[0] = n * 20;
@@ -239,7 +235,6 @@ TEST(constraints_turns, "constraints-turns", 60)
 	struct perf_event_attr attr = user_attr(L2_READ_MISS);
 	struct times t[2];
 	int fd[2], i;
-	u64 begin;
 
 	attr.read_format = READ_TIMES;
 	fd[0] = ev_open(&attr, 0, -1, -1);
@@ -247,9 +242,7 @@ TEST(constraints_turns, "constraints-turns", 60)
 	fd[1] = ev_open(&attr, 0, -1, -1);
 	ev_on(fd[0]);
 	ev_on(fd[1]);
-	begin = now_ns();
-	while (now_ns() - begin < 2000000000)
-		spin20(10000);
+	spin_for_ms(2000);
 	ev_off(fd[0]);
 	ev_off(fd[1]);
 	for (i = 0; i < 2; i++) {
@@ -321,7 +314,6 @@ static bool turns_taken(void)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES };
 	struct perf_event_attr attr = user_attr(0);
-	u64 begin = now_ns();
 	struct times t[2];
 	int fd[2], i;
 
@@ -331,8 +323,7 @@ static bool turns_taken(void)
 		fd[i] = ev_open(&attr, 0, -1, -1);
 		ev_on(fd[i]);
 	}
-	while (now_ns() - begin < 1000000000)
-		spin(100000);
+	spin_for_ms(1000);
 	for (i = 0; i < 2; i++) {
 		t[i] = ev_times(fd[i]);
 		close(fd[i]);

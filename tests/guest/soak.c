@@ -17,6 +17,7 @@
 
 struct soak {
 	u64 deadline;
+	int cpus;
 	u64 told;		/* the sum of all counts */
 	u64 rounds, samples, offline, loads;
 	/* The driver is unloaded when no worker is busy, and none begins meanwhile. */
@@ -172,7 +173,7 @@ static void soak_wide(struct soak *s, int cpu, u64 period)
 	soak_close(s, fd, &count);
 }
 
-static void soak_work(struct soak *s, int cpus, int i)
+static void soak_work(struct soak *s, int i)
 {
 	u64 state = setting("TEST_FUZZ_SEED", 0x4b4e4350) + i, cost;
 
@@ -192,7 +193,7 @@ static void soak_work(struct soak *s, int cpus, int i)
 			soak_inherited(s, n);
 			break;
 		case 2:
-			soak_wide(s, soak_random(&state, cpus), period);
+			soak_wide(s, soak_random(&state, s->cpus), period);
 			break;
 		default:
 			soak_sampled(s, n, period, cost);
@@ -213,12 +214,12 @@ static void soak_reload(struct soak *s)
 	__atomic_store_n(&s->leave, false, __ATOMIC_SEQ_CST);
 }
 
-static void soak_administrate(struct soak *s, int cpus)
+static void soak_administrate(struct soak *s)
 {
 	u64 state = setting("TEST_FUZZ_SEED", 0x4b4e4350);
 
 	while (now_ns() < s->deadline) {
-		int cpu = 1 + soak_random(&state, cpus - 1);
+		int cpu = 1 + soak_random(&state, s->cpus - 1);
 
 		usleep(20000 + soak_random(&state, 200000));
 		if (!soak_random(&state, 4) && driver_is_module()) {
@@ -247,25 +248,19 @@ static u64 kernel_memory(void)
 	return sum;
 }
 
+static void soak_child(void *arg, int i)
+{
+	if (i < WORKERS)
+		soak_work(arg, i);
+	else
+		soak_administrate(arg);
+}
+
 static void soak_children(struct soak *s, u64 seconds)
 {
-	int cpus = cpus_online(), i;
-	pid_t pids[WORKERS + 1];
-
+	s->cpus = cpus_online();
 	s->deadline = now_ns() + seconds * 1000000000;
-	for (i = 0; i <= WORKERS; i++) {
-		pids[i] = must_fork();
-		if (pids[i])
-			continue;
-		if (i < WORKERS)
-			soak_work(s, cpus, i);
-		else
-			soak_administrate(s, cpus);
-		fflush(stdout);
-		_exit(0);
-	}
-	for (i = 0; i <= WORKERS; i++)
-		reap(pids[i]);
+	in_children(WORKERS + 1, false, soak_child, s);
 }
 
 TEST(soak, "soak", 240)

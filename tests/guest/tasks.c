@@ -158,7 +158,8 @@ TEST(attach, "attach", 60)
 	int go[2], done[2], fd, i;
 	pid_t pid;
 
-	must(!pipe(go) && !pipe(done), "pipe: %s", strerror(errno));
+	must_pipe(go);
+	must_pipe(done);
 	pid = must_fork();
 	if (!pid) {
 		for (i = 0; i < 3; i++) {
@@ -531,8 +532,7 @@ TEST(times, "times", 60)
 	fd = ev_open(&attr, 0, -1, -1);
 	begin = now_ns();
 	ev_on(fd);
-	while (now_ns() - begin < 500000000)
-		spin20(1000);
+	spin_for_ms(500);
 	ev_off(fd);
 	passed = now_ns() - begin;
 	t = ev_times(fd);

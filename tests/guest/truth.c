@@ -77,7 +77,7 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 {
 	static const u64 rates[] = { 1, 10, 100 };
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 begin, count;
+	u64 count;
 	struct ring r;
 	size_t i;
 	int fd;
@@ -91,9 +91,7 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
 		fd = ring_open(&r, 64, &attr, 0, -1, -1);
 		ev_on(fd);
-		begin = now_ns();
-		while (now_ns() - begin < 1500000000ULL)
-			spin20(10000);
+		spin_for_ms(1500);
 		ev_off(fd);
 		count = ev_count(fd);
 		ring_tally(&r, &t, NULL, NULL);
