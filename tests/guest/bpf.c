@@ -92,8 +92,6 @@ static int load_program(int events, int seen)
 	return fd;
 }
 
-/* Functions and their lengths */
-
 struct function {
 	u64 address, size;
 	char name[64];

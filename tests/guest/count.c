@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include "kmod/knc_test_loop.h"
 
 typedef long (*measured_fn)(int fd, u64 n, unsigned long flags);

@@ -4,12 +4,9 @@
 #include "lib.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -20,7 +17,6 @@ void many_files(void)
 	must(!setrlimit(RLIMIT_NOFILE, &rl), "setting RLIMIT_NOFILE: %s", strerror(errno));
 }
 
-/* Thousands of events of one task, all of them enabled */
 static void thousands(void)
 {
 	int n = 2000 / scale(), i, *fds = calloc(n, sizeof(*fds));
@@ -42,7 +38,6 @@ static void thousands(void)
 	spin20(500000);
 	usleep(50000);
 	spin20(500000);
-	/* close some in between, then all */
 	for (i = 0; i < n; i += 7) {
 		close(fds[i]);
 		fds[i] = -1;
@@ -103,7 +98,6 @@ static void close_in_handler(void)
 	signal(SIGIO, SIG_IGN);
 }
 
-/* Buffers of invalid sizes */
 static void wrong_buffers(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -114,8 +108,7 @@ static void wrong_buffers(void)
 
 	attr.sample_period = 10007;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		p = mmap(NULL, pages[i] * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		must(p == MAP_FAILED && errno == EINVAL, "a buffer of %d pages: %s", pages[i],
@@ -207,7 +200,6 @@ static void odd_groups(void)
 	close(fd);
 }
 
-/* Threads that open, fork and close at once */
 static void *grinder(void *arg)
 {
 	int i, fds[16];
@@ -259,7 +251,6 @@ static void grind(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* Processes that are killed while they open events */
 static void kill_users(void)
 {
 	int i, k, fd;

@@ -3,9 +3,7 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/wait.h>
 
 static void pin_pid(pid_t pid, int cpu)
 {
@@ -419,13 +417,11 @@ TEST(reset_state, "reset-state", 60)
 		must_be_clean(cpu, "after loading");
 	for (cpu = 0; cpu < n; cpu++)
 		must_work(cpu, "after loading");
-	/* and it leaves nothing behind */
 	must_unload();
 	for (cpu = 0; cpu < n; cpu++)
 		must_be_clean(cpu, "after unloading");
 }
 
-/* After unloading, CPU hotplug does not call the driver. */
 TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 {
 	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");

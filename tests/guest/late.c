@@ -107,9 +107,7 @@ static void prepare(void)
 	pin(cpus_online() - 1);
 	page = shared(getpagesize());
 	for (i = 0; i < 2; i++) {
-		stacks[i] = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		must(stacks[i] != MAP_FAILED, "mmap: %s", strerror(errno));
+		stacks[i] = shared(STACK_SIZE);
 		memset(stacks[i], i ? 0xb5 : 0xa5, STACK_SIZE);
 	}
 	must(signal(SIGTRAP, on_trap) != SIG_ERR, "signal: %s", strerror(errno));

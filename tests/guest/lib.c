@@ -12,7 +12,6 @@
 #include <sys/io.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -533,6 +532,14 @@ int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
 
 	must(fd >= 0, "perf_event_open(type %u, config %#llx, pid %d, cpu %d, group %d): %s",
 	     attr->type, attr->config, pid, cpu, group, strerror(errno));
+	return fd;
+}
+
+int ev_start(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = ev_open(attr, pid, cpu, -1);
+
+	ev_on(fd);
 	return fd;
 }
 

@@ -105,6 +105,8 @@ int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	     unsigned long flags);
 /* Must succeed */
 int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group);
+/* Without a group, and enabled */
+int ev_start(struct perf_event_attr *attr, pid_t pid, int cpu);
 /* This task, any CPU, no group, user mode only, disabled. */
 int ev_self(u64 config);
 /* Must fail with this errno */

@@ -129,28 +129,18 @@ static void must_sample(const char *when)
 	ring_close(&r, fd);
 }
 
-/* Reads the current type of the PMU; false if there is no PMU. */
-static bool pmu_type(u32 *type)
-{
-	u64 n;
-
-	if (!file_number(&n, PMUS "/%s/type", pmu()->name))
-		return false;
-	*type = n;
-	return true;
-}
-
-/* Opens, uses and closes events while the driver comes and goes. */
 static void opener(bool *stop, u64 *opened)
 {
 	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		struct perf_event_attr attr = { .size = sizeof(attr) };
+		u64 type;
 		int fd;
 
-		if (!pmu_type(&attr.type)) {
+		if (!file_number(&type, PMUS "/%s/type", pmu()->name)) {
 			usleep(100);
 			continue;
 		}
+		attr.type = type;
 		attr.config = INSTRUCTIONS;
 		attr.sample_period = 5003;
 		fd = sys_open(&attr, 0, -1, -1, 0);
@@ -247,7 +237,6 @@ TEST(unload_busy, "unload-busy", 60)
 	must_be_busy("a mapped buffer");
 	ring_unmap(&r);
 
-	/* an event in another process */
 	must_pipe(go);
 	pid = must_fork();
 	if (!pid) {
@@ -313,7 +302,6 @@ TEST(ownership, "ownership", 60)
 	must(!owned(), "the module is unloaded, but the counters are reserved");
 	must_not_load_beside_owner();
 	must_load();
-	/* on all CPUs */
 	for (cpu = 0; cpu < cpus_online(); cpu++)
 		close(ev_open(&attr, -1, cpu, -1));
 	must_be_sound("loading");
@@ -588,7 +576,6 @@ TEST(load_beside, "load-beside", 30)
 	must(in_log("initcall_blacklist=init_hw_perf_events"), "the log does not say what to type");
 	must(!driver_loaded(), "the module is loaded");
 	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
-	/* the other driver still counts */
 	fd = ev_self(INSTRUCTIONS);
 	ev_spin(fd, 500000);
 	must(ev_count(fd) >= 1000000 && ev_count(fd) < 1000100, "theirs counted %llu of 1000000",
@@ -605,8 +592,7 @@ static void must_be_alone(void)
 
 	td_need();
 	pin(cpu);
-	fd = ev_open(&attr, -1, cpu, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, -1, cpu);
 	before = td_read(cpu, TD_RDMSRS);
 	spin(50000000);
 	must(td_read(cpu, TD_RDMSRS) == before, "another driver reads the registers");

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 static void unmap_page(struct perf_event_mmap_page *page)
 {

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -202,15 +201,13 @@ static void crowd(struct crowd *c, u64 n)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 i;
-	int fd;
 
 	pin(0);
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	attr.config1 = 1;
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	ev_start(&attr, 0, -1);
 	for (i = 0; i < n; i++) {
 		pid_t pid = fork();
 

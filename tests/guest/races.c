@@ -106,7 +106,6 @@ struct race {
 	bool mixed;			/* an overflow is drawn, with an action */
 };
 
-/* Keeps the first failure. */
 static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -151,7 +150,6 @@ static u64 first_count(const struct shot *s)
 	return value[s->member ? 2 : 1];
 }
 
-/* Enables the first event, or its group. */
 static void first_on(const struct shot *s)
 {
 	ev_on(s->fd[s->member]);
@@ -304,7 +302,6 @@ static void check_next(struct shot *s)
 	ring_close(&r, fd);
 }
 
-/* Counters stand still while all events are off. */
 static void check_idle(struct shot *s)
 {
 	u64 before = counted();
@@ -659,7 +656,6 @@ static void race(const struct race *r)
 	sweep(r, 1, 0);
 }
 
-/* Enabling and disabling */
 static void switch_twice(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -673,7 +669,6 @@ static const struct race disabling = { .operation = switch_twice, .every = true 
 
 RACE(race_disable, "race-disable", race(&disabling))
 
-/* Reading, with and without an event beside it */
 static void read_twice(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -870,7 +865,6 @@ TEST(race_period_throttle, "race-period-throttle", 3600)
 	sweep_throttled(&r, length * 2 / 5, length * 3 / 5);
 }
 
-/* Another event comes and goes. */
 static void open_other(struct shot *s)
 {
 	open_also(s, BRANCHES, -1);
@@ -959,8 +953,7 @@ static void other_start(bool counted)
 		for (i = 0; counted && i < 2; i++) {
 			struct perf_event_attr attr = attr_of(i ? BRANCHES : INSTRUCTIONS);
 
-			other.fd[i] = ev_open(&attr, other.pid, -1, -1);
-			ev_on(other.fd[i]);
+			other.fd[i] = ev_start(&attr, other.pid, -1);
 		}
 		return;
 	}
@@ -1113,7 +1106,6 @@ static const struct race opening_spflt = { .operation = adopt };
 
 RACE(race_spflt_open, "race-spflt-open", race(&opening_spflt))
 
-/* A page for RDPMC is mapped, read and unmapped. */
 static void map_and_unmap(struct shot *s)
 {
 	struct perf_event_mmap_page *page;

@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <sys/wait.h>
-
 #define ENC(cache, op, result)						\
 	((u64)PERF_COUNT_HW_CACHE_##cache |				\
 	 (u64)PERF_COUNT_HW_CACHE_OP_##op << 8 |			\
@@ -107,8 +105,7 @@ TEST(user_bits, "user-bits", 30)
 		u64 sel;
 
 		must(pmu_parse(rows[i].terms, &attr), "format/ has no \"%s\"", rows[i].terms);
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = ev_start(&attr, 0, -1);
 		n = counter_of(0, rows[i].sel);
 		must(n >= 0, "%s is on no counter", rows[i].terms);
 		sel = rdmsr_on(0, 0x28 + n);
@@ -309,8 +306,7 @@ TEST(refuse_generic, "refuse-generic", 30)
 	}
 	for (i = 0; i < ARRAY_SIZE(cells); i++) {
 		attr.config = cells[i].cell;
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = ev_start(&attr, 0, -1);
 		if (have_msr())
 			must(counter_of(0, cells[i].sel) >= 0,
 			     "cache event %#llx is not event %#llx", attr.config, cells[i].sel);

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <sys/wait.h>
 #include "kmod/knc_test_loop.h"
 
 #define TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD)
@@ -22,7 +21,6 @@ static void whole(const struct tally *t, const char *what)
 	     t->outside, t->samples, t->last_outside);
 }
 
-/* 20 million user instructions, a sample every 100000 */
 static void sample_loop(void *what, int cpu)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, TYPE);
@@ -225,7 +223,6 @@ TEST(sample_callchain, "sample-callchain", 60)
 	     good, samples);
 }
 
-/* Children's samples come to the parent's buffer. */
 TEST(sample_inherit, "sample-inherit", 120)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, TYPE);
@@ -287,7 +284,6 @@ TEST(sample_throttle, "sample-throttle", 120)
 	must(!t.lost, "%llu records lost", t.lost);
 	must(t.throttles >= 3 && t.unthrottles >= 2, "throttled %llu times, let go %llu times",
 	     t.throttles, t.unthrottles);
-	/* a throttled event does not count */
 	must(count <= base + 40000000, "counted %llu of 40000000", count);
 	must(t.samples >= t.throttles && t.samples * 1000 <= count, "%llu samples of 1000 in %llu",
 	     t.samples, count);

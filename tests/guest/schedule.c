@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
-
 #include "kmod/knc_test_loop.h"
 
 /*
@@ -109,8 +107,7 @@ static void check_moves(bool per_task)
 	int a, b;
 
 	attr.read_format = READ_TIMES;
-	a = ev_open(&attr, pid, cpu, -1);
-	ev_on(a);
+	a = ev_start(&attr, pid, cpu);
 	spin(1000);
 	must(counter_of(0, INSTRUCTIONS) >= 0, "instructions are on no counter");
 
@@ -222,7 +219,6 @@ TEST(groups_refused, "groups-refused", 30)
 	close(b);
 	close(a);
 
-	/* CPU-wide just as well */
 	attr.config = L2_READ_MISS;
 	a = ev_open(&attr, -1, 0, -1);
 	ev_refused(&attr, -1, 0, a, EINVAL, "a CPU-wide group of two events for counter 0");
@@ -320,8 +316,7 @@ static bool turns_taken(void)
 	attr.read_format = READ_TIMES;
 	for (i = 0; i < 2; i++) {
 		attr.config = configs[i];
-		fd[i] = ev_open(&attr, 0, -1, -1);
-		ev_on(fd[i]);
+		fd[i] = ev_start(&attr, 0, -1);
 	}
 	spin_for_ms(1000);
 	for (i = 0; i < 2; i++) {

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -57,9 +56,8 @@ static void __attribute__((noinline, noclone)) region(u64 n)
 static int open_spflt(void)
 {
 	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-	int fd = ev_open(&attr, 0, -1, -1);
+	int fd = ev_start(&attr, 0, -1);
 
-	ev_on(fd);
 	return fd;
 }
 
@@ -112,7 +110,6 @@ TEST(spflt_region_test, "spflt-region", 60)
 	close(fd);
 }
 
-/* In a million toggles only the regions are counted. */
 TEST(spflt_toggle, "spflt-toggle", 60)
 {
 	u64 n = 1000000 / scale(), i, count;
@@ -351,8 +348,7 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 	spflt_need();
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	region(n);
 	want = 2 * n + REGION_COST;
 	for (i = 0; i < 6; i++) {
@@ -467,8 +463,7 @@ TEST(spflt_wide, "spflt-wide", 60)
 	pin(1);
 	knc_spflt(0);
 	attr = spflt_attr(INSTRUCTIONS);
-	fd = ev_open(&attr, -1, 1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, -1, 1);
 	spin(100000);
 	before = ev_count(fd);
 	region(100000);

@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 
 #define PERIOD_MIN	700
@@ -131,8 +130,7 @@ static void soak_inherited(struct soak *s, u64 n)
 	bool all;
 
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	for (i = 0; i < children; i++) {
 		long pid = syscall(SYS_fork);
 

@@ -71,8 +71,7 @@ static u64 count_tree(u64 n)
 	int fd;
 
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	tree(2, n);
 	ev_off(fd);
 	count = ev_count(fd);
@@ -337,13 +336,11 @@ TEST(group_read, "group-read", 60)
 	     g.running, g.enabled);
 	must(g.of[0].value == 2 * base[0] + 2 * n && g.of[1].value == 2 * base[1] + n,
 	     "the group's counts are %llu and %llu", g.of[0].value, g.of[1].value);
-	/* a group that is off does not count */
 	spin(1000);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	must(g.of[0].value == 2 * base[0] + 2 * n, "counts while it is off");
 	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %s",
 	     errname(errno));
-	/* reset the whole group */
 	ev_ioctl(a, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	/* Linux 2.6.38 resets the leader alone. */
@@ -384,9 +381,7 @@ TEST(ioctls, "ioctls", 60)
 	struct ring r;
 	int fd;
 
-	/* enabled twice, disabled twice */
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	ev_on(fd);
 	spin(1000);
 	ev_off(fd);

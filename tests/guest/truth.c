@@ -33,11 +33,9 @@ static void move_throttled(bool first)
 			other = ev_open(&wide, -1, cpu, -1);
 		if (other >= 0)
 			ev_on(other);
-		fd = ev_open(&attr, -1, cpu, -1);
-		ev_on(fd);
+		fd = ev_start(&attr, -1, cpu);
 		if (other < 0) {
-			other = ev_open(&wide, -1, cpu, -1);
-			ev_on(other);
+			other = ev_start(&wide, -1, cpu);
 		}
 		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL);
 		spin(20000);
@@ -136,8 +134,7 @@ static void count_clones(int rounds, clone_fn clone)
 	attr.config1 = 1;
 	attr.inherit = 1;
 	for (round = 0; round < rounds; round++) {
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = ev_start(&attr, 0, -1);
 		want = 0;
 		for (i = 0; i < CHILDREN; i++) {
 			pids[i] = must_fork();

@@ -101,7 +101,6 @@ TEST(wrap_period, "wrap-period", 120)
 			ring_tally(&r, &t, spin_lo, spin_hi);
 			must(t.samples == (u64)k - 1, "period %llu: %llu samples in %llu events",
 			     periods[i], t.samples, ev_count(fd));
-			/* and over it */
 			ev_spin(fd, slack / 2);
 			ring_tally(&r, &t, spin_lo, spin_hi);
 			must(t.samples == (u64)k, "period %llu: %llu samples in %llu events",

@@ -26,7 +26,6 @@ static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
 	return event;
 }
 
-/* The event that fork() makes of @parent for a child */
 static struct perf_event *new_inherited_event(struct kunit *test, struct perf_event *parent,
 					      struct task_struct *child)
 {
@@ -51,7 +50,6 @@ static struct task_struct *new_task(struct kunit *test)
 	return task;
 }
 
-/* Makes a new task the current one. */
 static struct task_struct *new_current(struct kunit *test)
 {
 	host.runs = new_task(test);
@@ -68,7 +66,6 @@ static void task_switch(struct perf_event **events, int count, struct task_struc
 	host.runs = next;
 }
 
-/* How many tasks the driver follows */
 static void expect_followed(struct kunit *test, int tasks)
 {
 	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), tasks);
@@ -137,7 +134,6 @@ static void test_spflt_tasks(struct kunit *test)
 	add_all(test, &mine, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 
-	/* A switch while its event still counts. */
 	knc_spflt_switch(NULL, false, me, other, 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 	del_all(&mine, 1);
@@ -172,7 +168,6 @@ static void test_spflt_second_event(struct kunit *test)
 
 	new_spflt_event(test, INSTRUCTIONS, me);
 	record.msr[0x2c] |= PREFERENCE;
-	/* The second event allocates nothing. */
 	host.refused = BIT(HOST_MEMORY);
 	new_spflt_event(test, CYCLES, me);
 	host.refused = 0;
@@ -300,7 +295,6 @@ static void test_spflt_follow_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
-/* Without memory, then without the hooks */
 static void test_spflt_refused(struct kunit *test)
 {
 	static const enum host_thing hooks[] = { HOST_TABLE, HOST_FREE, HOST_SWITCH };
@@ -318,7 +312,6 @@ static void test_spflt_refused(struct kunit *test)
 		host.refused = BIT(hooks[i]);
 		knc_spflt_init();
 		KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -EOPNOTSUPP);
-		/* other events are not refused */
 		event->attach_state = PERF_ATTACH_GROUP;
 		KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
 		event->attach_state |= PERF_ATTACH_TASK;
@@ -467,7 +460,6 @@ static void test_spflt_catch_up(struct kunit *test)
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 
-	/* The bit is saved as the task leaves. */
 	task_switch(&event, 1, stranger);
 	KUNIT_EXPECT_EQ(test, knc_spflt_find(me)->preference, 0);
 

@@ -27,7 +27,6 @@ static void host_start(struct kunit *test)
 	host_load(test);
 }
 
-/* Unloads the module, which leaves nothing behind. */
 static void host_unload(struct kunit *test)
 {
 	knc_module_exit();
@@ -142,7 +141,6 @@ static void test_load_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "thing %u", thing);
 		KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "thing %u", thing);
 
-		/* load again */
 		host_begin();
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), 0, "after thing %u", thing);
 		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_LOADED, "after thing %u", thing);
@@ -177,7 +175,6 @@ static void test_init_before_registration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, host.held, 0);
 }
 
-/* A refused event leaves nothing behind, and the next one is accepted. */
 static void test_init_refused(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -202,7 +199,6 @@ static void test_init_refused(struct kunit *test)
 	host_unload(test);
 }
 
-/* Events of other types are refused, generic ones accepted. */
 static void test_init_others(struct kunit *test)
 {
 	static const u32 types[] = { PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW };
@@ -222,7 +218,6 @@ static void test_init_others(struct kunit *test)
 	host_unload(test);
 }
 
-/* A CPU-wide event is refused while its CPU goes up or down. */
 static void test_init_offline(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -328,7 +323,6 @@ static void test_nothing_stale(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], 0);
 
-	/* The event that stays keeps its counter. */
 	add_all(test, event, 2);
 	count(0, 1234);
 	count(1, 5678);
@@ -376,7 +370,6 @@ static void test_group_of_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
 	list_del_init(&one->sibling_list);
 
-	/* Ours leads, with a software event in between. */
 	one->group_leader = one;
 	software->group_leader = one;
 	list_add_tail(&software->sibling_list, &one->sibling_list);
@@ -390,7 +383,6 @@ static void test_group_of_others(struct kunit *test)
 	local_irq_enable();
 }
 
-/* No RDPMC without the hook in fork(), nor for sampling events. */
 static void test_rdpmc_without_hook(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -411,7 +403,6 @@ static void test_rdpmc_without_hook(struct kunit *test)
 }
 
 #if COMPAT_USER_RDPMC
-/* The page has the counter's index, or 0. */
 static void test_rdpmc_idx(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -467,7 +458,6 @@ static void test_rdpmc_clear(struct kunit *test)
 }
 #endif
 
-/* A CPU that comes back starts with no event. */
 static void test_quiesced(struct kunit *test)
 {
 	struct perf_event *again = new_event(test, INSTRUCTIONS, 1000);

@@ -216,7 +216,6 @@ static void del_all(struct perf_event **events, int count)
 	enable();
 }
 
-/* Whether an event is on the counter that the host has given it */
 static bool is_on_counter(const struct perf_event *event)
 {
 	int idx = knc_find_slot(this_cpu(), event);
@@ -224,7 +223,6 @@ static bool is_on_counter(const struct perf_event *event)
 	return idx >= 0 && idx == event->hw.idx;
 }
 
-/* Reads an event and checks its count. */
 static void expect_count(struct kunit *test, struct perf_event *event, u64 count)
 {
 	knc_event_read(event);
@@ -303,14 +301,15 @@ static const struct config_case config_cases[] = {
 	{ "cache event bit 24", PERF_TYPE_HW_CACHE, 0x1000000, .err = -EINVAL },
 };
 
-#define DESC_FROM_NAME(type)						\
-static void type##_desc(const struct type *c, char *desc)		\
+/* A test for each of its cases, by their names */
+#define NAMED_PARAM(test)						\
+static void test##_desc(const struct test##_case *c, char *desc)	\
 {									\
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);			\
-}
+}									\
+KUNIT_ARRAY_PARAM(test, test##_cases, test##_desc)
 
-DESC_FROM_NAME(config_case)
-KUNIT_ARRAY_PARAM(config, config_cases, config_case_desc);
+NAMED_PARAM(config);
 
 static void test_config(struct kunit *test)
 {
@@ -374,8 +373,7 @@ static const struct sched_case sched_cases[] = {
 	{ "no room for a core-ring event", { CYCLES, INSTRUCTIONS, L2_MISS }, { 1, 0, -1 } },
 };
 
-DESC_FROM_NAME(sched_case)
-KUNIT_ARRAY_PARAM(sched, sched_cases, sched_case_desc);
+NAMED_PARAM(sched);
 
 static void test_sched(struct kunit *test)
 {
@@ -502,8 +500,7 @@ static const struct period_case period_cases[] = {
 	{ "period 1 over by some", 1, -5, P40 - 1, 1, true },
 };
 
-DESC_FROM_NAME(period_case)
-KUNIT_ARRAY_PARAM(period, period_cases, period_case_desc);
+NAMED_PARAM(period);
 
 static void test_period(struct kunit *test)
 {
@@ -516,7 +513,6 @@ static void test_period(struct kunit *test)
 	disable();
 	event->hw.idx = 1;
 	knc_event_start(event);
-	/* last_period is the period that is over. */
 	KUNIT_EXPECT_EQ(test, event->hw.last_period, c->over ? c->period : 4711);
 	KUNIT_EXPECT_PTR_EQ(test, this_cpu()->event[1], event);
 	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
@@ -526,7 +522,6 @@ static void test_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), c->left_after);
 }
 
-/* A counting event beyond 2^40 takes several wraps and loses nothing. */
 static void test_count_beyond_width(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
@@ -548,7 +543,6 @@ static void test_count_beyond_width(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), total);
 }
 
-/* A sampling period beyond 2^40 takes several wraps and gives one sample. */
 static void test_period_beyond_width(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, P40 + 5);

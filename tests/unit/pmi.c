@@ -4,7 +4,6 @@
  * meanwhile.
  */
 
-
 #define STOP		{ WRMSR, 0x2f, 0 }
 #define CTRL_IS(v)	{ RDMSR, 0x2f, v }
 #define STATUS_IS(v)	{ RDMSR, 0x2d, v }
@@ -43,7 +42,6 @@ static void test_pmi_one_counter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
-	/* /proc/interrupts counts the PMI. */
 	KUNIT_EXPECT_EQ(test, host.irqs, 1);
 }
 
@@ -59,7 +57,6 @@ static void test_pmi_both_counters(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 2);
 }
 
-/* Only the counter that overflowed is read and loaded. */
 static void test_pmi_one_of_two(struct kunit *test)
 {
 	struct perf_event *event[2];
@@ -72,7 +69,6 @@ static void test_pmi_one_of_two(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, samples.event[0], event[1]);
 }
 
-/* A sample has the period that is over, not the next one. */
 static unsigned long delivered_period;
 
 static int deliver_period(struct perf_event *event, struct perf_sample_data *data,
@@ -94,7 +90,6 @@ static void test_pmi_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 300);
 	count(1, 300);
 	knc_pmi(&nowhere);
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_EQ(test, delivered_period, 300);
 }
 
@@ -162,7 +157,6 @@ static void test_pmi_empty_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 }
 
-/* While the state is KNC_OFF the registers are not touched. */
 static void test_pmi_off(struct kunit *test)
 {
 	knc_pmu_quiesce(this_cpu());
@@ -172,7 +166,6 @@ static void test_pmi_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 }
 
-/* STATUS bits without a counter are ignored. */
 static void test_pmi_reserved_status(struct kunit *test)
 {
 	record.msr[0x2d] = 0x700000004ULL;
@@ -220,8 +213,7 @@ static const struct late_case late_cases[] = {
 	  { STOP, STATUS_IS(0), LVT_IS(0x400) }, 3 },
 };
 
-DESC_FROM_NAME(late_case)
-KUNIT_ARRAY_PARAM(late, late_cases, late_case_desc);
+NAMED_PARAM(late);
 
 static void test_pmi_late(struct kunit *test)
 {
@@ -242,7 +234,6 @@ static void test_pmi_late(struct kunit *test)
 	kc->state = KNC_RUN;
 }
 
-/* A late PMI after the last event has gone starts no counter. */
 static void test_pmi_late_no_event(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
@@ -368,12 +359,10 @@ static void test_pmi_before_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
 
-/* PMIs at each write that starts or stops the counters */
 static unsigned int writes_left, wraps;
 
 static void overflow_again(void)
 {
-	/* unless the counter has wrapped already */
 	if (record.msr[0x21] >> 39) {
 		wraps++;
 		overflow_now();
@@ -467,7 +456,6 @@ static void test_stop_wrapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 
-	/* A second stop does nothing. */
 	record_restart();
 	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
 	KUNIT_EXPECT_EQ(test, record.count, 0);
@@ -521,7 +509,6 @@ static void test_move_throttled(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 
-	/* perf core starts it. */
 	knc_start(event[1], 0);
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
@@ -529,7 +516,6 @@ static void test_move_throttled(struct kunit *test)
 	expect_count(test, event[1], 1010);
 }
 
-/* The same for an event that was stopped before it is moved */
 static void test_move_stopped(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -574,7 +560,6 @@ static void test_pmi_regs(struct kunit *test)
 	/* a replay has registers of the driver */
 	count(1, 1000);
 	knc_stop(event, 0);
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_FALSE(test, user_mode(&delivered));
 	KUNIT_EXPECT_EQ(test, delivered.ip & ~0x3ffffUL,
 			(unsigned long)test_pmi_regs & ~0x3ffffUL);
@@ -609,7 +594,6 @@ static void test_pmi_regs_user(struct kunit *test)
 	delivered = *task_pt_regs(get_current());
 	delivered.ip = 1;
 	knc_stop(event, 0);
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
 	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
 }
@@ -640,7 +624,6 @@ static void test_pmi_in_delivery(struct kunit *test)
 	delivery_deepest = 0;
 	static_call_update(knc_perf_event_overflow, deliver_and_read);
 	enable();
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_EQ(test, delivery_deepest, 1);
 	expect_replayed(test, event, 1000, 2);
 }
@@ -726,7 +709,6 @@ static void test_read_no_slot(struct kunit *test)
 	expect_last_count(test, event, 100);
 	enable();
 
-	/* another event has its counter now */
 	del_all(&event, 1);
 	add_all(test, &other, 1);
 	KUNIT_ASSERT_EQ(test, other->hw.idx, 1);
@@ -736,7 +718,6 @@ static void test_read_no_slot(struct kunit *test)
 	expect_last_count(test, event, 100);
 }
 
-/* A read in an NMI, in each state */
 static void test_read_in_state(struct kunit *test)
 {
 	static const struct {
@@ -766,7 +747,6 @@ static void test_read_in_state(struct kunit *test)
 	}
 }
 
-/* A read while the counter is loaded: the event is on none. */
 static struct perf_event *read_by_nmi;
 
 static void read_now(void)
@@ -835,7 +815,6 @@ static void test_read_in_account(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
 
-/* The interrupt is overdue by half the counter's range. */
 static void test_long_overdue(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);

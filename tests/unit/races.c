@@ -9,7 +9,7 @@
 #define KNC_TEST_SEED	1	/* run --seed changes it. */
 #endif
 
-struct race {
+struct race_case {
 	const char *name;
 	void (*operation)(struct perf_event **event);
 	/* more accesses than the operation has */
@@ -72,7 +72,6 @@ static void race_period(struct perf_event **event)
 
 	disable();
 	knc_stop(event[0], PERF_EF_UPDATE);
-	/* The old period is dropped. */
 	left = local64_read(&event[0]->hw.period_left);
 	if (left > 0)
 		samples.dropped += period - left;
@@ -83,7 +82,7 @@ static void race_period(struct perf_event **event)
 	enable();
 }
 
-static const struct race races[] = {
+static const struct race_case race_cases[] = {
 	{ "read", race_read, 12 },
 	{ "stop and start", race_stop, 16 },
 	{ "throttle and unthrottle", race_throttled, 16 },
@@ -93,8 +92,7 @@ static const struct race races[] = {
 	{ "new period", race_period, 16 },
 };
 
-DESC_FROM_NAME(race)
-KUNIT_ARRAY_PARAM(race, races, race_desc);
+NAMED_PARAM(race);
 
 /* One point; 0 in @stranger and @swallow: no NMI of another source */
 struct race_point {
@@ -188,7 +186,7 @@ static void race_check(struct kunit *test, const struct race_point *point)
 #undef EXPECT_AT
 }
 
-static void race_at(struct kunit *test, const struct race *race,
+static void race_at(struct kunit *test, const struct race_case *race,
 		    const struct race_point *point)
 {
 	unsigned long flags;
@@ -217,7 +215,7 @@ static void race_at(struct kunit *test, const struct race *race,
 	race_check(test, point);
 }
 
-static void race_draw(struct rnd_state *rnd, const struct race *race,
+static void race_draw(struct rnd_state *rnd, const struct race_case *race,
 		      struct race_point *point)
 {
 	u32 bits = prandom_u32_state(rnd);
@@ -235,7 +233,7 @@ static void race_draw(struct rnd_state *rnd, const struct race *race,
 
 static void test_race(struct kunit *test)
 {
-	const struct race *race = test->param_value;
+	const struct race_case *race = test->param_value;
 	struct race_point point;
 	struct rnd_state rnd;
 	unsigned int i, points = 0;
@@ -259,7 +257,6 @@ static void test_race(struct kunit *test)
 					point.stranger = i;
 				race_at(test, race, &point);
 				points++;
-				/* Stop at the first failure. */
 				if (test->status == KUNIT_FAILURE)
 					return;
 			}

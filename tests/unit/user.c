@@ -77,7 +77,6 @@ static void entry_check(void)
 	entry.step++;
 }
 
-/* The same, with this stack pointer */
 static void entry_check_at(unsigned long sp)
 {
 	entry.cpu.sp = sp;
@@ -296,7 +295,6 @@ static void test_user_sysret(struct kunit *test)
 	entry_push(entry.program.sp);
 	entry_switch_cr3();
 	entry_check_at(entry_pop());
-	/* the program's stack pointer, any address */
 	entry_check_at(end - 2048);
 }
 
