@@ -100,14 +100,12 @@ static void close_in_handler(void)
 
 static void wrong_buffers(void)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 10007, PERF_SAMPLE_IP);
 	static const int pages[] = { 4, 6, 7, 8, 12, 100, 1000 };
 	size_t page = getpagesize(), i;
 	void *p, *q;
 	int fd;
 
-	attr.sample_period = 10007;
-	attr.sample_type = PERF_SAMPLE_IP;
 	fd = ev_start(&attr, 0, -1);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		p = mmap(NULL, pages[i] * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

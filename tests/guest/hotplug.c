@@ -149,9 +149,10 @@ static void check_cpu_wide(int cpu, u64 *total)
 		ring_tally(&r[i], &t[i], NULL, NULL);
 		must(!td || count[i] == truth[i], "%s CPU %d went: counted %llu, the emulator %llu",
 		     i ? "after" : "until", cpu, count[i], truth[i]);
-		must(t[i].samples + t[i].lost + 1 >= count[i] / period && t[i].samples +
-		     t[i].lost <= count[i] / period + 1, "%s CPU %d went: %llu samples of %llu",
-		     i ? "after" : "until", cpu, t[i].samples, count[i] / period);
+		must(t[i].samples + t[i].lost + 1 >= count[i] / period &&
+		     t[i].samples + t[i].lost <= count[i] / period + 1,
+		     "%s CPU %d went: %llu samples of %llu", i ? "after" : "until", cpu,
+		     t[i].samples, count[i] / period);
 		*total += count[i];
 	}
 	for (i = 0; i < 2; i++)

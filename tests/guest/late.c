@@ -70,10 +70,8 @@ static bool has_regs(void)
 
 static struct perf_event_attr sampling(u64 period)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 
-	attr.sample_period = period;
-	attr.sample_type = PERF_SAMPLE_IP;
 	if (has_regs()) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr.sample_regs_user = REG(BX) | REG(DI) | REG(BP) | REG(SP) | REG(IP) | REG(R12) |

@@ -96,14 +96,13 @@ TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 /* The page of a sampling event allows no RDPMC. */
 TEST(rdpmc_refused, "rdpmc-refused", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000003, 0);
 	struct perf_event_mmap_page *page;
 	int fd = open_readable();
 	u64 value;
 
 	close(fd);
 	pin(0);
-	attr.sample_period = 1000003;
 	fd = ev_open(&attr, 0, -1, -1);
 	page = page_of(fd);
 	ev_on(fd);

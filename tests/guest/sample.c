@@ -359,8 +359,8 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 }
 
 /*
- * Periods shorter than the interrupt, in the kernel: without the throttle it would
- * interrupt itself for ever. The machine must survive.
+ * Periods shorter than the interrupt, in the kernel: without the throttle there would
+ * be interrupts only. The machine must survive.
  */
 TEST(sample_tiny, "sample-tiny", 120)
 {

@@ -56,9 +56,8 @@ static void __attribute__((noinline, noclone)) region(u64 n)
 static int open_spflt(void)
 {
 	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-	int fd = ev_start(&attr, 0, -1);
 
-	return fd;
+	return ev_start(&attr, 0, -1);
 }
 
 /* To the instruction, among code that is not counted */

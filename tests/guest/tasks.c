@@ -227,14 +227,12 @@ TEST(cpu_wide, "cpu-wide", 120)
 /* Each interrupt of a CPU-wide event starts the counters again. */
 TEST(sample_wide, "sample-wide", 120)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, PERF_SAMPLE_IP);
 	u64 n = 2000000 / scale();
 	int cpus = cpus_online(), fd[256], cpu;
 	struct ring r[256];
 
 	sample_limit(NO_SAMPLE_LIMIT);
-	attr.sample_period = 100003;
-	attr.sample_type = PERF_SAMPLE_IP;
 	for (cpu = 0; cpu < cpus; cpu++) {
 		fd[cpu] = ring_open(&r[cpu], 8, &attr, -1, cpu, -1);
 		ev_on(fd[cpu]);

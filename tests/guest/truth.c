@@ -448,7 +448,6 @@ extern char __executable_start[], etext[];
 
 TEST(sample_user_only, "sample-user-only", 300)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 inside = 0, samples = 0, last = 0, period;
 	struct record rec;
 	struct ring r;
@@ -457,11 +456,9 @@ TEST(sample_user_only, "sample-user-only", 300)
 	td_need();
 	pin(cpus_online() - 1);
 	sample_limit(NO_SAMPLE_LIMIT);
-	attr.sample_type = PERF_SAMPLE_IP;
 	for (late = 0; late < 400; late += late / 8 + 1)
 		for (period = 100; period < 120; period++) {
-			attr.sample_period = period;
-			fd = ring_open(&r, 8, &attr, 0, -1, -1);
+			fd = ring_self(&r, 8, period);
 			td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3,
 				  late);
 			ev_on(fd);
@@ -515,14 +512,11 @@ static void straight_on(int fd)
 /* The address of the sample that is due after @period instructions, @late late */
 static u64 straight_sample(u64 period, int late)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct record rec;
 	struct ring r;
 	int fd;
 
-	attr.sample_period = period;
-	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ring_open(&r, 8, &attr, 0, -1, -1);
+	fd = ring_self(&r, 8, period);
 	td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3, late);
 	straight_on(fd);
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);

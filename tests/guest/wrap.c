@@ -83,14 +83,13 @@ TEST(wrap_period, "wrap-period", 120)
 	td_need();
 	pin(0);
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
-		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+		const u64 type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+		struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, periods[i], type);
 		struct tally t = {};
 		struct ring r;
 		u64 before;
 		int fd, k;
 
-		attr.sample_period = periods[i];
-		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
 		fd = ring_open(&r, 8, &attr, 0, -1, -1);
 		for (k = 1; k <= 3; k++) {
 			/* up to a little before the sample */
@@ -131,14 +130,12 @@ static long raw_read(int fd, u64 *value)
 
 TEST(wrap_read, "wrap-read", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1009, PERF_SAMPLE_IP);
 	static u64 value[READINGS];
 	u64 cost, wraps = 0;
 	int fd, i;
 
 	pin(0);
-	attr.sample_period = 1009;
-	attr.sample_type = PERF_SAMPLE_IP;
 	fd = ev_open(&attr, 0, -1, -1);
 	memset(value, 0, sizeof(value));
 	ev_on(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel as the module's host sees it: what the driver asks it for, what it
- * gives back, and in which order; and any of it can be refused.
+ * The kernel as the module sees it: records what the module registers and releases, and
+ * in which order. Any of it can be refused.
  */
 #ifndef _KNC_TEST_HOST_H
 #define _KNC_TEST_HOST_H
@@ -26,40 +26,40 @@ enum host_thing {
 	HOST_CPU, HOST_APIC, HOST_MSR_CTRL, HOST_MSR_STATUS, HOST_MSR_SPFLT,
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
 	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_PMU,
-	/* Without these it loads, and does less. */
+	/* Without these the module loads, with fewer features. */
 	HOST_OVERFLOW, HOST_TOOK, HOST_FORK, HOST_TABLE, HOST_FREE, HOST_SWITCH,
 	HOST_THINGS,
 	HOST_MEMORY = HOST_THINGS
 };
 
 static struct {
-	/* A bit for each thing: what is refused, what the driver has */
+	/* A bit for each thing: what is refused, registered, asked for */
 	unsigned long refused;
 	unsigned long held;
 	unsigned long asked;
-	/* What it should not have done */
+	/* Errors: registered twice, or released without being registered */
 	unsigned int wrong;
-	/* What perf core says of a raw event before the module has registered */
+	/* What perf core returns for a raw event before the module has registered */
 	int raw_event;
 	unsigned int created, released;
 	u32 created_type;
-	/* What it had when it waited for the tracepoints' users */
+	/* What was registered when it waited for the tracepoints' users */
 	unsigned long held_at_wait;
 	unsigned int waits;
-	/* ... and when it gave the NMI handler up */
+	/* ... and when it removed the NMI handler */
 	unsigned long held_at_nmi;
 	u32 lvtpc_at_nmi;
-	/* What it told perf core */
+	/* What it registered with perf core */
 	int type;
 	int capabilities;
 	const char *name;
 	bool maps;
 	int (*event_init)(struct perf_event *event);
 	unsigned int took, irqs;
-	/* The task that runs, if it is not the test's own, and one without a context */
+	/* The current task, or NULL for the test's; and a task without a context */
 	struct task_struct *runs;
 	const struct task_struct *without_context;
-	/* If not 0, a CPU that is on its way up or down */
+	/* A CPU that is going up or down, or 0 */
 	int offline;
 	/* This CPU's stacks for the entry from user mode */
 	struct cpu_entry_area *entry_area;
@@ -86,7 +86,7 @@ static void host_give(enum host_thing thing)
 	host.held &= ~BIT(thing);
 }
 
-/* Returns true if it is there. */
+/* Returns true if it exists. */
 static bool host_ask(enum host_thing thing)
 {
 	host.asked |= BIT(thing);

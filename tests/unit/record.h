@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A register file in the place of the hardware, which writes down each access.
- * It knows nothing of the PMU but which accesses the manual forbids; unless it is
- * told to run: then each access is an event on every counter that counts, and a
- * counter that wraps interrupts, as in 1.4.3.8 and 1.4.3.9.
+ * Registers in place of the hardware, which record each access and know which accesses
+ * the manual forbids. If they are told to run, each access is an event on every counter
+ * that counts, and a counter that wraps interrupts (1.4.3.8 and 1.4.3.9).
  */
 #ifndef _KNC_TEST_RECORD_H
 #define _KNC_TEST_RECORD_H
@@ -31,17 +30,17 @@ static struct {
 	/* The running hardware */
 	bool runs;
 	bool line, in_nmi;
-	/* Places are those before and after each access. */
+	/* Times are in places: before and after each access */
 	unsigned int pending;		/* places until the interrupt comes */
-	unsigned int late;		/* how many that is for an overflow */
-	bool mask_late;			/* the entry is masked then, not at the edge */
+	unsigned int late;		/* places from an overflow to its interrupt */
+	bool mask_late;			/* the entry is masked at the interrupt, not at the edge */
 	unsigned int stranger;		/* places until an NMI of another source */
-	unsigned int swallow;		/* the interrupt whose NMI another one takes */
+	unsigned int swallow;		/* which interrupt another NMI takes the place of */
 	unsigned int interrupts, lost, unclaimed;
 	u64 counted[2];
 	void (*on_stranger)(void);
 
-	/* What happens once, before or after the next access of this kind */
+	/* Called once, before or after the next access of this kind */
 	struct {
 		enum access_kind kind;
 		u32 reg;
@@ -52,7 +51,7 @@ static struct {
 
 int knc_pmi(struct pt_regs *regs);
 
-/* What an interrupt finds whose place does not matter */
+/* Registers of an interrupt that may be anywhere */
 static struct pt_regs nowhere;
 
 static void record_access(enum access_kind kind, u32 reg, u64 value)
@@ -67,7 +66,7 @@ static void record_restart(void)
 	record.count = 0;
 }
 
-/* An NMI of the PMU's, or of another source: handlers are called for both. */
+/* An NMI of the PMU or of another source: both call all handlers. */
 static void record_nmi(bool own)
 {
 	record.in_nmi = true;
@@ -82,7 +81,7 @@ static void record_nmi(bool own)
 	record.in_nmi = false;
 }
 
-/* Another source's handler comes first, and claims the NMI that was for both. */
+/* Another handler has claimed the NMI for both. */
 static bool record_swallowed(void)
 {
 	if (!record.swallow || --record.swallow)
@@ -113,7 +112,7 @@ static void record_line(void)
 		record.pending = record.late + 1;
 }
 
-/* Each access is an event, that of a WRMSR under the old values. */
+/* Each access is an event; that of a WRMSR counts under the old values. */
 static void record_tick(void)
 {
 	unsigned int i;
@@ -128,7 +127,7 @@ static void record_tick(void)
 	}
 }
 
-/* The interrupts that are due: they come before an access, and after it. */
+/* The interrupts that are due, before or after an access */
 static void record_nmis(void)
 {
 	if (!record.runs || record.in_nmi)
@@ -164,7 +163,6 @@ static void record_before(enum access_kind kind, u32 reg)
 	record_nmis();
 }
 
-/* Once the access is done */
 static void record_after(enum access_kind kind, u32 reg)
 {
 	record_call_hook(kind, reg, &record.hook.after);
@@ -258,7 +256,6 @@ static u32 knc_read_lvtpc(void)
 /* Files of tests/data, as text; knc_pmu_test.c includes them. */
 extern const char knc_events[], knc_events_extra[];
 
-/* What was recorded is exactly this, in this order. */
 static void record_compare(struct kunit *test, const struct access *expected,
 			   unsigned int count)
 {
