@@ -240,7 +240,7 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 
 /*
  * A group whose leader has lost its CPU refuses members: perf core would not remove a
- * member when the leader is closed, and would later write to the freed leader.
+ * member when the leader is closed, and would later use the freed leader.
  */
 TEST(hotplug_group, "hotplug-group", 60)
 {

@@ -310,14 +310,17 @@ int file_write(const char *text, const char *fmt, ...)
 
 bool file_number(u64 *n, const char *fmt, ...)
 {
-	char path[256], *text;
+	char path[256], *text, *end;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(path, sizeof(path), fmt, ap);
 	va_end(ap);
 	text = slurp(path);
-	return text && sscanf(text, "%llu", n) == 1;
+	if (!text)
+		return false;
+	*n = strtoull(text, &end, 10);
+	return end != text;
 }
 
 long sysctl_get(const char *name)

@@ -28,15 +28,11 @@ static void move_throttled(bool first)
 		struct perf_event_attr wide = attr_of(INSTRUCTIONS);
 
 		/* the order decides which event has counter 0 */
-		other = -1;
 		if (!first)
-			other = ev_open(&wide, -1, cpu, -1);
-		if (other >= 0)
-			ev_on(other);
-		fd = ev_start(&attr, -1, cpu);
-		if (other < 0) {
 			other = ev_start(&wide, -1, cpu);
-		}
+		fd = ev_start(&attr, -1, cpu);
+		if (first)
+			other = ev_start(&wide, -1, cpu);
 		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL);
 		spin(20000);
 		close(other);
