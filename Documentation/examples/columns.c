@@ -22,7 +22,7 @@ static double __attribute__((noinline)) sum(void)
 	double total = 0;
 
 #ifndef FIXED
-	/* Down a column: each element is in a cache line of its own. */
+	/* Down a column: each element is in another cache line. */
 	for (int j = 0; j < N; j++)
 		for (int i = 0; i < N; i++)
 			total += matrix[i][j];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the driver costs: accesses to the PMU's registers and instructions of the
- * kernel for each thing that it does, as the emulator counts them. One line for
- * each: "row NAME RDMSR WRMSR RDPMC LVTPC INSTRUCTIONS", for one operation.
+ * What the driver costs: register accesses and instructions of the kernel for each
+ * operation, as the emulator counts them. One line for each: "row NAME RDMSR WRMSR
+ * RDPMC LVTPC INSTRUCTIONS".
  *
- * Time says nothing here. Interrupts of the timer fall into a round or not, so
- * each figure is the least of several rounds. With the card's clock ("bench-steady")
- * nearly all rounds are the same, also where threads wait for each other, and now and
- * then one is shorter, as an interrupt has done part of its work: so it is the median.
+ * The emulator's time says nothing about a card. Timer interrupts add to some rounds,
+ * so each figure is the least of several rounds. With the card's clock ("bench-steady")
+ * nearly all rounds are the same, and a few are shorter because an interrupt has done
+ * part of the work: each figure is the median.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,11 +36,11 @@ struct cost {
 
 struct row {
 	unsigned int count;	/* operations in a round */
-	int cpu, other;		/* that take part; other may be the same */
+	int cpu, other;		/* the CPUs that take part, perhaps the same */
 	void (*round)(unsigned int count);
 };
 
-/* What has happened so far on the CPUs that take part */
+/* The totals so far of the CPUs that take part */
 static struct cost cost_now(const struct row *row)
 {
 	struct cost c;
@@ -89,7 +89,7 @@ static struct cost measure_median(const struct row *row, unsigned int count)
 	return median;
 }
 
-/* Until the least has come again a few times, so that there is nothing less. */
+/* The least of many rounds, until it has come several times. */
 static struct cost measure_least(const struct row *row, unsigned int count)
 {
 	struct cost best;
@@ -118,7 +118,7 @@ static struct cost measure(const struct row *row, unsigned int count)
 	return steady ? measure_median(row, count) : measure_least(row, count);
 }
 
-/* The cost of one: of twice as many less that of once, so no begin and end. */
+/* The cost of one operation: twice as many, less once, without begin and end */
 static struct cost cost_of(const struct row *row)
 {
 	struct cost once = measure(row, row->count);
@@ -140,7 +140,7 @@ static void print(const char *name, struct cost cost)
 /* PMIs: each iteration of the loop is two instructions. */
 
 #define PERIOD	5000
-/* As perf record -c has it */
+/* as of perf record -c */
 #define SAMPLE_TYPE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 static int fds[3];
@@ -174,7 +174,7 @@ static struct cost bench_pmi(int cpu, int events)
 		fds[i] = sampler(i ? fds[0] : -1);
 		ring_map(&rings[i], fds[i], 64, SAMPLE_TYPE);
 	}
-	/* They begin as one, count the same, and overflow as one. */
+	/* They start together and count the same, so they overflow together. */
 	ev_on(fds[0]);
 	cost = cost_of(&row);
 	for (int i = events - 1; i >= 0; i--) {
@@ -185,7 +185,7 @@ static struct cost bench_pmi(int cpu, int events)
 	return cost;
 }
 
-/* The handler without a sample: a counting event that wraps */
+/* The handler without a sample: a counting event wraps. */
 static unsigned int wrap_counter;
 
 static void round_wrap(unsigned int count)
@@ -226,7 +226,7 @@ static void close_pair(void)
 	close(fds[0]);
 }
 
-/* A switch out and in: a token goes to a task without events and comes back. */
+/* Two task switches: a byte to a task without events, and back. */
 static int there[2], back[2];
 
 static void round_switch(unsigned int count)
@@ -240,8 +240,8 @@ static void round_switch(unsigned int count)
 }
 
 /*
- * The kernel restores the floating point unit of a task that has used it often at
- * each switch, up to 256 times. From then on nobody uses it but between rounds.
+ * A task that often uses the floating point unit has it restored at each switch, up to
+ * 256 times. From then on it is used between rounds only.
  */
 #define SWITCHES	300
 
@@ -330,8 +330,8 @@ static struct cost bench_create(void)
 }
 
 /*
- * What two CPUs do together has parts that depend on what the other one is at,
- * and once begun stays so: the least over several others.
+ * The cost of work on two CPUs depends on what the other one is doing, and stays the
+ * same once begun: take the least over several processes.
  */
 static struct cost least_of_others(struct cost (*bench)(int other))
 {
@@ -399,13 +399,13 @@ static void begin(void)
 
 	td_need();
 	sample_limit(10000000);
-	/* A task that is woken waits until the other one sleeps, each time. */
+	/* A task that is woken waits until the other one sleeps. */
 	must(!syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &param), "SCHED_BATCH: %s",
 	     strerror(errno));
 	pin(0);
 }
 
-/* What scripts/bench tells addresses by */
+/* by which scripts/bench finds addresses */
 static void print_symbols(void)
 {
 	FILE *symbols = fopen("/proc/kallsyms", "re");
@@ -446,10 +446,7 @@ TEST(bench_steady, "bench-steady", 600)
 	bench_operations();
 }
 
-/*
- * How it grows: the same on each CPU of many; of each figure, the mean and the
- * most.
- */
+/* Costs on many CPUs at once: for each figure the mean and the maximum. */
 
 static struct sum {
 	struct cost total, most;
@@ -477,7 +474,7 @@ static void print_sum(const char *name, struct sum *sum)
 	print(most, sum->most);
 }
 
-/* All accesses of all CPUs, told for one; instructions of CPU 0, which does it */
+/* Accesses of all CPUs, for each of them; instructions of CPU 0, which does the work */
 static struct cost cost_of_all(void (*change)(void))
 {
 	struct row all = { .cpu = 0, .other = 0 };
@@ -548,8 +545,8 @@ TEST(growth, "growth", 3600)
 }
 
 /*
- * For tests/bench/profile.c, which does the counting: a thousand PMIs, and
- * for a second three events that take turns on the two counters.
+ * For tests/bench/profile.c, which counts: a thousand PMIs, and three events that take
+ * turns on the two counters for a second.
  */
 TEST(profile, "profile", 600)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What compat/2.6.38 has of its own for bits and fields, against what a newer
- * kernel has by the same names.
- */
+/* The macros for bits and fields in compat/2.6.38, against a newer kernel's */
 #include <kunit/test.h>
 #include <linux/bitfield.h>
 #include <linux/bitops.h>

@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# At the end of a boot: nothing in the kernel's log that should not be there, no
-# memory leaked, no interrupt lost, none that nobody knew. TEST_LOG_OK: what may be
-# in the log.
-# (How long an NMI takes is told by the host's clock: it says nothing here.)
+# At the end of a boot: the kernel's log is clean, no memory has leaked, no interrupt was
+# lost or unknown. TEST_LOG_OK: what may be in the log. How long an NMI takes may be, too:
+# it is measured by the host's clock.
 . ./lib.sh
 
-# Where allocations are refused (fault-load) the kernel warns of its jump labels, and
-# says whose allocation has failed: without what it says then.
+# With failed allocations (fault-load) the kernel warns of its jump labels and of the
+# allocation: leave that out.
 without_refusals()
 {
 	awk '
@@ -39,12 +38,12 @@ bad=$(grep -E "$splats" "$tmp/log" | grep -vE "${TEST_LOG_OK:-^\$}" |
 [ -z "$bad" ] || fail "the kernel's log: $(echo "$bad" | head -n 3)"
 [ -s "$tmp/log" ] || fail "the kernel has no log"
 
-# Nothing is kept that nobody can reach any more; younger than five seconds, the kernel
-# says, is too young to tell, and so is what one scan alone has found.
+# No memory has leaked. The kernel ignores what is younger than five seconds, and one scan
+# alone may be wrong.
 leaks=/sys/kernel/debug/kmemleak
 if [ -e $leaks ]; then
 	sleep 6
-	# It switches itself off when it runs out of memory of its own.
+	# kmemleak switches itself off when it runs out of memory.
 	{ echo scan && sleep 1 && echo scan; } >$leaks || fail "kmemleak does not scan"
 	cat $leaks >"$tmp/leaks" || fail "kmemleak cannot be read"
 	sed 's/^/# /' "$tmp/leaks"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A BPF program that reads an event wherever the kernel is at work on it: at each
- * function of perf core's that puts events on and takes them off, and at each place of
- * the driver. It gets what the event has counted, and changes nothing.
+ * A BPF program reads an event while the kernel changes it: at each function of perf
+ * core that adds or removes events, and at instructions of the driver. The program must
+ * get what the event has counted, and must not change the count.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -15,10 +15,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define ULL(n)		((unsigned long long)(n))
-
-/* What the program leaves: how often it was asked, was refused, and has read less than
- * before; the last and the highest count
+/*
+ * What the program leaves: its calls, how many reads were refused or went backwards,
+ * and the last and the highest count.
  */
 struct seen {
 	u64 calls, refused, highest, last, back;
@@ -93,8 +92,6 @@ static int load_program(int events, int seen)
 	return fd;
 }
 
-/* Functions, and how long they are */
-
 struct function {
 	u64 address, size;
 	char name[64];
@@ -110,11 +107,11 @@ static int by_address(const void *a, const void *b)
 	return fa->address < fb->address ? -1 : fa->address > fb->address;
 }
 
-/* All of the kernel's code; @mine, if the driver's is marked by that */
+/* Reads those functions of the kernel and its modules that @wanted() accepts. */
 static void read_functions(bool (*wanted)(const char *name, const char *module))
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
-	unsigned long long address;
+	u64 address;
 	char line[512], name[256], module[64], type;
 	struct function *all = NULL;
 	size_t n = 0, i;
@@ -161,7 +158,7 @@ static bool of_driver(const char *name, const char *module)
 	return !module[0] && !strncmp(name, "knc_", 4);
 }
 
-/* Where perf core, or the kernel's x86 part of it, is at work on an event */
+/* Functions of perf core, and of its x86 part, that work on an event */
 static bool of_perf_core(const char *name, const char *module)
 {
 	static const char * const names[] = {
@@ -197,7 +194,7 @@ static bool of_perf_core(const char *name, const char *module)
 	return false;
 }
 
-/* The last words before a panic */
+/* In the kernel's log: after a panic it tells where the probe was */
 static void say(const char *fmt, ...)
 {
 	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
@@ -216,17 +213,14 @@ static void say(const char *fmt, ...)
 
 static u32 kprobe_type(void)
 {
-	FILE *f = fopen("/sys/bus/event_source/devices/kprobe/type", "re");
-	u32 type;
+	u64 type;
 
-	if (!f)
+	if (!file_number(&type, "/sys/bus/event_source/devices/kprobe/type"))
 		skip("this kernel has no kprobes for perf");
-	must(fscanf(f, "%u", &type) == 1, "kprobe/type has no number");
-	fclose(f);
 	return type;
 }
 
-/* -1: no probe may be there. */
+/* Returns -1 where the kernel allows no probe. */
 static int attach(u64 address, int program)
 {
 	static u32 type;
@@ -247,10 +241,9 @@ static int attach(u64 address, int program)
 }
 
 /*
- * What is done with the event that is read, so that it comes and goes in each way:
- * alone, where another one was, beside one, moved by one, in a group, at a switch of
- * tasks, and with a period that is over. User mode alone is counted: to the last
- * instruction the same each time.
+ * A round of what can happen to the event that is read: it runs alone, after another
+ * event, beside one, moved by one, in a group, across task switches, and over the end
+ * of a period. It counts user mode alone, so that each round counts the same.
  */
 #define PERIOD		1009
 
@@ -265,19 +258,17 @@ static void open_events(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int there[2];
-	char c;
 
-	must(!pipe(there), "pipe: %s", strerror(errno));
-	on.pid = fork();
-	must(on.pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(there);
+	on.pid = must_fork();
 	if (!on.pid) {
-		must(write(there[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		pipe_wake(there);
 		for (;;) {
 			spin(500);
 			sched_yield();
 		}
 	}
-	must(read(there[0], &c, 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wait(there);
 	attr.disabled = 0;
 	on.other = ev_open(&attr, on.pid, -1, -1);
 	attr.disabled = 1;
@@ -292,8 +283,7 @@ static void open_events(void)
 	attr = user_attr(INSTRUCTIONS);
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	on.watched = ev_open(&attr, 0, -1, -1);
-	ring_map(&on.ring, on.watched, 16, attr.sample_type);
+	on.watched = ring_open(&on.ring, 16, &attr, 0, -1, -1);
 }
 
 static void one_round(void)
@@ -302,13 +292,13 @@ static void one_round(void)
 	int i;
 
 	measured_spin(on.watched, 300, 0);
-	/* one that takes its counter */
+	/* another event has its counter in between */
 	measured_spin(on.beside, 20000, 0);
 	ev_on(on.beside);
 	spin(5000);
 	measured_spin(on.watched, 300, 0);
 	ev_off(on.beside);
-	/* one that moves it */
+	/* an event for counter 0 only moves it */
 	ev_on(on.watched);
 	measured_spin(on.constrained, 300, 0);
 	ev_count(on.watched);
@@ -364,8 +354,7 @@ static void measure(void)
 	tried.each = ev_count(on.watched) - before;
 	one_round();
 	again = ev_count(on.watched) - before - tried.each;
-	must(again == tried.each, "a round counts %llu, and then %llu", ULL(tried.each),
-	     ULL(again));
+	must(again == tried.each, "a round counts %llu, and then %llu", tried.each, again);
 	tried.count = ev_count(on.watched);
 }
 
@@ -378,7 +367,7 @@ static void try_at(const struct function *f, u64 offset)
 		tried.refused++;
 		return;
 	}
-	say("a program reads an event at %s+%llu\n", f->name, ULL(offset));
+	say("a program reads an event at %s+%llu\n", f->name, offset);
 	tried.probes++;
 	memset(seen, 0, sizeof(*seen));
 	one_round();
@@ -386,13 +375,13 @@ static void try_at(const struct function *f, u64 offset)
 	want = tried.count + tried.each;
 	got = ev_count(on.watched);
 	must(got == want, "read at %s+%llu, an event has %llu more instead of %llu", f->name,
-	     ULL(offset), ULL(got - tried.count), ULL(tried.each));
+	     offset, got - tried.count, tried.each);
 	must(seen->highest <= got, "at %s+%llu a program reads %llu of an event of %llu", f->name,
-	     ULL(offset), ULL(seen->highest), ULL(got));
+	     offset, seen->highest, got);
 	must(!seen->back, "at %s+%llu a program reads less than before, %llu times", f->name,
-	     ULL(offset), ULL(seen->back));
+	     offset, seen->back);
 	must(on.samples == got / PERIOD, "read at %s+%llu, an event of %llu has %llu samples",
-	     f->name, ULL(offset), ULL(got), ULL(on.samples));
+	     f->name, offset, got, on.samples);
 	tried.calls += seen->calls - seen->refused;
 	tried.count = got;
 }
@@ -402,11 +391,11 @@ static void finish(void)
 	kill(on.pid, SIGKILL);
 	waitpid(on.pid, NULL, 0);
 	note("%llu probes, %llu places refused, %llu reads, %llu counted in a round",
-	     ULL(tried.probes), ULL(tried.refused), ULL(tried.calls), ULL(tried.each));
+	     tried.probes, tried.refused, tried.calls, tried.each);
 	must(tried.calls, "nothing was read");
 }
 
-/* At each function, and at some of the instructions in it: at all with --races */
+/* At each function, and at one in TEST_STRIDE instructions of it */
 static void try_all(bool within)
 {
 	u64 stride = setting("TEST_STRIDE", 61), seed = setting("TEST_SEED", 1), offset;

@@ -8,8 +8,8 @@ threads=244
 knc=$(grep -c '^model name.*Xeon Phi' /proc/cpuinfo)
 [ "$knc" -eq $threads ] || fail "$knc of $threads threads are Knights Corner's"
 
-# Both counters of a thread go with one write, so that they see the same
-# instructions, none of which takes less than two cycles.
+# One write starts both counters of a thread, so that they count the same instructions.
+# Each takes two cycles or more.
 perf stat -a -A -x, -o "$tmp/csv" -e '{instructions,cycles}' sleep 1 ||
 	fail "perf stat: $(tail -n 2 "$tmp/csv")"
 wrong=$(awk -F, -v threads=$threads '

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include "kmod/knc_test_loop.h"
 
 typedef long (*measured_fn)(int fd, u64 n, unsigned long flags);
@@ -32,13 +31,11 @@ static u64 base_of(int fd, measured_fn run, const char *what)
 	u64 base = once(fd, run, 0);
 	int i;
 
-	must(base > 0 && base <= 64, "%s of an empty region: %llu", what,
-	     (unsigned long long)base);
+	must(base > 0 && base <= 64, "%s of an empty region: %llu", what, base);
 	for (i = 0; i < 50; i++) {
 		u64 again = once(fd, run, 0);
 
-		must(again == base, "%s of an empty region: %llu, then %llu", what,
-		     (unsigned long long)base, (unsigned long long)again);
+		must(again == base, "%s of an empty region: %llu, then %llu", what, base, again);
 	}
 	return base;
 }
@@ -59,8 +56,7 @@ static void check_exact(u64 config, const char *what, bool branches)
 			u64 got = once(fd, loops[i].run, n) - base;
 
 			must(got == want, "%s:u of %s(%llu): %llu, not %llu", what, loops[i].name,
-			     (unsigned long long)n, (unsigned long long)got,
-			     (unsigned long long)want);
+			     n, got, want);
 		}
 	}
 	close(fd);
@@ -86,34 +82,32 @@ static void check_both(bool group)
 	attr.disabled = !group;
 	b = ev_open(&attr, 0, -1, group ? a : -1);
 	if (!group)
-		ev_on(b);		/* counts all along: less exact bounds below */
+		ev_on(b);		/* it is on all the time: less exact bounds below */
 
-	must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+	ev_spin(a, 0);
 	base = ev_times(a).value;
 	base_branches = ev_times(b).value;
 	for (n = 500; n <= 5000000; n *= 100) {
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
 		ev_ioctl(b, PERF_EVENT_IOC_RESET, 0);
-		must(!measured_spin(a, n, 0), "enabling or disabling failed");
+		ev_spin(a, n);
 		insn = ev_times(a);
 		branch = ev_times(b);
 		must(insn.value, "counter 0 never counts: instructions 0, branches %llu",
-		     (unsigned long long)branch.value);
+		     branch.value);
 		must(branch.value, "counter 1 never counts: branches 0, instructions %llu",
-		     (unsigned long long)insn.value);
+		     insn.value);
 		must(insn.value == base + 2ULL * n, "instructions of %d iterations: %llu, not %llu",
-		     n, (unsigned long long)insn.value, (unsigned long long)base + 2ULL * n);
+		     n, insn.value, base + 2ULL * n);
 		must(insn.running == insn.enabled && branch.running == branch.enabled,
 		     "two events do not run all the time");
 		if (group)
 			must(branch.value == base_branches + n,
-			     "branches of %d iterations: %llu, not %llu", n,
-			     (unsigned long long)branch.value,
-			     (unsigned long long)base_branches + n);
+			     "branches of %d iterations: %llu, not %llu", n, branch.value,
+			     base_branches + n);
 		else
 			must(branch.value >= (u64)n && branch.value <= n + 2000ULL,
-			     "branches of %d iterations: %llu", n,
-			     (unsigned long long)branch.value);
+			     "branches of %d iterations: %llu", n, branch.value);
 	}
 	close(b);
 	close(a);
@@ -125,27 +119,13 @@ TEST(count_both, "count-both", 60)
 	check_both(false);
 }
 
-/* The same in kernel mode, in a module's loop with interrupts off */
-static void kernel_loop(struct knc_test_loop *run, u64 n)
-{
-	static int dev = -1;
-	int tries;
-
-	if (dev < 0)
-		dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
-	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
-	run->iterations = n;
-	for (tries = 0; ioctl(dev, KNC_TEST_LOOP_RUN, run); tries++)
-		must(errno == EAGAIN && tries < 10, "%s: %s", KNC_TEST_LOOP_DEVICE,
-		     strerror(errno));
-}
-
-/* What a reading may cost: more where the compiler has put checks into the kernel */
+/* The most instructions of a read: sanitizers add to them */
 static u64 reading_most(void)
 {
 	return scale() > 1 ? 8000 : 2000;
 }
 
+/* The same in kernel mode, in a module's loop with interrupts off */
 static void check_kernel(u64 first, u64 second, bool first_branches, bool second_branches)
 {
 	struct perf_event_attr attr = attr_of(first);
@@ -155,9 +135,7 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 
 	attr.exclude_user = 1;
 	run.fd[0] = ev_open(&attr, 0, -1, -1);
-	attr.config = second;
-	attr.disabled = 0;
-	run.fd[1] = ev_open(&attr, 0, -1, run.fd[0]);
+	run.fd[1] = ev_join(attr, second, run.fd[0]);
 	ev_on(run.fd[0]);
 
 	kernel_loop(&run, 0);		/* once for the caches of the kernel */
@@ -165,8 +143,7 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 	base[0] = run.delta[0];
 	base[1] = run.delta[1];
 	must(base[0] && base[0] < reading_most() && base[1] && base[1] < reading_most(),
-	     "two readings cost %llu and %llu", (unsigned long long)base[0],
-	     (unsigned long long)base[1]);
+	     "two readings cost %llu and %llu", base[0], base[1]);
 	for (n = 500; n <= 5000000 / scale(); n *= 10) {
 		bool branches[2] = { first_branches, second_branches };
 
@@ -177,9 +154,7 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 				u64 got = run.delta[i] - base[i];
 
 				must(got == want, "%s:k of %llu iterations: %llu, not %llu",
-				     branches[i] ? "branches" : "instructions",
-				     (unsigned long long)n, (unsigned long long)got,
-				     (unsigned long long)want);
+				     branches[i] ? "branches" : "instructions", n, got, want);
 			}
 		}
 	}
@@ -206,36 +181,34 @@ TEST(count_rings, "count-rings", 60)
 	run.fd[1] = ev_open(&attr, 0, -1, run.fd[0]);
 	ev_on(run.fd[0]);
 	kernel_loop(&run, 1000000);
-	must(run.delta[0] == 0, "instructions:u counted %llu in a kernel loop",
-	     (unsigned long long)run.delta[0]);
+	must(run.delta[0] == 0, "instructions:u counted %llu in a kernel loop", run.delta[0]);
 	must(run.delta[1] >= 2000000 && run.delta[1] < 2000000 + reading_most(),
-	     "instructions counted %llu in a kernel loop of 2000000",
-	     (unsigned long long)run.delta[1]);
+	     "instructions counted %llu in a kernel loop of 2000000", run.delta[1]);
 	close(run.fd[1]);
 	close(run.fd[0]);
 
 	attr = attr_of(INSTRUCTIONS);
 	attr.exclude_user = 1;
 	run.fd[0] = ev_open(&attr, 0, -1, -1);
-	must(!measured_spin(run.fd[0], 50000000 / scale(), 0), "enabling or disabling failed");
+	ev_spin(run.fd[0], 50000000 / scale());
 	kernel = ev_count(run.fd[0]);
 	must(kernel > 100 && kernel < 20000000,
-	     "instructions:k of a loop in user mode: %llu", (unsigned long long)kernel);
+	     "instructions:k of a loop in user mode: %llu", kernel);
 	close(run.fd[0]);
 
 	attr.exclude_kernel = 1;
 	run.fd[0] = sys_open(&attr, 0, -1, -1, 0);
 	if (run.fd[0] < 0)
-		return;			/* refusing to count nothing is fine */
-	must(!measured_spin(run.fd[0], 1000000, 0), "enabling or disabling failed");
+		return;			/* it may be refused */
+	ev_spin(run.fd[0], 1000000);
 	user = ev_count(run.fd[0]);
-	must(!user, "with user and kernel excluded it counts %llu", (unsigned long long)user);
+	must(!user, "with user and kernel excluded it counts %llu", user);
 }
 
 /*
- * User and kernel parts add up to the whole.  There are three of them and two
- * counters: the third comes from the emulator, which counts both rings for as
- * long as a counter of this hardware thread is on.
+ * User and kernel counts add up to the total. Three counts need more than two counters:
+ * the emulator has the third, and counts both rings while any counter of the hardware
+ * thread is on.
  */
 static void check_sum(int u_first, int k_first, int u_second, int k_second)
 {
@@ -270,19 +243,18 @@ static void check_sum(int u_first, int k_first, int u_second, int k_second)
 
 	must(truth_user > 10000000 && truth_kernel > 100000,
 	     "the emulator counted %llu in user mode and %llu in the kernel",
-	     (unsigned long long)truth_user, (unsigned long long)truth_kernel);
+	     truth_user, truth_kernel);
 	want[0] = (u_first ? truth_user : 0) + (k_first ? truth_kernel : 0);
 	want[1] = (u_second ? truth_user : 0) + (k_second ? truth_kernel : 0);
 	for (i = 0; i < 2; i++) {
 		got[i] = ev_count(fd[i]);
-		/* Its perf core takes the events of a group off one by one. */
+		/* Linux 2.6.38 stops the events of a group one by one. */
 		slack = cards_kernel() && (i ? k_second : k_first) ? 5000 : 0;
 		must(got[i] <= want[i] && want[i] - got[i] <= slack,
 		     "%s%s%s counts %llu, the emulator %llu (user %llu, kernel %llu)",
-		     i ? "second, " : "first, ",
-		     (i ? u_second : u_first) ? "u" : "", (i ? k_second : k_first) ? "k" : "",
-		     (unsigned long long)got[i], (unsigned long long)want[i],
-		     (unsigned long long)truth_user, (unsigned long long)truth_kernel);
+		     i ? "second, " : "first, ", (i ? u_second : u_first) ? "u" : "",
+		     (i ? k_second : k_first) ? "k" : "", got[i], want[i], truth_user,
+		     truth_kernel);
 	}
 	close(fd[1]);
 	close(fd[0]);
@@ -298,7 +270,7 @@ TEST(count_sum, "count-sum", 60)
 	check_sum(0, 1, 1, 1);
 }
 
-/* What each counter counted, says the emulator, is what the events say. */
+/* The events have what the emulator's counters have counted. */
 TEST(count_truth, "count-truth", 60)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
@@ -307,8 +279,8 @@ TEST(count_truth, "count-truth", 60)
 
 	td_need();
 	pin(0);
-	truth = td_read(0, TD_COUNTED0) + td_read(0, TD_COUNTED1);
-	/* four events: they take turns, and none may be charged for another's */
+	truth = td_counted(0);
+	/* four events that take turns: none may count while another has its counter */
 	for (i = 0; i < 4; i++) {
 		attr.config = i & 1 ? BRANCHES : INSTRUCTIONS;
 		attr.exclude_kernel = i & 2 ? 1 : 0;
@@ -324,8 +296,7 @@ TEST(count_truth, "count-truth", 60)
 		ev_off(fd[i]);
 	for (i = 0; i < 4; i++)
 		got += ev_count(fd[i]);
-	truth = td_read(0, TD_COUNTED0) + td_read(0, TD_COUNTED1) - truth;
-	must(got > 1000000, "four events counted %llu", (unsigned long long)got);
-	must(got == truth, "four events counted %llu, the emulator %llu",
-	     (unsigned long long)got, (unsigned long long)truth);
+	truth = td_counted(0) - truth;
+	must(got > 1000000, "four events counted %llu", got);
+	must(got == truth, "four events counted %llu, the emulator %llu", got, truth);
 }

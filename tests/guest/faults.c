@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that is not there: each allocation of loading the driver, of opening an
- * event and of taking a CPU away and bringing it back fails once, the first, the
- * second and so on. What fails says so, leaves nothing behind, and works the next
- * time. On kernels with fault injection (the debug flavour).
+ * Failed allocations. While the driver is loaded, an event is opened, or a CPU goes and
+ * comes back, each allocation fails once: the first, the second and so on. The
+ * operation must return an error, leave nothing behind, and work the next time. Needs a
+ * kernel with fault injection (the debug flavour).
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -17,17 +17,12 @@
 
 static void debugfs_set(const char *name, const char *value)
 {
-	char path[96];
-	int fd;
+	int err = file_write(value, "/sys/kernel/debug/%s", name);
 
-	snprintf(path, sizeof(path), "/sys/kernel/debug/%s", name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0 && write(fd, value, strlen(value)) > 0, "%s = %s: %s", path, value,
-	     strerror(errno));
-	close(fd);
+	must(!err, "%s = %s: %s", name, value, strerror(-err));
 }
 
-/* Allocations that may sleep fail, too, and nobody is told where. */
+/* Fails allocations that may sleep as well, and logs nothing. */
 static void faults_need(void)
 {
 	if (access(FAIL_NTH, F_OK))
@@ -52,7 +47,7 @@ static void fail_nth(int n)
 	     strerror(errno));
 }
 
-/* How many allocations were left before the one that was to fail; 0: it has. */
+/* How many allocations were left before the one that fails; 0: it has failed */
 static int fail_left(void)
 {
 	char text[16] = {};
@@ -66,10 +61,9 @@ static void nothing(void)
 }
 
 /*
- * Lets each allocation of an operation fail in turn, until it has no more of them.
- * The operation returns 0, or -1 with errno. What it could not take away again as it
- * failed @mend does, when all allocations succeed: else the next time there would be
- * less to do, and less to fail.
+ * Fails each allocation of an operation in turn, until it has no more of them. The
+ * operation returns 0, or -1 with errno. @mend takes away what a failed operation has
+ * left, since that would make the next one shorter.
  */
 static void each_fails(const char *what, int (*operate)(void), void (*mend)(void),
 		       void (*check)(const char *))
@@ -102,7 +96,7 @@ static int load_and_unload(void)
 	int ret = driver_load(), err = errno;
 
 	if (!ret)
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+		must_unload();
 	errno = err;
 	return ret;
 }
@@ -118,8 +112,7 @@ TEST(fault_load, "fault-load", 240)
 {
 	module_need();
 	faults_need();
-	if (driver_loaded())
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	each_fails("loading", load_and_unload, nothing, check_load);
 }
 
@@ -127,7 +120,7 @@ static struct perf_event_attr opened_attr;
 static int opened_cpu = -1;
 static void *opened_page = MAP_FAILED;
 
-/* That may want memory, too. The event lives as long as its page is mapped. */
+/* munmap() may fail for memory, too, and the event lives as long as its page. */
 static void unmap(void)
 {
 	if (opened_page == MAP_FAILED || munmap(opened_page, 3 * getpagesize()))
@@ -141,7 +134,7 @@ static int open_and_close(void)
 
 	if (fd < 0)
 		return -1;
-	/* Whether or not there is memory for it */
+	/* This may fail; the event is closed all the same. */
 	opened_page = mmap(NULL, 3 * getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	unmap();
 	close(fd);
@@ -164,24 +157,17 @@ static int open_and_fork(void)
 	return pid < 0 ? -1 : 0;
 }
 
-/* Found out before: that, too, wants memory. */
+/* Chosen in advance: to count CPUs takes memory, too. */
 static int hotplug_cpu;
+
+#define CPU_ONLINE	"/sys/devices/system/cpu/cpu%d/online"
 
 static int offline_and_online(void)
 {
-	char path[64];
-	int i, ret = 0;
+	int down = file_write("0", CPU_ONLINE, hotplug_cpu);
+	int up = file_write("1", CPU_ONLINE, hotplug_cpu);
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", hotplug_cpu);
-	for (i = 0; i < 2; i++) {
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-		if (fd < 0 || write(fd, i ? "1" : "0", 1) != 1)
-			ret = -1;
-		if (fd >= 0)
-			close(fd);
-	}
-	return ret;
+	return down || up ? -1 : 0;
 }
 
 static void bring_back(void)
@@ -211,7 +197,7 @@ TEST(fault_open, "fault-open", 240)
 	}
 	if (driver_is_module()) {
 		must(!driver_unload(), "an event was left: %s", strerror(errno));
-		must(!driver_load(), "loading: %s", strerror(errno));
+		must_load();
 	}
 }
 

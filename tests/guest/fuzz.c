@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Strangers that do what they like with events, at random: attributes, groups,
- * inheritance, pages, RDPMC, SPFLT, periods, cgroups, from root and from nobody, on
- * all CPUs at once, while an administrator takes CPUs away, unloads the driver and
- * changes the limits. Beside them a known loop is counted all the while, and its
- * count is never wrong.
+ * Random system calls on events: attributes, groups, inheritance, pages, RDPMC, SPFLT,
+ * periods and cgroups, by root and by nobody, on all CPUs at once. Meanwhile an
+ * administrator takes CPUs offline, unloads the driver and changes limits, and a
+ * witness counts a loop of known length, whose count must never be wrong.
  *
- * TEST_FUZZ_SECONDS says for how long, TEST_FUZZ_SEED with which numbers: the same
- * seed does the same things.
+ * TEST_FUZZ_SECONDS is how long, TEST_FUZZ_SEED where the random numbers begin: the
+ * same seed does the same.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -15,10 +14,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -64,7 +61,7 @@ static struct perf_event_attr random_attr(struct rng *r)
 		attr.config ^= 1ULL << below(r, one_in(r, 4) ? 64 : 32);
 	if (one_in(r, 30))
 		attr.config = rnd(r);
-	/* There any user can have the kernel count in front of its own table. */
+	/* Linux 2.6.38 takes a negative config for an index into its table. */
 	if (cards_kernel() && attr.type == PERF_TYPE_SOFTWARE)
 		attr.config &= INT32_MAX;
 	if (one_in(r, 30))
@@ -126,21 +123,19 @@ static struct perf_event_attr random_attr(struct rng *r)
 struct fuzz {
 	u64 deadline, seed;
 	u64 steps, opened;
-	/* of the administrator: CPUs taken away, drivers loaded */
+	/* by the administrator: CPUs taken offline, drivers loaded */
 	u64 offline, loads;
 	/* odd while a CPU is away */
 	u64 moves;
-	/* of the known loop: how often its count was exact, and how often it had to
-	 * share the counters
-	 */
+	/* loops of the witness that were counted exactly, or shared their counter */
 	u64 exact, shared;
 	int cpus;
-	/* everybody is to let go of his events, so that the driver may go, too */
+	/* all close their events, so that the driver can be unloaded */
 	bool leave;
 };
 
-/* One who does what he likes, and his events */
-struct stranger {
+/* A process of random system calls, and its events */
+struct fuzzer {
 	struct fuzz *f;
 	struct rng r;
 	int fds[FUZZ_FDS];
@@ -152,32 +147,19 @@ struct stranger {
 
 static const char *cgroup_path(char *path, u64 which, const char *file)
 {
-	sprintf(path, "/sys/fs/cgroup/fuzz%llu%s", (unsigned long long)which, file);
+	sprintf(path, "/sys/fs/cgroup/fuzz%llu%s", which, file);
 	return path;
 }
 
-/* Counters by RDPMC, whether or not that is allowed; and the user's preference */
-static sigjmp_buf denied;
-
-static void on_fault(int sig)
-{
-	(void)sig;
-	siglongjmp(denied, 1);
-}
-
+/* RDPMC, allowed or not, and SPFLT */
 static void fuzz_instructions(struct rng *r)
 {
-	u32 low, high;
+	u64 value;
 
-	if (knc_cpu() && one_in(r, 2)) {
+	if (knc_cpu() && one_in(r, 2))
 		knc_spflt(below(r, 2));
-		return;
-	}
-	signal(SIGSEGV, on_fault);
-	if (!sigsetjmp(denied, 1))
-		asm volatile("rdpmc" : "=a" (low), "=d" (high)
-			     : "c" ((u32)(one_in(r, 8) ? rnd(r) : below(r, 2))));
-	signal(SIGSEGV, SIG_DFL);
+	else
+		try_rdpmc(one_in(r, 8) ? rnd(r) : below(r, 2), &value);
 }
 
 static void fuzz_fork(struct rng *r)
@@ -193,7 +175,7 @@ static void fuzz_fork(struct rng *r)
 		waitpid(pid, NULL, 0);
 }
 
-static u64 fuzz_moves(const struct stranger *s)
+static u64 fuzz_moves(const struct fuzzer *s)
 {
 	return __atomic_load_n(&s->f->moves, __ATOMIC_SEQ_CST);
 }
@@ -205,7 +187,7 @@ static int fuzz_open_cgroup(struct rng *r, struct perf_event_attr *attr, int cpu
 	int dir = open(cgroup_path(path, below(r, CGROUPS), ""), O_RDONLY);
 	int fd;
 
-	/* Newer perf cores do not bear one that finds no counter (knc-pmu.rst). */
+	/* Newer perf cores crash on a pinned one that finds no counter (knc-pmu.rst). */
 	attr->pinned &= kernel_before(6, 5);
 	fd = sys_open(attr, dir, cpu, group, flags | PERF_FLAG_PID_CGROUP);
 	if (dir >= 0)
@@ -213,8 +195,8 @@ static int fuzz_open_cgroup(struct rng *r, struct perf_event_attr *attr, int cpu
 	return fd;
 }
 
-/* @leader: of a group to join; -1 for none */
-static int fuzz_open(struct stranger *s, int leader)
+/* @leader: index of the group's leader, or -1 */
+static int fuzz_open(struct fuzzer *s, int leader)
 {
 	struct rng *r = &s->r;
 	struct perf_event_attr attr = random_attr(r);
@@ -228,8 +210,8 @@ static int fuzz_open(struct stranger *s, int leader)
 	else
 		fd = sys_open(&attr, wide ? -1 : 0, cpu, group, flags);
 	/*
-	 * The driver takes nobody into a group that has lost its CPU. Others do, and
-	 * then he must go before the leader (knc-pmu.rst).
+	 * The driver refuses a group whose leader has lost its CPU. Other PMUs do not,
+	 * and then the member must be closed before the leader (knc-pmu.rst).
 	 */
 	if (fd >= 0 && wide && leader >= 0 &&
 	    (s->since[leader] & 1 || s->since[leader] != fuzz_moves(s))) {
@@ -239,16 +221,16 @@ static int fuzz_open(struct stranger *s, int leader)
 	return fd;
 }
 
-/* By this process; they come and go. */
+/* How many this process has opened */
 static u64 events_opened;
 
-static void fuzz_step(struct stranger *s)
+static void fuzz_step(struct fuzzer *s)
 {
 	static const unsigned long ioctls[] = {
 		PERF_EVENT_IOC_ENABLE, PERF_EVENT_IOC_DISABLE, PERF_EVENT_IOC_RESET,
 		PERF_EVENT_IOC_PAUSE_OUTPUT, PERF_EVENT_IOC_REFRESH,
 	};
-	/* Newer perf cores do not bear the last one, of a cgroup's event (knc-pmu.rst). */
+	/* Newer perf cores crash on REFRESH of a cgroup's event (knc-pmu.rst). */
 	size_t choices = ARRAY_SIZE(ioctls) - !kernel_before(6, 5);
 	struct rng *r = &s->r;
 	int at = below(r, FUZZ_FDS), other = below(r, FUZZ_FDS), *fds = s->fds;
@@ -288,7 +270,7 @@ static void fuzz_step(struct stranger *s)
 		ioctl(fds[at], PERF_EVENT_IOC_PERIOD, &period);
 		break;
 	case 7:
-		/* There it is fatal to map such a one, and unmap it. */
+		/* Linux 2.6.38 crashes when such an event is mapped and unmapped. */
 		if (cards_kernel())
 			break;
 		ioctl(fds[at], PERF_EVENT_IOC_SET_OUTPUT, one_in(r, 4) ? -1 : fds[other]);
@@ -345,7 +327,7 @@ static struct rng fuzz_seed(const struct fuzz *f, int i)
 	return (struct rng){ f->seed + 7919 * (i + 1) };
 }
 
-static void fuzz_close(struct stranger *s)
+static void fuzz_close(struct fuzzer *s)
 {
 	int k;
 
@@ -361,7 +343,7 @@ static void fuzz_close(struct stranger *s)
 
 static void fuzz_one(struct fuzz *f, int i)
 {
-	struct stranger s = { .f = f, .r = fuzz_seed(f, i) };
+	struct fuzzer s = { .f = f, .r = fuzz_seed(f, i) };
 	u64 steps = 0;
 
 	memset(s.fds, -1, sizeof(s.fds));
@@ -382,7 +364,7 @@ static void fuzz_one(struct fuzz *f, int i)
 	__atomic_add_fetch(&f->steps, steps, __ATOMIC_RELAXED);
 }
 
-/* Puts a process into a group; it may have gone, or be none of ours. */
+/* Moves a process to a cgroup; either may be gone. */
 static void move_to_cgroup(u64 which, pid_t pid)
 {
 	char path[64];
@@ -394,7 +376,7 @@ static void move_to_cgroup(u64 which, pid_t pid)
 	}
 }
 
-/* A driver that is in use stays; once everybody has left, it goes. */
+/* Unloads the driver if no event is left, and loads it again. */
 static void fuzz_reload(struct fuzz *f, bool leave)
 {
 	int tries = leave ? 100 : 1;
@@ -407,13 +389,13 @@ static void fuzz_reload(struct fuzz *f, bool leave)
 		usleep(1000);
 	}
 	if (tries) {
-		must(!driver_load(), "loading: %s", strerror(errno));
+		must_load();
 		f->loads++;
 	}
 	__atomic_store_n(&f->leave, false, __ATOMIC_RELAXED);
 }
 
-/* The cards' kernel has another driver, that gets the events meanwhile. */
+/* In Linux 2.6.38 the kernel's own driver would get the events meanwhile. */
 static bool fuzz_reloads(void)
 {
 	return driver_is_module() && !cards_kernel();
@@ -428,7 +410,7 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 		usleep(1000 + below(&r, 20000));
 		switch (below(&r, 4)) {
 		case 0:
-			/* Whose kernel may hang when files are closed then, see hotplug.c */
+			/* Linux 2.6.38 may hang: see hotplug.c. */
 			if (cards_kernel())
 				break;
 			cpu = 1 + below(&r, f->cpus - 1);
@@ -452,7 +434,7 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 	}
 }
 
-/* One measurement: true if it was on a counter all the time, and then it is exact. */
+/* One measurement; true if the event was on a counter all the time */
 static bool witness_once(u64 n, u64 *count)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -477,8 +459,9 @@ static bool witness_once(u64 n, u64 *count)
 	return t.running && t.running == t.enabled;
 }
 
-static void fuzz_witness(struct fuzz *f, int i)
+static void fuzz_witness(void *arg, int i)
 {
+	struct fuzz *f = arg;
 	struct rng r = fuzz_seed(f, 200 + i);
 	u64 n, count, base = 0;
 
@@ -492,41 +475,37 @@ static void fuzz_witness(struct fuzz *f, int i)
 		if (!witness_once(n, &count)) {
 			__atomic_add_fetch(&f->shared, 1, __ATOMIC_RELAXED);
 			must(!base || count <= base + 2 * n,
-			     "seed %llu: part of a loop of %llu counts %llu",
-			     (unsigned long long)f->seed, (unsigned long long)(base + 2 * n),
-			     (unsigned long long)count);
+			     "seed %llu: part of a loop of %llu counts %llu", f->seed, base + 2 * n,
+			     count);
 			usleep(100);
 			continue;
 		}
 		if (!base)
 			base = count;
-		must(count == base + 2 * n, "seed %llu: a loop of %llu counts %llu",
-		     (unsigned long long)f->seed, (unsigned long long)(base + 2 * n),
-		     (unsigned long long)count);
+		must(count == base + 2 * n, "seed %llu: a loop of %llu counts %llu", f->seed,
+		     base + 2 * n, count);
 		__atomic_add_fetch(&f->exact, 1, __ATOMIC_RELAXED);
 	}
 }
 
-#define STRANGERS	6
+#define FUZZERS	6
 #define WITNESSES	2
 
 static void fuzz_children(struct fuzz *f)
 {
-	pid_t pids[STRANGERS + WITNESSES + 1];
+	pid_t pids[FUZZERS + WITNESSES + 1];
 	size_t i;
 
-	fflush(stdout);
 	for (i = 0; i < ARRAY_SIZE(pids); i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (pids[i])
 			continue;
-		if (i < STRANGERS)
+		if (i < FUZZERS)
 			fuzz_one(f, i);
-		else if (i < STRANGERS + WITNESSES)
+		else if (i < FUZZERS + WITNESSES)
 			fuzz_witness(f, i);
 		else
-			fuzz_administrate(f, pids, STRANGERS);
+			fuzz_administrate(f, pids, FUZZERS);
 		fflush(stdout);
 		_exit(0);
 	}
@@ -534,29 +513,16 @@ static void fuzz_children(struct fuzz *f)
 		reap(pids[i]);
 }
 
-/* The loops alone, for strangers who are somebody else's programs */
+/* The witness alone, beside other fuzzers */
 TEST(witness, "witness", 240)
 {
 	struct fuzz *f = shared(sizeof(*f));
-	pid_t pids[WITNESSES];
-	int i;
 
 	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
 	f->deadline = now_ns() + setting("TEST_FUZZ_SECONDS", 6) * 1000000000;
-	fflush(stdout);
-	for (i = 0; i < WITNESSES; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
-		if (!pids[i]) {
-			fuzz_witness(f, i);
-			_exit(0);
-		}
-	}
-	for (i = 0; i < WITNESSES; i++)
-		reap(pids[i]);
-	note("%llu loops exact, %llu shared", (unsigned long long)f->exact,
-	     (unsigned long long)f->shared);
-	must(f->exact > 10, "the loop was counted only %llu times", (unsigned long long)f->exact);
+	in_children(WITNESSES, false, fuzz_witness, f);
+	note("%llu loops exact, %llu shared", f->exact, f->shared);
+	must(f->exact > 10, "the loop was counted only %llu times", f->exact);
 }
 
 TEST(fuzz, "fuzz", 240)
@@ -581,16 +547,13 @@ TEST(fuzz, "fuzz", 240)
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
 	must(!driver_is_module() || driver_loaded() || !driver_load(), "loading: %s",
 	     strerror(errno));
-	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken, %llu loads",
-	     (unsigned long long)f->seed, (unsigned long long)f->steps,
-	     (unsigned long long)f->opened, (unsigned long long)f->offline,
-	     (unsigned long long)f->loads);
-	note("%llu loops exact, %llu shared", (unsigned long long)f->exact,
-	     (unsigned long long)f->shared);
-	must(f->steps > 1000 && f->opened > 10, "only %llu steps, %llu events",
-	     (unsigned long long)f->steps, (unsigned long long)f->opened);
+	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken, %llu loads", f->seed,
+	     f->steps, f->opened, f->offline, f->loads);
+	note("%llu loops exact, %llu shared", f->exact, f->shared);
+	must(f->steps > 1000 && f->opened > 10, "%llu steps, %llu events: too few",
+	     f->steps, f->opened);
 	must((f->offline || cards_kernel()) && (f->loads || !fuzz_reloads()),
-	     "no CPU was taken away, or no driver");
-	must(f->exact > 10, "the loop was counted only %llu times", (unsigned long long)f->exact);
+	     "CPUs were taken offline %llu times, drivers loaded %llu times", f->offline, f->loads);
+	must(f->exact > 10, "the loop was counted only %llu times", f->exact);
 	must_be_sound("fuzzing");
 }

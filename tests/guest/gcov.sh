@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# On a kernel with gcov: all counts that there are, as text, for tests/coverage/run.
-# Nothing on any other.
+# On a kernel with gcov: prints all counts as text, for tests/coverage/run.
 from=/sys/kernel/debug/gcov
 [ -d $from ] || exit 0
 to=/tmp/gcov

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# guest.sh BOOT TEST... - runs in the guest: each test, and at the end whether
-# this boot left the machine as it should. A test is a function of the program
-# gt or a script of its own; either prints "ok", "FAIL" or "skip".
+# guest.sh BOOT TEST... - runs each test in the guest, and checks the machine at the end.
+# A test is a function of the program gt, or a script; it prints "ok", "FAIL" or "skip".
 #
 # Environment: TEST_PREFIX, which goes before the names of the tests; TEST_SCALE
 # and TEST_PMIS (see lib.h); TEST_DRIVER: "module", or "builtin" where there is
@@ -13,7 +12,7 @@ cd /tests || exit 1
 boot=$1
 shift
 
-# A driver is there for each test but those that load it themselves.
+# The driver is loaded for each test, except those that load it themselves.
 load_driver()
 {
 	[ "$TEST_DRIVER" = module ] || return 0
@@ -28,8 +27,8 @@ load_helpers()
 	done
 }
 
-# Which of the CPUs are online is the tests' business, but not for ever. Where one does
-# not come back the kernel is stuck, and so would be all that follows: the boot ends.
+# Tests may leave CPUs offline: bring them back. If one does not come back the kernel is
+# stuck, and the boot ends.
 all_online()
 {
 	for c in /sys/devices/system/cpu/cpu[1-9]*/online; do
@@ -47,9 +46,8 @@ all_online()
 	done
 }
 
-# Where KCSAN looks for races it waits in the driver now and then, for thousands of
-# instructions. It shall not where those of the kernel are counted, or where an overflow
-# is to come at the same one twice.
+# KCSAN delays the driver at random, for thousands of instructions: not in tests that count
+# the kernel's instructions, or need an overflow at the same one twice.
 kcsan()
 {
 	[ ! -e /sys/kernel/debug/kcsan ] || echo "$1" >/sys/kernel/debug/kcsan
@@ -73,7 +71,7 @@ run_one()
 }
 
 helpers='msr knc_test_loop'
-# Where there are strange NMIs on purpose
+# These tests send NMIs that have no handler.
 [ "$boot" != races ] || helpers="$helpers knc_test_nmi"
 load_helpers
 for name; do
@@ -85,7 +83,7 @@ for name; do
 	all_online
 done
 
-# A lockup that a test has made, and that was found
+# the lockup that a test has caused
 [ "$boot" != watchdog ] || export TEST_LOG_OK='Call Trace:$'
 echo "# begin boot-$boot at $(cut -d' ' -f1 /proc/uptime)"
 TEST_BOOT=$boot sh ./boot.sh "boot-$boot"

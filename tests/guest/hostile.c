@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What nobody should do, and many will: the machine must take no notice. */
+/* Misuse of events: the kernel must survive, and count exactly afterwards. */
 #define _GNU_SOURCE
 #include "lib.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -20,7 +17,6 @@ void many_files(void)
 	must(!setrlimit(RLIMIT_NOFILE, &rl), "setting RLIMIT_NOFILE: %s", strerror(errno));
 }
 
-/* Thousands of events of one task, all of them enabled */
 static void thousands(void)
 {
 	int n = 2000 / scale(), i, *fds = calloc(n, sizeof(*fds));
@@ -42,7 +38,6 @@ static void thousands(void)
 	spin20(500000);
 	usleep(50000);
 	spin20(500000);
-	/* some at random, then all */
 	for (i = 0; i < n; i += 7) {
 		close(fds[i]);
 		fds[i] = -1;
@@ -54,7 +49,7 @@ static void thousands(void)
 	free(fds);
 }
 
-/* Overflow signals whose handler closes the very event, or opens others */
+/* Overflow signals whose handler closes the event, or opens others */
 static int victim = -1;
 static volatile sig_atomic_t closed;
 
@@ -80,7 +75,7 @@ static void close_in_handler(void)
 	closed = 0;
 	for (i = 0; i < 200; i++) {
 		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-		/* That perf core tells nobody of samples that have no buffer. */
+		/* Linux 2.6.38 sends no signal for an event without a buffer. */
 		bool buffer = cards_kernel();
 		struct ring r;
 		int fd;
@@ -103,19 +98,15 @@ static void close_in_handler(void)
 	signal(SIGIO, SIG_IGN);
 }
 
-/* Buffers of all the sizes that are none */
 static void wrong_buffers(void)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 10007, PERF_SAMPLE_IP);
 	static const int pages[] = { 4, 6, 7, 8, 12, 100, 1000 };
 	size_t page = getpagesize(), i;
 	void *p, *q;
 	int fd;
 
-	attr.sample_period = 10007;
-	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		p = mmap(NULL, pages[i] * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		must(p == MAP_FAILED && errno == EINVAL, "a buffer of %d pages: %s", pages[i],
@@ -135,10 +126,10 @@ static void wrong_buffers(void)
 	     q == MAP_FAILED ? errname(errno) : "mapped");
 	q = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(q != MAP_FAILED, "the same buffer again: %s", strerror(errno));
-	/* what a program writes there is its own affair (no other page lets it) */
+	/* a program may write to this page */
 	memset(p, 0xff, page);
 	spin(1000000);
-	/* some kernels let one unmap a part, some do not */
+	/* some kernels allow to unmap a part, some do not */
 	must(!munmap((char *)p + 4 * page, 5 * page) || errno == EINVAL, "munmap: %s",
 	     strerror(errno));
 	close(fd);
@@ -149,7 +140,7 @@ static void wrong_buffers(void)
 	spin(100000);
 }
 
-/* Leaders that go before their groups, and groups that are none */
+/* Leaders that are closed before their members, and invalid groups */
 static void odd_groups(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -167,10 +158,10 @@ static void odd_groups(void)
 	/* alone now, and still counting */
 	last = ev_count(b);
 	spin(1000);
-	/* The cards' kernel forgets to, whosever events they are. */
+	/* Linux 2.6.38 stops it, with any PMU. */
 	must(cards_kernel() || ev_count(b) >= last + 1000,
 	     "a sibling stops as its leader goes");
-	/* not one's own task, another CPU, a sibling, no event, itself */
+	/* other tasks, other CPUs, siblings, no event, no file */
 	ev_refused(&attr, -1, 0, b, EINVAL, "a group of a task and a CPU");
 	a = ev_open(&attr, -1, 0, -1);
 	ev_refused(&attr, -1, 1, a, EINVAL, "a group of two CPUs");
@@ -188,9 +179,8 @@ static void odd_groups(void)
 	ev_refused(&attr, -1, 100000, -1, EINVAL, "an event of no CPU");
 	close(b);
 
-	/* the task is gone, its event is not */
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	/* an event outlives its task */
+	pid = must_fork();
 	if (!pid) {
 		usleep(20000);
 		spin(100000);
@@ -200,7 +190,7 @@ static void odd_groups(void)
 	fd = ev_open(&attr, pid, -1, -1);
 	reap(pid);
 	last = ev_count(fd);
-	must(last >= 200000, "of a task that ended %llu were counted", (unsigned long long)last);
+	must(last >= 200000, "a task that ended counted %llu, not 200000", last);
 	ev_on(fd);
 	must(ev_count(fd) == last, "an event of a task that ended counts on");
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
@@ -208,7 +198,6 @@ static void odd_groups(void)
 	close(fd);
 }
 
-/* Threads that open, fork and close over each other */
 static void *grinder(void *arg)
 {
 	int i, fds[16];
@@ -224,8 +213,8 @@ static void *grinder(void *arg)
 			close(fds[at]);
 		attr.disabled = 0;
 		/*
-		 * The cards' kernel frees an event whose last file is closed by
-		 * one child while its task makes another, which inherits it.
+		 * Linux 2.6.38 frees an event whose last file a child closes while its
+		 * task forks another, which inherits it.
 		 */
 		attr.inherit = seed >> 20 & 1 && !cards_kernel();
 		attr.sample_period = seed >> 21 & 1 ? 3001 : 0;
@@ -260,15 +249,13 @@ static void grind(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* Killed in the middle of it all */
 static void kill_users(void)
 {
 	int i, k, fd;
 
 	for (i = 0; i < 12; i++) {
-		pid_t pid = fork();
+		pid_t pid = must_fork();
 
-		must(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
 			for (k = 0; ; k++) {
 				struct perf_event_attr attr = user_attr(INSTRUCTIONS);

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CPUs that go and come back under load, and what they find in their registers. */
+/* CPUs that go offline and come back under load, and what they find in the registers */
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/wait.h>
-
-#define TYPE PERF_SAMPLE_IP
 
 static void pin_pid(pid_t pid, int cpu)
 {
@@ -22,15 +18,15 @@ static void pin_pid(pid_t pid, int cpu)
 struct load {
 	bool stop;
 	u64 chunks;
-	/* a CPU is on its way, and how many are at a file meanwhile */
+	/* a CPU is going or coming, and how many tasks are closing a file */
 	bool changing;
 	unsigned int at_files;
 };
 
 /*
- * The cards' kernel takes a lock of all CPUs as the file of an event is closed, and
- * leaves it locked for ever if one comes or goes meanwhile (vfsmount_lock; mended in
- * Linux 3.2): there nobody closes one then. Counting goes on.
+ * Linux 2.6.38 takes a lock on each CPU as the file of an event is closed, and never
+ * releases one if a CPU goes or comes meanwhile (vfsmount_lock, fixed in Linux 3.2). So
+ * no task closes a file then; counting goes on.
  */
 static bool may_close(struct load *load)
 {
@@ -58,42 +54,29 @@ static void change_cpu(struct load *load, int cpu, bool online)
 /* Exact counts, and all samples, wherever the kernel moves this task */
 static void sampled_task(struct load *load)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	const u64 n = 1000000, period = 10007;
-	u64 base;
+	const u64 n = 1000000, period = 10007, base = spin_cost();
 	int fd;
 
-	fd = ev_open(&attr, 0, -1, -1);
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	close(fd);
-	attr.sample_period = period;
-	attr.sample_type = TYPE;
 	while (!__atomic_load_n(&load->stop, __ATOMIC_RELAXED)) {
 		struct tally t = {};
 		u64 want, runs = 0;
 		struct ring r;
 
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 16, TYPE);
+		fd = ring_self(&r, 16, period);
 		do {
-			must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+			ev_spin(fd, n);
 			ring_tally(&r, &t, spin_lo, spin_hi);
 			runs++;
 		} while (!may_close(load));
 		want = runs * (base + 2 * n);
-		must(ev_count(fd) == want, "a task counted %llu, not %llu",
-		     (unsigned long long)ev_count(fd), (unsigned long long)want);
+		must(ev_count(fd) == want, "a task counted %llu, not %llu", ev_count(fd), want);
 		want /= period;
 		must(t.samples + 1 >= want && t.samples <= want + 1,
-		     "%llu samples of a task, want %llu", (unsigned long long)t.samples,
-		     (unsigned long long)want);
+		     "%llu samples of a task, want %llu", t.samples, want);
 		must(!t.lost && !t.throttles && !t.outside,
 		     "%llu samples lost, throttled %llu times, %llu addresses outside the loop",
-		     (unsigned long long)t.lost, (unsigned long long)t.throttles,
-		     (unsigned long long)t.outside);
-		ring_unmap(&r);
-		close(fd);
+		     t.lost, t.throttles, t.outside);
+		ring_close(&r, fd);
 		has_closed(load);
 		__atomic_add_fetch(&load->chunks, runs, __ATOMIC_RELAXED);
 	}
@@ -110,10 +93,8 @@ static void start(pid_t *pids, int n, void (*fn)(struct load *), struct load *lo
 	int i;
 
 	load->stop = false;
-	fflush(stdout);
 	for (i = 0; i < n; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
 			fn(load);
 			_exit(0);
@@ -131,27 +112,24 @@ static void end(pid_t *pids, int n, struct load *load)
 }
 
 /*
- * A CPU-wide sampling event until its CPU goes: perf core takes such an event
- * off for good then, so that the time offline, and all after it, is lost; what
- * was counted before stays, and an event that is opened later has all the rest.
+ * A CPU-wide sampling event whose CPU goes offline. perf core takes the event off for
+ * good, so that nothing more is counted; the count until then stays, and an event that
+ * is opened later counts the rest.
  */
 static void check_cpu_wide(int cpu, u64 *total)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	const u64 period = 20011;
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 	u64 truth[2] = {}, count[2], begin;
 	struct tally t[2] = {};
 	struct ring r[2];
 	int fd[2], i;
 	bool td = td_present();
 
-	attr.sample_period = period;
-	attr.sample_type = TYPE;
 	for (i = 0; i < 2; i++) {
 		if (td)
-			truth[i] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
-		fd[i] = ev_open(&attr, -1, cpu, -1);
-		ring_map(&r[i], fd[i], 128, TYPE);
+			truth[i] = td_counted(cpu);
+		fd[i] = ring_open(&r[i], 128, &attr, -1, cpu, -1);
 		ev_on(fd[i]);
 		begin = now_ns();
 		while (now_ns() - begin < 20000000)
@@ -161,7 +139,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 		else
 			ev_off(fd[i]);
 		if (td)
-			truth[i] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - truth[i];
+			truth[i] = td_counted(cpu) - truth[i];
 		count[i] = ev_count(fd[i]);
 		if (i == 0) {
 			usleep(1000);
@@ -170,18 +148,15 @@ static void check_cpu_wide(int cpu, u64 *total)
 		}
 		ring_tally(&r[i], &t[i], NULL, NULL);
 		must(!td || count[i] == truth[i], "%s CPU %d went: counted %llu, the emulator %llu",
-		     i ? "after" : "until", cpu, (unsigned long long)count[i],
-		     (unsigned long long)truth[i]);
+		     i ? "after" : "until", cpu, count[i], truth[i]);
 		must(t[i].samples + t[i].lost + 1 >= count[i] / period &&
 		     t[i].samples + t[i].lost <= count[i] / period + 1,
 		     "%s CPU %d went: %llu samples of %llu", i ? "after" : "until", cpu,
-		     (unsigned long long)t[i].samples, (unsigned long long)count[i] / period);
+		     t[i].samples, count[i] / period);
 		*total += count[i];
 	}
-	for (i = 0; i < 2; i++) {
-		ring_unmap(&r[i]);
-		close(fd[i]);
-	}
+	for (i = 0; i < 2; i++)
+		ring_close(&r[i], fd[i]);
 }
 
 TEST(hotplug, "hotplug", 600)
@@ -191,7 +166,7 @@ TEST(hotplug, "hotplug", 600)
 	u64 total = 0, begin = now_ns();
 	pid_t pids[8];
 
-	must(n > 1, "there is but one CPU");
+	must(n > 1, "needs two CPUs");
 	sample_limit(NO_SAMPLE_LIMIT);
 	start(pids, 3, sampled_task, load);
 	for (round = 0; round < rounds; round++) {
@@ -203,12 +178,11 @@ TEST(hotplug, "hotplug", 600)
 		usleep(1000 * (round % 5));
 	}
 	end(pids, 3, load);
-	must(load->chunks >= 10, "only %llu loops were counted meanwhile",
-	     (unsigned long long)load->chunks);
+	must(load->chunks >= 10, "only %llu loops were counted meanwhile", load->chunks);
 	note("%d rounds under %llu counted loops in %llu ms", rounds,
-	     (unsigned long long)load->chunks, (unsigned long long)(now_ns() - begin) / 1000000);
+	     load->chunks, (now_ns() - begin) / 1000000);
 
-	/* each CPU but this one has something to do */
+	/* a busy task on each CPU but this one */
 	n = n > 9 ? 9 : n;
 	pin(0);
 	start(pids, n - 1, plain_task, load);
@@ -220,12 +194,12 @@ TEST(hotplug, "hotplug", 600)
 		check_cpu_wide(cpu, &total);
 	}
 	end(pids, n - 1, load);
-	must(total > 1000000, "CPU-wide events counted only %llu", (unsigned long long)total);
+	must(total > 1000000, "CPU-wide events counted only %llu", total);
 }
 
 /*
- * perf core takes events of a CPU before that is there, and never puts them on it. One
- * that can be opened counts.
+ * perf core lets an event be opened on a CPU that is not online yet, and then never
+ * runs the event. The driver refuses it: an event that can be opened counts.
  */
 TEST(hotplug_opens, "hotplug-opens", 60)
 {
@@ -235,15 +209,13 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 	struct times t;
 	pid_t pid;
 
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	pin(0);
 	attr.disabled = 0;
 	attr.read_format = READ_TIMES;
 	for (round = 0; round < 10; round++) {
 		set_online(cpu, false);
-		fflush(stdout);
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		pid = must_fork();
 		if (!pid) {
 			pin(cpu - 1);
 			set_online(cpu, true);
@@ -260,22 +232,22 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 		t = ev_times(fd);
 		must(t.enabled && t.running == t.enabled,
 		     "round %d: an event of CPU %d is on a counter for %llu of %llu ns", round,
-		     cpu, (unsigned long long)t.running, (unsigned long long)t.enabled);
+		     cpu, t.running, t.enabled);
 		close(fd);
 	}
-	must(tries > 10, "the CPU was away for %llu attempts", (unsigned long long)tries);
+	must(tries > 10, "the CPU was away for %llu attempts", tries);
 }
 
 /*
- * A group whose leader has lost its CPU takes nobody in: perf core would not let go of him
- * as the leader is closed, and whoever gets that memory for an event would have it reset.
+ * A group whose leader has lost its CPU refuses members: perf core would not remove a
+ * member when the leader is closed, and would later use the freed leader.
  */
 TEST(hotplug_group, "hotplug-group", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int cpu = cpus_online() - 1, leader, member;
 
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	leader = ev_open(&attr, -1, cpu, -1);
 	close(ev_open(&attr, -1, cpu, leader));
 	set_online(cpu, false);
@@ -290,10 +262,10 @@ TEST(hotplug_group, "hotplug-group", 60)
 }
 
 /*
- * A group whose leader is of a CPU and whose member is a task's SPFLT event is refused,
- * after its PMU has been asked, with perf core's locks held: whatever waits for a CPU
- * there waits for ever, if that one is on its way down and waits for these locks. All
- * that may hang is done by others: this one tells it.
+ * perf core refuses a task's SPFLT event in a group whose leader is CPU-wide, but only
+ * after event_init(), which it calls with locks held. If event_init() waited for a CPU
+ * that is going offline, and that CPU for these locks, both would hang. Other processes
+ * do what may hang, and this one reports it.
  */
 struct meeting {
 	u64 rounds, opens;
@@ -310,7 +282,6 @@ static void join_and_leave(struct meeting *m, int cpu)
 		lead = sys_open(&leader, -1, cpu, -1, 0);
 		if (lead < 0)
 			continue;
-		/* of this task, or of this task on that CPU */
 		fd = sys_open(&member, 0, -1, lead, 0);
 		if (fd >= 0)
 			close(fd);
@@ -339,10 +310,8 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 	pid_t pids[3];
 
 	must(cpu > 1, "there are only two CPUs");
-	fflush(stdout);
 	for (i = 0; i < 3; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (pids[i])
 			continue;
 		pin(i % 2);
@@ -357,34 +326,33 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 			last = m->rounds;
 			idle = 0;
 		}
-		must(idle < 150, "CPU %d hangs on its way in round %llu, after %llu groups", cpu,
-		     (unsigned long long)m->rounds, (unsigned long long)m->opens);
+		must(idle < 150, "CPU %d hangs in hotplug in round %llu, after %llu groups", cpu,
+		     m->rounds, m->opens);
 		usleep(100000);
 	}
 	__atomic_store_n(&m->stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++)
 		reap(pids[i]);
-	must(m->opens > rounds, "only %llu groups", (unsigned long long)m->opens);
-	note("%llu rounds, %llu groups", (unsigned long long)m->rounds,
-	     (unsigned long long)m->opens);
+	must(m->opens > rounds, "only %llu groups", m->opens);
+	note("%llu rounds, %llu groups", m->rounds, m->opens);
 }
 
 /*
- * INIT leaves the PMU as it is: a CPU that comes back finds what was there.
- * Here that is junk, and counters that run; the driver must clear it away.
+ * INIT does not reset the PMU: a CPU that comes back has the registers of before. Here
+ * these are junk, with counters that run, and the driver must clear them.
  */
 static void leave_junk(int cpu)
 {
 	int i;
 
-	/* no INT: an overflow must set STATUS, and not interrupt anybody */
+	/* without INT: an overflow sets STATUS and does not interrupt */
 	for (i = 0; i < 2; i++) {
 		wrmsr_on(cpu, 0x20 + i, 0xfffffffffeULL);
 		wrmsr_on(cpu, 0x28 + i, INSTRUCTIONS | EVTSEL_USR | EVTSEL_OS | EVTSEL_EN);
 	}
 	wrmsr_on(cpu, 0x2f, 3);
 	must(rdmsr_on(cpu, 0x2d) == 3, "CPU %d: STATUS is %#llx after two overflows", cpu,
-	     (unsigned long long)rdmsr_on(cpu, 0x2d));
+	     rdmsr_on(cpu, 0x2d));
 	wrmsr_on(cpu, 0x28, 0x81ff | EVTSEL_EDGE | EVTSEL_USR | EVTSEL_EN);
 	wrmsr_on(cpu, 0x29, 0x42002fff | EVTSEL_ANY | EVTSEL_OS | EVTSEL_EN);
 	wrmsr_on(cpu, 0x2c, 1ULL << 63 | 3);
@@ -398,47 +366,34 @@ static void must_be_clean(int cpu, const char *when)
 	for (i = 0; i < ARRAY_SIZE(msrs); i++) {
 		u64 value = rdmsr_on(cpu, msrs[i]);
 
-		must(!value, "%s, CPU %d has %#llx in MSR %#x", when, cpu,
-		     (unsigned long long)value, msrs[i]);
+		must(!value, "%s, CPU %d has %#llx in MSR %#x", when, cpu, value, msrs[i]);
 	}
 }
 
-/* ... and works: counts exactly, and its interrupt comes */
+/* The CPU counts exactly, and its interrupt comes. */
 static void must_work(int cpu, const char *when)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct tally t = {};
 	struct ring r;
-	u64 base;
 	int fd;
 
 	pin(cpu);
 	sample_limit(NO_SAMPLE_LIMIT);
-	fd = ev_self(INSTRUCTIONS);
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	close(fd);
-	attr.sample_period = 10007;
-	attr.sample_type = TYPE;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 16, TYPE);
-	must(!measured_spin(fd, 1000000, 0), "enabling or disabling failed");
+	must_count(when);
+	fd = ring_self(&r, 16, 10007);
+	ev_spin(fd, 1000000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
-	must(ev_count(fd) == base + 2000000, "%s, CPU %d counted %llu, not %llu", when, cpu,
-	     (unsigned long long)ev_count(fd), (unsigned long long)base + 2000000);
 	must(t.samples >= 199 && t.samples <= 200, "%s, CPU %d has %llu samples, not 199", when,
-	     cpu, (unsigned long long)t.samples);
-	ring_unmap(&r);
-	close(fd);
+	     cpu, t.samples);
+	ring_close(&r, fd);
 }
 
 TEST(hotplug_reset, "hotplug-reset", 60)
 {
 	int cpu, n = cpus_online();
 
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
-	must(n > 1, "there is but one CPU");
+	msr_need();
+	must(n > 1, "needs two CPUs");
 	for (cpu = 1; cpu < n; cpu++) {
 		leave_junk(cpu);
 		set_online(cpu, false);
@@ -448,30 +403,26 @@ TEST(hotplug_reset, "hotplug-reset", 60)
 	}
 }
 
-/* The same for a driver that is loaded on a machine with a past */
+/* The same for a driver that is loaded while registers hold junk */
 TEST(reset_state, "reset-state", 60)
 {
 	int cpu, n = cpus_online();
 
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
+	msr_need();
 	module_need();
-	if (driver_loaded())
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	for (cpu = 0; cpu < n; cpu++)
 		leave_junk(cpu);
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	for (cpu = 0; cpu < n; cpu++)
 		must_be_clean(cpu, "after loading");
 	for (cpu = 0; cpu < n; cpu++)
 		must_work(cpu, "after loading");
-	/* and it leaves nothing behind */
-	must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	for (cpu = 0; cpu < n; cpu++)
 		must_be_clean(cpu, "after unloading");
 }
 
-/* A driver that is gone is called for no CPU any more. */
 TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 {
 	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
@@ -480,8 +431,7 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 
 	module_need();
 	must(states || cards_kernel(), "the kernel's states of hotplug: %s", strerror(errno));
-	if (driver_loaded())
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+	must_unload();
 	while (states && fgets(line, sizeof(line), states))
 		must(!strstr(line, "knc"), "after unloading there is still %s", line);
 	if (states)
@@ -490,41 +440,29 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 		set_online(cpu, false);
 		set_online(cpu, true);
 	}
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_load();
 	for (cpu = 1; cpu < n; cpu++)
 		must_work(cpu, "after loading again");
 }
 
-/* The kernel lets one step of a CPU's way up or down fail; -1: none of them. */
+/* Makes one step of CPU hotplug fail; -1: none. Returns false if it cannot fail. */
 static bool step_fails(int cpu, int step)
 {
-	char path[64], text[16];
-	int fd, len = sprintf(text, "%d", step);
-	bool can;
+	char text[16];
+	int err;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0, "%s: %s", path, strerror(errno));
-	can = write(fd, text, len) == len;
-	must(can || errno == EINVAL, "%s: %s", path, strerror(errno));
-	close(fd);
-	return can;
+	sprintf(text, "%d", step);
+	err = file_write(text, "/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
+	must(!err || err == -EINVAL, "hotplug/fail: %s", strerror(-err));
+	return !err;
 }
 
 static int try_online(int cpu, bool online)
 {
-	char path[64];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0, "%s: %s", path, strerror(errno));
-	ret = write(fd, online ? "1" : "0", 1) == 1 ? 0 : -errno;
-	close(fd);
-	return ret;
+	return file_write(online ? "1" : "0", "/sys/devices/system/cpu/cpu%d/online", cpu);
 }
 
-/* Returns how often it did fail, of twice: on the way down, and on the way up. */
+/* Returns how many times it has failed: on the way down, and on the way up */
 static int fail_both_ways(int cpu, int step, const char *name)
 {
 	int failed = 0;
@@ -534,7 +472,7 @@ static int fail_both_ways(int cpu, int step, const char *name)
 		failed++;
 	}
 	step_fails(cpu, -1);
-	/* It is still there if it could not go, or if nothing was to fail. */
+	/* The setting remains if the CPU could not go offline, or if nothing failed. */
 	try_online(cpu, false);
 	if (step_fails(cpu, step) && try_online(cpu, true))
 		failed++;
@@ -544,7 +482,7 @@ static int fail_both_ways(int cpu, int step, const char *name)
 	return failed;
 }
 
-/* A CPU that comes half the way up or down, and goes back, is as it was. */
+/* A CPU that fails on its way up or down works as before. */
 TEST(hotplug_fails, "hotplug-fails", 240)
 {
 	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
@@ -552,7 +490,7 @@ TEST(hotplug_fails, "hotplug-fails", 240)
 	char name[96];
 
 	must(states, "the kernel's states of hotplug: %s", strerror(errno));
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	while (fscanf(states, "%d: %95[^\n]", &step, name) == 2) {
 		int times = fail_both_ways(cpu, step, name);
 

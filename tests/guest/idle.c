@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the idle driver of the cards' kernel does to the PMU as a thread wakes from
- * deep idle: an overflow comes while the LVT entry is masked, and is lost. One that
- * does the same is loaded here, as the emulated card has no such states.
+ * The idle driver of the cards' kernel masks the LVT entry as a thread wakes from deep
+ * idle, so that an overflow in that time is lost. The emulated card has no such states:
+ * a module here does the same to the PMU.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -20,62 +20,49 @@
 /* The idle driver's module */
 static const char *sleeper;
 
-static FILE *open_parameter(const char *name, const char *how)
-{
-	char path[96];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", sleeper, name);
-	f = fopen(path, how);
-	must(f, "%s: %s", path, strerror(errno));
-	return f;
-}
-
 static u64 parameter(const char *name)
 {
-	FILE *f = open_parameter(name, "re");
-	unsigned long long n;
+	u64 n;
 
-	must(fscanf(f, "%llu", &n) == 1, "%s: no number", name);
-	fclose(f);
+	must(file_number(&n, "/sys/module/%s/parameters/%s", sleeper, name), "%s: no number", name);
 	return n;
 }
 
 static void choose_state(const char *number)
 {
-	FILE *f = open_parameter("state", "we");
+	int err = file_write(number, "/sys/module/%s/parameters/state", sleeper);
 
-	must(fputs(number, f) >= 0 && !fclose(f), "state %s: %s", number, strerror(errno));
+	must(!err, "state %s: %s", number, strerror(-err));
 }
 
-/* The driver is loaded after it, as on the card, and looks for its functions. */
+/* Loads the idle driver first, as on the card: our driver looks up its functions. */
 static void insert_sleeper(const char *file, const char *name)
 {
 	if (!cards_kernel())
 		skip("that idle driver is the cards' own kernel's");
 	module_need();
 	sleeper = name;
-	must(!driver_unload(), "the driver cannot be unloaded");
-	/* A test that has failed may have left one. */
+	must_unload();
+	/* left by a test that has failed */
 	syscall(SYS_delete_module, "knc_test_idle", O_NONBLOCK);
 	syscall(SYS_delete_module, "knc_test_idle_other", O_NONBLOCK);
 	if (module_insert(file)) {
 		must(errno == ENODEV || errno == EBUSY, "%s: %s", file, strerror(errno));
-		must(!driver_load(), "the driver cannot be loaded");
+		must_load();
 		skip("the kernel has no cpuidle, or a driver for it");
 	}
-	must(!driver_load(), "the driver cannot be loaded");
+	must_load();
 }
 
 static void remove_sleeper(void)
 {
-	must(!driver_unload(), "the driver cannot be unloaded");
+	must_unload();
 	must(!syscall(SYS_delete_module, sleeper, O_NONBLOCK), "%s: %s", sleeper,
 	     strerror(errno));
-	must(!driver_load(), "the driver cannot be loaded");
+	must_load();
 }
 
-/* All that comes after a lost interrupt has its samples, and none is lost twice. */
+/* After each sleep that loses an interrupt, all periods have their samples. */
 static void sleep_and_sample(struct ring *r)
 {
 	u64 before = parameter("lost");
@@ -87,12 +74,11 @@ static void sleep_and_sample(struct ring *r)
 		ring_tally(r, &asleep, spin_lo, spin_hi);
 		spin(20 * PERIOD / 2);
 		ring_tally(r, &after, spin_lo, spin_hi);
-		must(after.samples - after.outside >= 18,
-		     "%llu samples after sleep %d, want 20",
-		     (unsigned long long)(after.samples - after.outside), i);
+		must(after.samples - after.outside >= 18, "%llu samples after sleep %d, want 20",
+		     after.samples - after.outside, i);
 	}
 	must(parameter("lost") >= before + SLEEPS, "%llu interrupts were lost in %d sleeps",
-	     (unsigned long long)(parameter("lost") - before), SLEEPS);
+	     parameter("lost") - before, SLEEPS);
 }
 
 static void test_states(void)
@@ -106,15 +92,13 @@ static void test_states(void)
 	attr.exclude_kernel = 0;
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, -1, CPU, -1);
-	ring_map(&r, fd, 64, PERF_SAMPLE_IP);
+	fd = ring_open(&r, 64, &attr, -1, CPU, -1);
 	ev_on(fd);
 	choose_state("0");
 	sleep_and_sample(&r);
 	choose_state("1");
 	sleep_and_sample(&r);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 }
 
 TEST(idle_lost, "idle-lost", 60)
@@ -141,10 +125,10 @@ TEST(idle_reload, "idle-reload", 60)
 	before = parameter("slept");
 	for (int i = 0; i < 20; i++) {
 		usleep(2000);
-		must(!driver_unload(), "the driver cannot be unloaded");
+		must_unload();
 		usleep(2000);
-		must(!driver_load(), "the driver cannot be loaded");
+		must_load();
 	}
-	must(parameter("slept") > before, "nobody slept");
+	must(parameter("slept") > before, "the CPU has not slept");
 	remove_sleeper();
 }

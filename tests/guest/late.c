@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interrupts of the PMU that are late, as on a processor: they come within a kernel
- * entry, or after an NMI that is somebody else's. Samples are of where the program
- * was then, with all its registers, and none is lost.
+ * Late PMU interrupts, as on a processor: they come within a kernel entry, or after an
+ * NMI of another source. Samples have the place and the registers of the program at
+ * that time, and no sample is lost.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -13,13 +13,12 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define ULL(n)		((unsigned long long)(n))
 #define STACK		64
 #define LATEST		60
 
 #define REG(name)	(1ULL << PERF_REG_X86_##name)
 
-/* In the order of their bits, which is that in the sample */
+/* In the order of the sample: by their bits */
 enum { BX, DI, BP, SP, IP, R12, R13, R14, R15, REGS };
 static const char * const reg_names[REGS] = {
 	"bx", "di", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
@@ -41,7 +40,7 @@ struct place {
 	const char *name;
 	void (*go)(void *page, char *first_stack, char *second_stack);
 	char *run, *site, *after, *end;
-	/* what a sample from within the kernel has, or either of two */
+	/* the addresses that a sample from within the kernel may have */
 	char *inside, *or_inside;
 };
 
@@ -53,12 +52,12 @@ struct place {
 	}
 
 static const struct place at_syscall = PLACE("SYSCALL", place_syscall, after, after);
-/* Once more from the beginning; behind it the kernel has been left. */
+/* The instruction is executed again; a sample after it is from behind the fault. */
 static const struct place at_fault = PLACE("page fault", place_fault, site, after);
-/* As in the manual, it is a trap; where it has not begun, it is the instruction. */
+/* INT3 is a trap: the address is behind it, or INT3 itself before it is executed. */
 static const struct place at_int3 = PLACE("INT3", place_int3, after, site);
 
-/* How far before the entry the overflow is */
+/* How many instructions before the entry the overflow is */
 #define BEFORE	5
 
 #define STACK_SIZE	65536
@@ -71,10 +70,8 @@ static bool has_regs(void)
 
 static struct perf_event_attr sampling(u64 period)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 
-	attr.sample_period = period;
-	attr.sample_type = PERF_SAMPLE_IP;
 	if (has_regs()) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr.sample_regs_user = REG(BX) | REG(DI) | REG(BP) | REG(SP) | REG(IP) | REG(R12) |
@@ -108,9 +105,7 @@ static void prepare(void)
 	pin(cpus_online() - 1);
 	page = shared(getpagesize());
 	for (i = 0; i < 2; i++) {
-		stacks[i] = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		must(stacks[i] != MAP_FAILED, "mmap: %s", strerror(errno));
+		stacks[i] = shared(STACK_SIZE);
 		memset(stacks[i], i ? 0xb5 : 0xa5, STACK_SIZE);
 	}
 	must(signal(SIGTRAP, on_trap) != SIG_ERR, "signal: %s", strerror(errno));
@@ -121,7 +116,7 @@ static char *sp_of(int which)
 	return stacks[which] + STACK_SIZE / 2;
 }
 
-/* The first sample on the way through a place; false: there is none. */
+/* The first sample from a place; false if there is none */
 static bool sample_at(const struct place *p, u64 period, u32 skid, struct record *rec)
 {
 	struct ring r;
@@ -137,12 +132,11 @@ static bool sample_at(const struct place *p, u64 period, u32 skid, struct record
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
 	while ((found = ring_next(&r, rec)) && rec->type != PERF_RECORD_SAMPLE)
 		;
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	return found;
 }
 
-/* The period with which the overflow is so many instructions before the entry */
+/* The period that overflows BEFORE instructions before the entry */
 static u64 period_for(const struct place *p)
 {
 	struct record rec;
@@ -155,7 +149,7 @@ static u64 period_for(const struct place *p)
 	fail("%s: no period has its overflow there", p->name);
 }
 
-/* All registers are of the place, or there are none. */
+/* Checks that all registers have the values of the place, if the sample has any. */
 static const char *check_regs(const struct record *rec)
 {
 	static char why[128];
@@ -171,14 +165,14 @@ static const char *check_regs(const struct record *rec)
 		if (rec->regs[i] == want[i])
 			continue;
 		snprintf(why, sizeof(why), "%s is %#llx, not %#llx", reg_names[i],
-			 ULL(rec->regs[i]), ULL(want[i]));
+			 rec->regs[i], want[i]);
 		return why;
 	}
 	if (!rec->stack_size)
 		return "no stack";
 	for (i = 0; i < STACK; i++)
 		if (rec->stack[i] != 0xb5)
-			return "the stack is another one";
+			return "another stack";
 	return NULL;
 }
 
@@ -202,10 +196,10 @@ static void check_place(const struct place *p, u64 period, u32 skid, struct swee
 	s->without_regs += !rec.abi;
 	ip = (char *)rec.ip;
 	if (skid <= BEFORE && ip != p->site - BEFORE + skid)
-		why = "the program was not there yet, or no more";
+		why = "wrong instruction";
 	else if (skid > BEFORE && ip != p->inside && ip != p->or_inside &&
 		 (ip < p->after || ip > p->end))
-		why = "the program was not there";
+		why = "wrong place";
 	if (why) {
 		snprintf(text, sizeof(text), "%s: ip is %+ld from the entry", why,
 			 (long)(ip - p->site));
@@ -219,7 +213,7 @@ out:
 			 why);
 }
 
-/* With how late an interrupt the kernel is behind the program again */
+/* How late an interrupt is when the program has left the kernel */
 static u32 first_outside(const struct place *p, u64 period)
 {
 	u32 inside = BEFORE + 1, outside = 1 << 16;
@@ -261,15 +255,14 @@ static void sweep_exit(const struct place *p, struct sweep *s)
 
 static void judge(const struct sweep *s)
 {
-	note("%llu samples, %llu of them without registers, %llu bad", ULL(s->samples),
-	     ULL(s->without_regs), ULL(s->bad));
-	must(!s->bad, "%llu of %llu samples, the first: %s", ULL(s->bad), ULL(s->samples),
-	     s->first_bad);
+	note("%llu samples, %llu of them without registers, %llu bad", s->samples,
+	     s->without_regs, s->bad);
+	must(!s->bad, "%llu of %llu samples, the first: %s", s->bad, s->samples, s->first_bad);
 }
 
 /*
- * An interrupt of a timer comes anywhere: which iteration of the loop a sample is of
- * is known from how many instructions there were, and is in registers.
+ * A timer interrupts the loop anywhere. The iteration of a sample follows from the
+ * number of instructions counted, and is also in a register.
  */
 #define LOOPS		200000
 #define LOOP_LENGTH	20
@@ -303,16 +296,16 @@ static void sweep_timer(u32 skid, struct sweep *s)
 		if (rec.type != PERF_RECORD_SAMPLE)
 			continue;
 		count += LOOP_PERIOD;
-		/* before the loop, and after it */
+		/* samples from before and after the loop */
 		if (count < LOOP_PERIOD + 200 || count > LOOP_LENGTH * (LOOPS - 10))
 			continue;
 		s->samples++;
 		s->without_regs += !rec.abi;
 		if (rec.ip < (u64)place_loop_lo || rec.ip >= (u64)place_loop_hi) {
-			snprintf(text, sizeof(text), "ip is %#llx, outside the loop", ULL(rec.ip));
+			snprintf(text, sizeof(text), "ip is %#llx, outside the loop", rec.ip);
 			why = text;
 		} else if (has_regs() && rec.abi) {
-			/* to where the loop begins */
+			/* from the event's start to the loop's */
 			at = LOOPS - rec.regs[R12];
 			if (!offset)
 				offset = count / LOOP_LENGTH - at + 1000;
@@ -320,19 +313,18 @@ static void sweep_timer(u32 skid, struct sweep *s)
 			if (at > count / LOOP_LENGTH + TOLERANCE ||
 			    at + TOLERANCE < count / LOOP_LENGTH) {
 				snprintf(text, sizeof(text), "r12 is of iteration %llu, not %llu",
-					 ULL(at), ULL(count / LOOP_LENGTH));
+					 at, count / LOOP_LENGTH);
 				why = text;
 			} else if (rec.regs[IP] != rec.ip) {
-				why = "ip is not ip";
+				why = "the register ip is not the address of the sample";
 			}
 		}
 		if (why && !s->bad++)
 			snprintf(s->first_bad, sizeof(s->first_bad), "timer, %u late: %s", skid,
 				 why);
 	}
-	must(count > LOOP_PERIOD * 1000, "%llu samples", ULL(count / LOOP_PERIOD));
-	ring_unmap(&r);
-	close(fd);
+	must(count > LOOP_PERIOD * 1000, "%llu samples", count / LOOP_PERIOD);
+	ring_close(&r, fd);
 	close(timer);
 }
 
@@ -343,9 +335,9 @@ TEST(sample_entry, "sample-entry", 240)
 
 	prepare();
 	sweep_entry(&at_fault, &s);
-	note("page fault: %llu bad", ULL(s.bad));
+	note("page fault: %llu bad", s.bad);
 	sweep_entry(&at_int3, &s);
-	note("and INT3: %llu bad", ULL(s.bad));
+	note("and INT3: %llu bad", s.bad);
 	for (skid = 0; skid <= LATEST; skid += 4)
 		sweep_timer(skid, &s);
 	judge(&s);
@@ -357,24 +349,24 @@ TEST(sample_syscall_regs, "sample-syscall-regs", 120)
 
 	prepare();
 	sweep_entry(&at_syscall, &s);
-	note("SYSCALL: %llu bad", ULL(s.bad));
+	note("SYSCALL: %llu bad", s.bad);
 	/* by SYSRET */
 	sweep_exit(&at_syscall, &s);
-	note("and its end: %llu bad", ULL(s.bad));
+	note("and its end: %llu bad", s.bad);
 	/* by IRET */
 	sweep_exit(&at_fault, &s);
 	judge(&s);
 }
 
 /*
- * A PMI is in flight, and somebody else's NMI comes first: its handler finds the
- * overflow and does all that is to be done. Then the PMI arrives, finds nothing,
- * and has masked its entry once more.
+ * A PMI is in flight when an NMI of another source comes. The handler finds the
+ * overflow and handles it. Then the PMI arrives, finds nothing, and has masked its LVT
+ * entry again.
  */
 #define FOREIGN_PERIOD	5003
 #define FOREIGN_STEP	13
 
-/* Samples of 20 periods; with an NMI after so many instructions of the program */
+/* How many samples 20 periods have, with an NMI after @after instructions */
 static u64 twenty(u32 skid, u32 after)
 {
 	int cpu = sched_getcpu();
@@ -386,15 +378,14 @@ static u64 twenty(u32 skid, u32 after)
 	td_inject(cpu, TD_SKID, 0, skid);
 	if (after)
 		td_inject(cpu, TD_NMI, TD_RING3, after);
-	must(!measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0), "enabling or disabling failed");
+	ev_spin(fd, FOREIGN_PERIOD * 10 + 500);
 	td_inject(cpu, TD_NOTHING, 0, 0);
 	ring_tally(&r, &t, NULL, NULL);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	return t.samples;
 }
 
-/* The first period is over after as many instructions, and a few of td_inject(). */
+/* The first period ends after FOREIGN_PERIOD instructions and a few of td_inject(). */
 static void foreign_in_flight(u32 skid)
 {
 	int cpu = sched_getcpu();
@@ -408,10 +399,10 @@ static void foreign_in_flight(u32 skid)
 		must(td_read(cpu, TD_INJECTED) == nmis + 1, "no foreign NMI");
 		must(td_read(cpu, TD_LATE) > late, "no late PMI");
 		must(n == 20, "an NMI after %u instructions, each PMI %u late: %llu of 20 samples",
-		     after, skid, ULL(n));
+		     after, skid, n);
 		n = twenty(0, 0);
 		must(n == 20, "an NMI after %u, a PMI %u late: afterwards %llu of 20 samples",
-		     after, skid, ULL(n));
+		     after, skid, n);
 	}
 }
 
@@ -424,44 +415,39 @@ TEST(late_foreign, "late-foreign", 240)
 		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
 	prepare();
 	n = twenty(0, 0);
-	must(n == 20, "before: %llu of 20 samples", ULL(n));
-	/* up to where the NMI is over before the PMI arrives */
+	must(n == 20, "before: %llu of 20 samples", n);
+	/* the last ones: the NMI is over before the PMI arrives */
 	for (skid = 50; skid <= 1000; skid += 50)
 		foreign_in_flight(skid);
 }
 
 /*
- * On the cards' kernel: NMIs that RAS keeps to itself, and machine checks, by what
- * tests/uos/knc_test_nmi.c has for it.
+ * On Linux 2.6.38, with tests/uos/knc_test_nmi.c: NMIs that RAS keeps, and machine
+ * checks
  */
 #define TEST_NMI	"/sys/module/knc_test_nmi/parameters/"
 
 static void nmi_parameter_set(const char *name, unsigned int value)
 {
-	char path[96];
-	FILE *f;
+	char text[16];
+	int err;
 
-	snprintf(path, sizeof(path), TEST_NMI "%s", name);
-	f = fopen(path, "we");
-	if (!f)
+	snprintf(text, sizeof(text), "%u", value);
+	err = file_write(text, TEST_NMI "%s", name);
+	if (err == -ENOENT)
 		skip("needs the cards' kernel, and its knc_test_nmi.ko");
-	must(fprintf(f, "%u", value) > 0 && !fclose(f), "%s: %s", path, strerror(errno));
+	must(!err, "%s: %s", name, strerror(-err));
 }
 
 static unsigned int nmi_parameter(const char *name)
 {
-	unsigned int value;
-	char path[96];
-	FILE *f;
+	u64 value;
 
-	snprintf(path, sizeof(path), TEST_NMI "%s", name);
-	f = fopen(path, "re");
-	must(f && fscanf(f, "%u", &value) == 1, "%s: %s", path, strerror(errno));
-	fclose(f);
+	must(file_number(&value, TEST_NMI "%s", name), "%s: no number", name);
 	return value;
 }
 
-/* What it has lost is over with the next stop: of its event, and of a later one. */
+/* A lost NMI costs samples only until the event stops; later events have theirs. */
 TEST(nmi_swallowed, "nmi-swallowed", 60)
 {
 	struct tally t = {};
@@ -474,27 +460,26 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 	prepare();
 	for (many = 1; many <= 3; many++) {
 		n = twenty(0, 0);
-		must(n == 20, "before: %llu of 20 samples", ULL(n));
+		must(n == 20, "before: %llu of 20 samples", n);
 		fd = open_sampling(FOREIGN_PERIOD, &r, 8);
 		nmi_parameter_set("swallow", many);
 		measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0);
 		must(nmi_parameter("swallow") < many, "no NMI came");
 		nmi_parameter_set("swallow", 0);
 		ring_tally(&r, &t, NULL, NULL);
-		note("%u to be swallowed: %llu of 20 samples meanwhile", many, ULL(t.samples));
+		note("%u NMIs swallowed: %llu of 20 samples meanwhile", many, t.samples);
 		memset(&t, 0, sizeof(t));
 		measured_spin(fd, FOREIGN_PERIOD * 10, 0);
 		ring_tally(&r, &t, NULL, NULL);
 		must(t.samples >= 19 && t.samples <= 21,
-		     "stopped, and on again: %llu of 20 samples", ULL(t.samples));
-		ring_unmap(&r);
-		close(fd);
+		     "stopped, and on again: %llu of 20 samples", t.samples);
+		ring_close(&r, fd);
 		n = twenty(0, 0);
-		must(n == 20, "a new event: %llu of 20 samples", ULL(n));
+		must(n == 20, "a new event: %llu of 20 samples", n);
 	}
 }
 
-/* A machine check goes on to whoever it is for, whatever the PMU has to say. */
+/* A machine check reaches its own handlers, whether or not an overflow is pending. */
 TEST(machine_check, "machine-check", 60)
 {
 	struct tally t = {};
@@ -503,7 +488,8 @@ TEST(machine_check, "machine-check", 60)
 	u64 n;
 
 	nmi_parameter_set("machine_check", 1);
-	must(!nmi_parameter("machine_check"), "without an overflow, a machine check is stopped");
+	must(!nmi_parameter("machine_check"),
+	     "no overflow is pending, and the driver takes a machine check");
 	prepare();
 	cpu = sched_getcpu();
 	fd = open_sampling(FOREIGN_PERIOD, &r, 8);
@@ -512,23 +498,22 @@ TEST(machine_check, "machine-check", 60)
 	spin(FOREIGN_PERIOD);
 	must(td_read(cpu, TD_GLOBAL_STATUS), "no overflow is pending");
 	nmi_parameter_set("machine_check", 1);
-	must(!nmi_parameter("machine_check"), "an overflow is pending: a machine check stopped");
+	must(!nmi_parameter("machine_check"),
+	     "an overflow is pending, and the driver takes a machine check");
 	must(td_read(cpu, TD_GLOBAL_STATUS), "the overflow is not pending any more");
 	td_inject(cpu, TD_NOTHING, 0, 0);
 	spin(1);
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples, "the overflow has no sample");
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 	n = twenty(0, 0);
-	must(n == 20, "afterwards: %llu of 20 samples", ULL(n));
+	must(n == 20, "afterwards: %llu of 20 samples", n);
 }
 
 /*
- * A program may have any stack pointer as it enters the kernel by SYSCALL, one too that
- * points to the stack on which exceptions enter it. What others have left there is not
- * for a sample of that program.
+ * A program may execute SYSCALL with any stack pointer, such as one into the stack of
+ * exceptions. What other programs have left there must not be in its samples.
  */
 #define SECRET		0x5ec4e700
 #define ENTRY_STACK	0xfffffe0000002800UL	/* of CPU 0, in the middle */
@@ -571,12 +556,10 @@ static void look_for_secrets(void)
 				secrets += rec.regs[i] == SECRET;
 		}
 	}
-	ring_unmap(&r);
-	close(fd);
-	note("%llu samples, %llu registers of another program's", ULL(samples), ULL(secrets));
+	ring_close(&r, fd);
+	note("%llu samples, %llu registers of another program's", samples, secrets);
 	must(samples, "no samples");
-	must(!secrets, "%llu registers in %llu samples are another program's", ULL(secrets),
-	     ULL(samples));
+	must(!secrets, "%llu registers in %llu samples are another program's", secrets, samples);
 }
 
 TEST(sample_stranger, "sample-stranger", 60)
@@ -585,8 +568,7 @@ TEST(sample_stranger, "sample-stranger", 60)
 
 	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid)
 		keep_secrets();
 	as_nobody(look_for_secrets);

@@ -7,14 +7,16 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/io.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#include "kmod/knc_test_loop.h"
 
 /* Results */
 
@@ -31,7 +33,10 @@ static struct test *tests;
 
 void test_register(struct test *t)
 {
-	/* In no order: programs that are measured begin with this. */
+	/*
+	 * No sorting: its instructions would be counted in the programs that are
+	 * measured.
+	 */
 	t->next = tests;
 	tests = t;
 }
@@ -128,7 +133,7 @@ unsigned int scale(void)
 	return n ? n : 1;
 }
 
-/* What the processes of a test that does not end are waiting for */
+/* Prints where the processes of a test that has not ended wait. */
 static void tell_where(pid_t group)
 {
 	DIR *proc = opendir("/proc");
@@ -162,7 +167,7 @@ static void tell_where(pid_t group)
 /* Returns true unless the test failed. */
 static bool run_test(const struct test *t)
 {
-	/* a long run was asked for, and has its time beside what it has always */
+	/* the seconds that were asked for come on top */
 	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0) +
 		    setting("TEST_SOAK_SECONDS", 0);
 	u64 begin = now_ns();
@@ -184,20 +189,22 @@ static bool run_test(const struct test *t)
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	/* When one of its processes has failed, others may wait for it for ever. */
+	/*
+	 * The test ends at its first failure: other processes may be waiting for the
+	 * one that failed.
+	 */
 	while (!__atomic_load_n(&outcome->said, __ATOMIC_ACQUIRE) &&
 	       waitpid(pid, &status, WNOHANG) == 0) {
 		if (now_ns() - begin > limit * 1000000000ULL) {
 			tell_where(pid);
 			kill(-pid, SIGKILL);
 			waitpid(pid, &status, 0);
-			printf("FAIL %s not done after %llu s\n", t->name,
-			       (unsigned long long)limit);
+			printf("FAIL %s not done after %llu s\n", t->name, limit);
 			return false;
 		}
 		usleep(5000);
 	}
-	/* whatever a failed test left running */
+	/* processes that a failed test has left */
 	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
@@ -229,7 +236,7 @@ int main(int argc, char **argv)
 			puts(t->name);
 		return 0;
 	}
-	/* for the tests of exec and perf: a program of known length */
+	/* for tests of exec and of perf: a program of known length */
 	if (argc == 3 && !strcmp(argv[1], "--spin")) {
 		spin(strtoull(argv[2], NULL, 16));
 		return 0;
@@ -284,6 +291,38 @@ static char *slurp(const char *path)
 	return text;
 }
 
+int file_write(const char *text, const char *fmt, ...)
+{
+	int len = strlen(text), fd, err = 0;
+	char path[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, len) != len)
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+bool file_number(u64 *n, const char *fmt, ...)
+{
+	char path[256], *text, *end;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	text = slurp(path);
+	if (!text)
+		return false;
+	*n = strtoull(text, &end, 10);
+	return end != text;
+}
+
 long sysctl_get(const char *name)
 {
 	char path[128];
@@ -297,14 +336,12 @@ long sysctl_get(const char *name)
 
 void sysctl_set(const char *name, long value)
 {
-	char path[128];
-	int fd;
+	char text[32];
+	int err;
 
-	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	must(fd >= 0 && dprintf(fd, "%ld\n", value) > 0, "%s = %ld: %s", path, value,
-	     strerror(errno));
-	close(fd);
+	snprintf(text, sizeof(text), "%ld\n", value);
+	err = file_write(text, "/proc/sys/%s", name);
+	must(!err, "%s = %ld: %s", name, value, strerror(-err));
 }
 
 bool sysctl_exists(const char *name)
@@ -321,13 +358,13 @@ bool kernel_before(unsigned int version, unsigned int patchlevel)
 	struct utsname name;
 
 	must(!uname(&name) && sscanf(name.release, "%u.%u", &v, &p) == 2,
-	     "which kernel is this?");
+	     "uname(): %s", strerror(errno));
 	return v < version || (v == version && p < patchlevel);
 }
 
 /*
- * Guest time follows the host's: that an interrupt takes long, for which perf
- * core would lower the limit by itself, says nothing here.
+ * perf core lowers the limit itself when interrupts take long. Guest time follows the
+ * host's, so that this says nothing here: no limit by time.
  */
 void sample_limit(long per_second)
 {
@@ -469,6 +506,15 @@ struct perf_event_attr user_attr(u64 config)
 	return attr;
 }
 
+struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	attr.sample_period = period;
+	attr.sample_type = type;
+	return attr;
+}
+
 int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
 	int fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
@@ -492,6 +538,14 @@ int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
 	return fd;
 }
 
+int ev_start(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = ev_open(attr, pid, cpu, -1);
+
+	ev_on(fd);
+	return fd;
+}
+
 int ev_self(u64 config)
 {
 	struct perf_event_attr attr = user_attr(config);
@@ -507,6 +561,13 @@ void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group, int
 	must(fd < 0, "%s: was not refused", what);
 	must(errno == want, "%s: refused with %s instead of %s", what,
 	     errname(errno), errname(want));
+}
+
+int ev_join(struct perf_event_attr attr, u64 config, int leader)
+{
+	attr.config = config;
+	attr.disabled = 0;
+	return ev_open(&attr, 0, -1, leader);
 }
 
 void ev_ioctl(int fd, unsigned long req, unsigned long arg)
@@ -531,6 +592,36 @@ struct times ev_times(int fd)
 	return t;
 }
 
+void ev_spin(int fd, u64 n)
+{
+	must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+}
+
+u64 spin_cost(void)
+{
+	int fd = ev_self(INSTRUCTIONS);
+	u64 cost;
+
+	ev_spin(fd, 0);
+	cost = ev_count(fd);
+	close(fd);
+	return cost;
+}
+
+void kernel_loop(struct knc_test_loop *run, u64 n)
+{
+	static int dev = -1;
+	int tries;
+
+	if (dev < 0)
+		dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
+	run->iterations = n;
+	for (tries = 0; ioctl(dev, KNC_TEST_LOOP_RUN, run); tries++)
+		must(errno == EAGAIN && tries < 10, "%s: %s", KNC_TEST_LOOP_DEVICE,
+		     strerror(errno));
+}
+
 /* Sample buffers */
 
 void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
@@ -545,9 +636,31 @@ void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
 	must(r->page != MAP_FAILED, "mapping a buffer of %u pages: %s", pages, strerror(errno));
 }
 
+int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, pid_t pid,
+	      int cpu, int group)
+{
+	int fd = ev_open(attr, pid, cpu, group);
+
+	ring_map(r, fd, pages, attr->sample_type);
+	return fd;
+}
+
+int ring_self(struct ring *r, unsigned int pages, u64 period)
+{
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
+
+	return ring_open(r, pages, &attr, 0, -1, -1);
+}
+
 void ring_unmap(struct ring *r)
 {
 	munmap(r->page, r->size + getpagesize());
+}
+
+void ring_close(struct ring *r, int fd)
+{
+	ring_unmap(r);
+	close(fd);
 }
 
 static void ring_copy(const struct ring *r, u64 from, void *to, size_t len)
@@ -585,7 +698,7 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 	if (type & PERF_SAMPLE_READ) {
 		rec->nr_values = *p++;
 		must(rec->nr_values <= ARRAY_SIZE(rec->values), "a sample of %llu counts",
-		     (unsigned long long)rec->nr_values);
+		     rec->nr_values);
 		must(p + rec->nr_values <= end, "counts beyond their record");
 		memcpy(rec->values, p, rec->nr_values * sizeof(*p));
 		p += rec->nr_values;
@@ -593,7 +706,7 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 	if (type & PERF_SAMPLE_CALLCHAIN) {
 		rec->nr_chain = *p++;
 		must(rec->nr_chain <= ARRAY_SIZE(rec->chain), "a callchain of %llu entries",
-		     (unsigned long long)rec->nr_chain);
+		     rec->nr_chain);
 		must(p + rec->nr_chain <= end, "a callchain beyond its record");
 		memcpy(rec->chain, p, rec->nr_chain * sizeof(*p));
 		p += rec->nr_chain;
@@ -609,8 +722,7 @@ static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, str
 	if (type & PERF_SAMPLE_STACK_USER) {
 		u64 size = *p++;
 
-		must(size <= sizeof(rec->stack), "a stack of %llu bytes",
-		     (unsigned long long)size);
+		must(size <= sizeof(rec->stack), "a stack of %llu bytes", size);
 		if (size) {
 			memcpy(rec->stack, p, size);
 			p += size / sizeof(*p);
@@ -627,7 +739,7 @@ bool ring_next(struct ring *r, struct record *rec)
 	u64 body[1024];
 
 	must(head - r->tail <= r->size, "the buffer's head is %llu bytes ahead of the tail",
-	     (unsigned long long)(head - r->tail));
+	     head - r->tail);
 	if (head == r->tail)
 		return false;
 	ring_copy(r, r->tail, &h, sizeof(h));
@@ -677,7 +789,7 @@ void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
 
 /* CPUs and processes */
 
-/* Not sysconf(): in some C libraries it is how many this task may use. */
+/* Not sysconf(): musl counts the CPUs of the affinity mask. */
 int cpus_online(void)
 {
 	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
@@ -707,7 +819,7 @@ void set_online(int cpu, bool online)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		skip("CPU %d cannot go offline: %s", cpu, strerror(errno));
-	/* another one may be on its way */
+	/* another CPU may be on its way up or down */
 	for (tries = 0; write(fd, online ? "1" : "0", 1) != 1; tries++) {
 		must(errno == EBUSY && tries < 100, "%s: %s", path, strerror(errno));
 		usleep(10000);
@@ -725,6 +837,33 @@ void pin(int cpu)
 	     strerror(errno));
 }
 
+pid_t must_fork(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0, "fork: %s", strerror(errno));
+	return pid;
+}
+
+void must_pipe(int ends[2])
+{
+	must(!pipe2(ends, O_CLOEXEC), "pipe: %s", strerror(errno));
+}
+
+void pipe_wake(const int ends[2])
+{
+	must(write(ends[1], "", 1) == 1, "writing to a pipe: %s", strerror(errno));
+}
+
+void pipe_wait(const int ends[2])
+{
+	char c;
+
+	must(read(ends[0], &c, 1) == 1, "nobody has written to a pipe");
+}
+
 void reap(pid_t pid)
 {
 	int status;
@@ -738,10 +877,8 @@ void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg)
 	pid_t pids[256];
 	int i;
 
-	fflush(stdout);
 	for (i = 0; i < n; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
 			if (pinned)
 				pin(i);
@@ -770,21 +907,27 @@ u64 now_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+u64 spin_for_ms(unsigned int ms)
+{
+	u64 begin = now_ns(), n = 0;
+
+	for (; now_ns() - begin < ms * 1000000ULL; n += 10000)
+		spin20(10000);
+	return n;
+}
+
 void become_nobody(void)
 {
 	must(!setgroups(0, NULL) && !setresgid(65534, 65534, 65534) &&
 	     !setresuid(65534, 65534, 65534), "becoming nobody: %s", strerror(errno));
-	/* a process that changed its user may not be watched by its own, else */
+	/* perf refuses events on a process that is not dumpable */
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
 void as_nobody(void (*fn)(void))
 {
-	pid_t pid;
+	pid_t pid = must_fork();
 
-	fflush(stdout);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid) {
 		become_nobody();
 		fn();
@@ -809,6 +952,12 @@ bool have_msr(void)
 		return false;
 	close(fd);
 	return true;
+}
+
+void msr_need(void)
+{
+	if (!have_msr())
+		skip("needs /dev/cpu/0/msr");
 }
 
 u64 rdmsr_on(int cpu, u32 msr)
@@ -847,6 +996,42 @@ int counter_of(int cpu, u64 config)
 	return -1;
 }
 
+struct perf_event_mmap_page *page_of(int fd)
+{
+	void *page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+
+	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	return page;
+}
+
+u64 plain_rdpmc(u32 counter)
+{
+	u32 low, high;
+
+	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
+	return low | (u64)high << 32;
+}
+
+static sigjmp_buf denied;
+
+static void on_fault(int sig)
+{
+	(void)sig;
+	siglongjmp(denied, 1);
+}
+
+bool try_rdpmc(u32 counter, u64 *value)
+{
+	signal(SIGSEGV, on_fault);
+	if (sigsetjmp(denied, 1)) {
+		signal(SIGSEGV, SIG_DFL);
+		return false;
+	}
+	*value = plain_rdpmc(counter);
+	signal(SIGSEGV, SIG_DFL);
+	return true;
+}
+
 /* The test device */
 
 #define TD_BASE		0x5e0
@@ -871,7 +1056,7 @@ static u64 td_get(int cpu, enum td_item item)
 
 bool td_present(void)
 {
-	static pid_t known_to;		/* permissions may not survive a fork */
+	static pid_t known_to;		/* a fork may lose the permission */
 	static bool present;
 
 	if (known_to == getpid())
@@ -893,8 +1078,13 @@ u64 td_read(int cpu, enum td_item item)
 
 	td_need();
 	value = td_get(cpu, item);
-	must(value != ~0ULL, "the test device knows no item %d of CPU %d", item, cpu);
+	must(value != ~0ULL, "the test device has no item %d of CPU %d", item, cpu);
 	return value;
+}
+
+u64 td_counted(int cpu)
+{
+	return td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
 }
 
 u64 td_sum(enum td_item item)
@@ -928,6 +1118,17 @@ void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after)
 	outl((u32)cpu << 16 | rings << 8 | action, TD_ORDER);
 }
 
+void must_count(const char *when)
+{
+	u64 want = spin_cost() + 100000, got;
+	int fd = ev_self(INSTRUCTIONS);
+
+	ev_spin(fd, 50000);
+	got = ev_count(fd);
+	must(got == want, "%s: CPU %d counted %llu, not %llu", when, sched_getcpu(), got, want);
+	close(fd);
+}
+
 void must_be_sound(const char *after)
 {
 	static u64 begin;
@@ -935,19 +1136,10 @@ void must_be_sound(const char *after)
 	int cpu, n = cpus_online();
 
 	for (cpu = 0; cpu < n; cpu++) {
-		int fd = ev_self(INSTRUCTIONS);
-		u64 base;
-
 		pin(cpu);
-		must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-		base = ev_count(fd);
-		must(!measured_spin(fd, 50000, 0), "enabling or disabling failed");
-		must(ev_count(fd) == 2 * base + 100000, "after %s CPU %d counted %llu, not %llu",
-		     after, cpu, (unsigned long long)ev_count(fd),
-		     (unsigned long long)2 * base + 100000);
-		close(fd);
+		must_count(after);
 	}
 	if (begin)
-		note("%s: %llu ms", after, (unsigned long long)(now - begin) / 1000000);
+		note("%s: %llu ms", after, (now - begin) / 1000000);
 	begin = now_ns();
 }

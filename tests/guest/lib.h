@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the guest tests share: opening and reading events, sample buffers,
- * loops of known length, and the emulator's test device.
+ * What the guest tests share: opening and reading events, sample buffers, loops of
+ * known length, and the emulator's test device.
  *
- * A test is a function declared with TEST().  It returns when it holds, and
- * leaves through fail() or skip() otherwise; both work from any process or
- * thread of the test, and the first one to speak decides.
+ * A test is a function declared with TEST(). It passes when it returns; fail() and
+ * skip() end it otherwise. Any process or thread of the test may call them, and the
+ * first call decides.
  */
 #ifndef KNC_TESTS_GUEST_LIB_H
 #define KNC_TESTS_GUEST_LIB_H
@@ -23,7 +23,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-typedef uint64_t u64;
+typedef unsigned long long u64;
 typedef uint32_t u32;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -31,7 +31,7 @@ typedef uint32_t u32;
 struct test {
 	const char *name;
 	void (*run)(void);
-	unsigned int seconds;		/* after which it has failed */
+	unsigned int seconds;		/* until the test has failed */
 	struct test *next;
 };
 
@@ -57,10 +57,10 @@ const char *errname(int err);
 
 #define must(cond, ...) do { if (!(cond)) fail(__VA_ARGS__); } while (0)
 
-/* A number that the environment has, by this name; else the other one. */
+/* The number in this environment variable, or @otherwise */
 u64 setting(const char *name, u64 otherwise);
 
-/* Numbers that a slow kernel (the debug lane) divides; 1 otherwise. */
+/* By how much lengths are divided on a slow kernel (the debug lane); else 1 */
 unsigned int scale(void);
 
 /* The PMU under test */
@@ -72,7 +72,7 @@ struct pmu {
 };
 
 const struct pmu *pmu(void);
-/* Loaded again, it may be of another type. */
+/* A driver that is loaded again may have another type. */
 void pmu_forget(void);
 /* Contents of a file under the PMU's directory in sysfs; NULL if absent. */
 char *pmu_file(const char *path);
@@ -96,18 +96,24 @@ bool pmu_parse(const char *terms, struct perf_event_attr *attr);
 
 /* An attr for this PMU: disabled, both rings. */
 struct perf_event_attr attr_of(u64 config);
-/* The same, user mode only. */
+/* The same, user mode only */
 struct perf_event_attr user_attr(u64 config);
+/* The same, with a sample of this type (PERF_SAMPLE_*) each @period events */
+struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type);
 
 int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	     unsigned long flags);
-/* Must succeed. */
+/* Must succeed */
 int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group);
+/* Without a group, and enabled */
+int ev_start(struct perf_event_attr *attr, pid_t pid, int cpu);
 /* This task, any CPU, no group, user mode only, disabled. */
 int ev_self(u64 config);
-/* Must fail with this errno. */
+/* Must fail with this errno */
 void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 		int want, const char *what);
+/* A sibling of @leader, like @attr but for its event */
+int ev_join(struct perf_event_attr attr, u64 config, int leader);
 void ev_ioctl(int fd, unsigned long req, unsigned long arg);
 #define ev_on(fd)	ev_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)
 #define ev_off(fd)	ev_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0)
@@ -149,6 +155,12 @@ struct record {
 };
 
 void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type);
+/* An event, and its buffer */
+int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, pid_t pid,
+	      int cpu, int group);
+/* This task's instructions in user mode, addresses alone */
+int ring_self(struct ring *r, unsigned int pages, u64 period);
+void ring_close(struct ring *r, int fd);
 bool ring_next(struct ring *r, struct record *rec);
 void ring_unmap(struct ring *r);
 
@@ -159,7 +171,7 @@ struct tally {
 	u64 period_sum;
 };
 
-/* Drain and count; lo == hi: any address will do. */
+/* Empty the buffer and count; lo == hi: any address will do */
 void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi);
 
 /* Loops (loops.S): addresses and lengths are exact. */
@@ -175,6 +187,13 @@ extern char spin20_lo[], spin20_hi[];
  */
 long measured_spin(int fd, u64 n, unsigned long flags);
 long measured_spin20(int fd, u64 n, unsigned long flags);
+/* measured_spin() of one event, which must succeed */
+void ev_spin(int fd, u64 n);
+/* How many instructions an event counts of it besides the loop */
+u64 spin_cost(void);
+/* The module's loop in the kernel, with interrupts off */
+struct knc_test_loop;
+void kernel_loop(struct knc_test_loop *run, u64 n);
 
 /* CPUs and processes */
 
@@ -183,17 +202,33 @@ void pin(int cpu);
 void set_online(int cpu, bool online);
 /* Runs fn(arg, i) in n children at once, child i pinned to CPU i if pinned. */
 void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
+pid_t must_fork(void);
 void reap(pid_t pid);			/* must have exited with 0 */
+/* A byte through a pipe, from one process to another that waits for it */
+void must_pipe(int ends[2]);
+void pipe_wake(const int ends[2]);
+void pipe_wait(const int ends[2]);
 void *shared(size_t size);		/* zeroed, survives fork */
 u64 now_ns(void);			/* CLOCK_MONOTONIC */
+/* spin20(), and how many iterations it has executed in that time */
+u64 spin_for_ms(unsigned int ms);
 u64 rdmsr_on(int cpu, u32 msr);		/* /dev/cpu/N/msr */
 bool have_msr(void);
+void msr_need(void);			/* skip() where there is none */
 void wrmsr_on(int cpu, u32 msr, u64 value);
-/* Counter (0, 1) that has this event and unit mask selected on a CPU, or -1 */
+/* The counter (0, 1) that counts this event on a CPU, or -1 */
 int counter_of(int cpu, u64 config);
+/* The page of an event, without a sample buffer */
+struct perf_event_mmap_page *page_of(int fd);
+u64 plain_rdpmc(u32 counter);
+/* False if RDPMC faults */
+bool try_rdpmc(u32 counter, u64 *value);
 bool kernel_before(unsigned int version, unsigned int patchlevel);
-/* Linux 2.6.38, which the cards have: its perf core knows less, and does less. */
+/* Linux 2.6.38, which the cards have: its perf core has fewer features. */
 #define cards_kernel()	kernel_before(3, 0)
+/* To and from the file that the format names: 0 or -errno, and false if it has no number */
+int file_write(const char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool file_number(u64 *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
 bool sysctl_exists(const char *name);
@@ -206,9 +241,10 @@ void become_nobody(void);
 void as_nobody(void (*fn)(void));
 u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
 
-/* However it was treated before, the PMU still counts to the instruction. */
+/* The PMU counts to the instruction, on this CPU or on each. */
+void must_count(const char *when);
 void must_be_sound(const char *after);
-/* As many open files as any test could want */
+/* Raises the limit of open files. */
 void many_files(void);
 
 /* The driver, where it is a module */
@@ -216,12 +252,14 @@ void many_files(void);
 bool driver_is_module(void);
 void module_need(void);			/* skip() where it is built in */
 bool driver_loaded(void);
-/* 0, or -1 with errno; loading gives it some time for what it waits for */
+/* 0, or -1 with errno. driver_unload() waits for events that are being closed. */
 int driver_load(void);
 int driver_unload(void);
 int driver_try_unload(void);		/* once */
+void must_load(void);
+void must_unload(void);			/* if it is loaded */
 int module_insert(const char *path);
-/* how often the kernel's log has this text */
+/* how many times the kernel's log has this text */
 unsigned int in_log(const char *text);
 
 /* The emulator's test device */
@@ -246,22 +284,22 @@ enum td_item {
 	TD_BRANCH_USER		= 19,
 	TD_CYCLES_KERNEL	= 20,
 	TD_CYCLES_USER		= 21,
-	TD_INJECTED		= 24,	/* how often an order was carried out */
+	TD_INJECTED		= 24,	/* orders carried out */
 	TD_INJECT_LEFT		= 25,	/* instructions to go */
 	TD_STOPPED		= 26,
 	TD_GLOBAL_CTRL		= 27,
 	TD_GLOBAL_STATUS	= 28,
-	TD_LATE			= 29,	/* PMIs that were late by order */
+	TD_LATE			= 29,	/* PMIs that TD_SKID has made late */
 };
 
-/* What td_inject() has happen to a hardware thread */
+/* What td_inject() does to a hardware thread */
 enum td_action {
 	TD_NOTHING		= 0,
-	TD_NMI			= 1,	/* one that is not the PMU's */
+	TD_NMI			= 1,	/* of another source than the PMU */
 	TD_OVERFLOW0		= 2,	/* the counter overflows, if it counts */
 	TD_OVERFLOW1		= 2 | 1 << 4,
-	TD_STOP			= 3,	/* until there is an interrupt, or another order */
-	TD_SKID			= 4,	/* each PMI is so many instructions late, from now on */
+	TD_STOP			= 3,	/* until an interrupt or another order */
+	TD_SKID			= 4,	/* each PMI is @after instructions late from now on */
 };
 
 #define TD_RING0		1
@@ -270,15 +308,16 @@ enum td_action {
 bool td_present(void);
 void td_need(void);			/* skip() where there is no test device */
 u64 td_read(int cpu, enum td_item item);
+u64 td_counted(int cpu);			/* by both counters */
 u64 td_sum(enum td_item item);		/* over all online CPUs */
 void td_mark(u32 value);
 /*
- * After so many instructions in @rings, from now on, @action. The order goes to
- * one hardware thread, and replaces the last one; TD_SKID goes on beside the others.
- * TD_NOTHING takes all back, and has a stopped thread go on.
+ * Does @action to a hardware thread after @after instructions in @rings. An order
+ * replaces the last one of that thread; TD_SKID stays beside others. TD_NOTHING ends
+ * all of them and lets a stopped thread go on.
  */
 void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after);
-/* This hardware thread's counter gets that many events in one go. */
+/* Adds @events to a counter of this hardware thread at once. */
 void td_burst(unsigned int counter, u64 events);
 
 #endif

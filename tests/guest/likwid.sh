@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# likwid: it knows the chip, and what has to be told to it so that it counts. It writes
-# the registers itself, and refuses a counter whose PerfEvtSel has been left with an
-# event, as it is where perf has counted: what the driver leaves behind when it goes is 0.
+# likwid knows the chip, and counts with some options. It writes the registers itself, and
+# refuses a counter whose PerfEvtSel has an event: the driver leaves 0 when it is unloaded.
 . ./lib.sh
 rmmod knc_pmu 2>/dev/null
 [ -e /dev/cpu/0/msr ] || insmod modules/msr.ko 2>/dev/null
@@ -15,8 +14,7 @@ n=$(grep -cE '^ *(CACHE|COMPUTE_TO_DATA_RATIO|CPI|MEM|PAIRING|TLB_L1|VECTOR)[[:s
 	"$tmp/groups")
 [ "$n" -eq 7 ] || fail "likwid-perfctr -a: $n of 7 groups: $(head -n 5 "$tmp/groups")"
 
-# By itself it has no counter: CPUID says of none (leaf 0xA), and of this family it
-# does not know better.
+# likwid finds no counter by itself: CPUID has none (leaf 0xA).
 likwid-perfctr -M 0 -C 0 -g $events ls >"$tmp/said" 2>&1 &&
 	fail "it counts by itself: the documentation says that it cannot"
 grep -q 'Counter PMC0 is only available with deactivated HyperThreading' "$tmp/said" ||

@@ -16,7 +16,7 @@
 TEST(sample_cpu_time, "sample-cpu-time", 60)
 {
 	const long rate = 100000;
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 20011, PERF_SAMPLE_IP);
 	int fd, i;
 
 	/* in this order: each is made anew from the other */
@@ -25,8 +25,6 @@ TEST(sample_cpu_time, "sample-cpu-time", 60)
 	sysctl_set("kernel/perf_cpu_time_max_percent", 1);
 	/* It is told on the console, too, where it would be taken for an accident. */
 	must(!klogctl(CONSOLE_OFF, NULL, 0), "the console: %s", strerror(errno));
-	attr.sample_period = 20011;
-	attr.sample_type = PERF_SAMPLE_IP;
 	fd = ev_open(&attr, 0, -1, -1);
 	for (i = 0; i < 50 && sysctl_get("kernel/perf_event_max_sample_rate") == rate; i++)
 		measured_spin(fd, 2000000, 0);

@@ -105,12 +105,11 @@ static void check_walk(const struct walk *w, char *memory, u64 stride)
 		go(w, memory, stride);
 	got = ev_count(event) - before;
 	of = ev_count(accesses) - before_of;
-	must(of >= passes * (w->size / stride), "%s by %llu: %.0f accesses", w->name,
-	     (unsigned long long)stride, of);
+	must(of >= passes * (w->size / stride), "%s by %llu: %.0f accesses", w->name, stride, of);
 	got /= of;
 	must(got >= want * (1 - off) && got <= (want ? want * (1 + off) : off),
-	     "%s by %llu: rate %.4f, not %.4f", w->name, (unsigned long long)stride, got, want);
-	note("%s by %llu: %.4f of %.4f", w->name, (unsigned long long)stride, got, want);
+	     "%s by %llu: rate %.4f, not %.4f", w->name, stride, got, want);
+	note("%s by %llu: %.4f of %.4f", w->name, stride, got, want);
 	close(accesses);
 	close(event);
 }

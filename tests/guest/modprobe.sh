@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The driver is what the kernel loads for this processor, and says that it is there.
+# The kernel loads the driver for this processor, and the log says so.
 . ./lib.sh
 
 [ "$TEST_DRIVER" = module ] || skip "the driver is no module here"

@@ -86,10 +86,10 @@ static void check_programs(struct perf_event_attr *attr, u64 want, const char *n
 		u64 sel;
 
 		n = counter_of(0, want);
-		must(n >= 0, "%s: no counter has %#llx", name, (unsigned long long)want);
+		must(n >= 0, "%s: no counter has %#llx", name, want);
 		sel = rdmsr_on(0, 0x28 + n);
 		must(sel == (want | EVTSEL_USR | EVTSEL_OS | EVTSEL_INT | EVTSEL_EN),
-		     "%s becomes %#llx", name, (unsigned long long)sel);
+		     "%s becomes %#llx", name, sel);
 	}
 	close(fd);
 }
@@ -145,7 +145,7 @@ TEST(names, "names", 60)
 			continue;
 		}
 		must(attr.config == e->config, "%s: \"%s\", and the table has %#llx", path, text,
-		     (unsigned long long)e->config);
+		     e->config);
 		must(!e->seen, "%s is there twice", path);
 		e->seen = true;
 		seen++;

@@ -1,57 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who may read counters by RDPMC, and who may not, or not any more. */
+/* When a program may use RDPMC */
 #define _GNU_SOURCE
 #include "lib.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-
-static struct perf_event_mmap_page *map_page(int fd)
-{
-	struct perf_event_mmap_page *page;
-
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
-	return page;
-}
 
 static void unmap_page(struct perf_event_mmap_page *page)
 {
 	must(!munmap(page, getpagesize()), "unmapping the page: %s", strerror(errno));
 }
 
-static sigjmp_buf denied;
-
-static void on_fault(int sig)
-{
-	(void)sig;
-	siglongjmp(denied, 1);
-}
-
-/* False if the processor says #GP. */
-static bool read_counter(u32 counter, u64 *value)
-{
-	u32 low, high;
-
-	signal(SIGSEGV, on_fault);
-	if (sigsetjmp(denied, 1)) {
-		signal(SIGSEGV, SIG_DFL);
-		return false;
-	}
-	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
-	signal(SIGSEGV, SIG_DFL);
-	*value = low | (u64)high << 32;
-	return true;
-}
-
-/* An event that programs may read, or the test is skipped. */
+/* An event that programs may read by RDPMC; without any the test is skipped. */
 static int open_readable(void)
 {
 	int fd = ev_self(INSTRUCTIONS);
-	struct perf_event_mmap_page *page = map_page(fd);
+	struct perf_event_mmap_page *page = page_of(fd);
 	bool readable = page->cap_user_rdpmc;
 
 	unmap_page(page);
@@ -72,10 +36,10 @@ static void *read_elsewhere(void *arg)
 
 	pin(1);
 	pthread_barrier_wait(&e->mapped);
-	e->while_mapped = read_counter(0, &value);
+	e->while_mapped = try_rdpmc(0, &value);
 	pthread_barrier_wait(&e->unmapped);
 	pthread_barrier_wait(&e->unmapped);
-	e->after = read_counter(0, &value);
+	e->after = try_rdpmc(0, &value);
 	return NULL;
 }
 
@@ -84,7 +48,7 @@ static void *come_and_go(void *arg)
 	return arg;
 }
 
-/* While a page is mapped, and not a moment longer; on all CPUs of the process */
+/* RDPMC works on all CPUs of a process exactly while a page is mapped. */
 TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 {
 	struct perf_event_mmap_page *page, *second;
@@ -96,24 +60,24 @@ TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 	pin(0);
 	ev_on(fd);
 	for (round = 0; round < 20; round++) {
-		must(!read_counter(0, &value), "round %d: RDPMC without a page", round);
-		page = map_page(fd);
-		second = map_page(fd);
-		must(read_counter(0, &value), "round %d: no RDPMC with a page", round);
+		must(!try_rdpmc(0, &value), "round %d: RDPMC without a page", round);
+		page = page_of(fd);
+		second = page_of(fd);
+		must(try_rdpmc(0, &value), "round %d: no RDPMC with a page", round);
 		unmap_page(page);
-		must(read_counter(0, &value), "round %d: no RDPMC with a page left", round);
+		must(try_rdpmc(0, &value), "round %d: no RDPMC with a page left", round);
 		unmap_page(second);
-		must(!read_counter(0, &value), "round %d: RDPMC after the last page", round);
+		must(!try_rdpmc(0, &value), "round %d: RDPMC after the last page", round);
 	}
 
 	must(!pthread_barrier_init(&e.mapped, NULL, 2) &&
 	     !pthread_barrier_init(&e.unmapped, NULL, 2) &&
 	     !pthread_create(&thread, NULL, read_elsewhere, &e), "no thread");
-	page = map_page(fd);
-	/* a thread more changes nothing */
+	page = page_of(fd);
+	/* another thread changes nothing */
 	must(!pthread_create(&another, NULL, come_and_go, NULL), "no thread");
 	pthread_join(another, NULL);
-	must(read_counter(0, &value), "no RDPMC after a thread has come");
+	must(try_rdpmc(0, &value), "no RDPMC after a thread has come");
 	pthread_barrier_wait(&e.mapped);
 	pthread_barrier_wait(&e.unmapped);
 	unmap_page(page);
@@ -122,31 +86,29 @@ TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 	must(e.while_mapped, "no RDPMC on another CPU, with a page");
 	must(!e.after, "RDPMC on another CPU, after the last page");
 
-	/* The event goes, with its page mapped; then the page. */
-	page = map_page(fd);
+	/* close the event, then unmap its page */
+	page = page_of(fd);
 	close(fd);
 	unmap_page(page);
-	must(!read_counter(0, &value), "RDPMC after the last page of a closed event");
+	must(!try_rdpmc(0, &value), "RDPMC after the last page of a closed event");
 }
 
-/* The page of an event that samples, or that is not the task's, opens nothing. */
+/* The page of a sampling event allows no RDPMC. */
 TEST(rdpmc_refused, "rdpmc-refused", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000003, 0);
 	struct perf_event_mmap_page *page;
 	int fd = open_readable();
 	u64 value;
 
 	close(fd);
 	pin(0);
-	attr.sample_period = 1000003;
 	fd = ev_open(&attr, 0, -1, -1);
-	page = map_page(fd);
+	page = page_of(fd);
 	ev_on(fd);
 	must(!page->cap_user_rdpmc, "an event that samples promises RDPMC");
 	must(!page->index, "an event that samples is on counter %u", page->index - 1);
-	must(!read_counter(0, &value) && !read_counter(1, &value),
-	     "RDPMC with an event that samples");
+	must(!try_rdpmc(0, &value) && !try_rdpmc(1, &value), "RDPMC with an event that samples");
 	ev_off(fd);
 	unmap_page(page);
 	close(fd);

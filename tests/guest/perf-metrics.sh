@@ -32,14 +32,14 @@ counted()
 	sed -n "s/.*\"counter-value\" : \"\([0-9.]*\)\".*\"event\" : \"$1\".*/\1/p" "$tmp/json"
 }
 
-# A thread that has the core to itself needs two clocks for an instruction, and up to
-# four while the kernel has something to do on the others.
+# An instruction takes two clocks if no other thread of the core runs, and up to four while
+# the kernel runs on others.
 spin='./gt --spin20 100000'
 between cpi_thread:u "$(value cpi_thread:u $spin)" 2 2.2
 between ipc:u "$(value ipc:u $spin)" 0.45 0.5
 between cpi_core:u "$(value cpi_core:u $spin)" 1.6 2.2
 
-# perf's arithmetic is that of its counts, and these are those of the loop.
+# The metrics agree with the counts, and the counts with the loop.
 ipc=$(value ipc $spin)
 insns=$(counted INSTRUCTIONS_EXECUTED)
 between INSTRUCTIONS_EXECUTED "$insns" 20971520 24000000
@@ -63,7 +63,7 @@ for m in l1_tlb_miss_ratio l2_tlb_miss_ratio l1_tlb_misses_per_l2_tlb_miss; do
 	grep -q "$m" "$tmp/tlb" || fail "-M tlb has no $m: $(cat "$tmp/tlb")"
 done
 
-# Five events that only counter 0 has, and the weak group of them is no error.
+# Five events for counter 0 only: their weak group is no error.
 perf stat -o "$tmp/bw" -M memory_bandwidth ./walk 64 ||
 	fail "-M memory_bandwidth: $(tail -n 2 "$tmp/bw")"
 grep -q 'GB/s *memory_bandwidth' "$tmp/bw" || fail "no bandwidth: $(cat "$tmp/bw")"

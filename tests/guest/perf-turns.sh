@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Seven events of the demo's program take turns on two counters: what perf makes of
-# that is within 10 % of what each of them is where it has a counter for itself. The
-# program reads its array for some milliseconds in twenty, so that it takes several
-# runs of it, on a CPU whose turns go on from one to the next.
+# Seven events of the demo's program take turns on two counters: perf's scaled counts are
+# within 10 % of those without turns. The program reads its array in a part of its time
+# only, so it takes several runs.
 . ./lib.sh
 
 runs=8
@@ -29,7 +28,7 @@ for pair in instructions:u,cycles:u branches:u,branch-misses:u \
 done
 count "${all#,}" $runs >"$tmp/turns"
 
-# What is there beside the program: a shell's start, and the machine's own doings
+# What runs beside the program: a shell's start, and the kernel
 awk -F, -v runs=$runs '
 FILENAME ~ /none$/ { none[$2] = $1; next }
 FILENAME ~ /alone$/ { alone[$2] = ($1 - none[$2]) / 2; next }

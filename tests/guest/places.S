@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One kernel entry after the other, each with registers and a stack of its own: a
- * sample that has those of the entry before shows itself by each of them.
+ * Kernel entries, each with registers and a stack that differ from those before it, so
+ * that a sample with stale registers is noticed.
  *
  * void place_NAME(void *page, char *first_stack, char *second_stack)
  *
- * From place_NAME_run on the registers are the second ones, and stay so up to
- * place_NAME_end; the entry is that at place_NAME_site, and returns to
- * place_NAME_after. All others are instructions of one byte.
+ * From place_NAME_run to place_NAME_end the registers are the second set. The entry is
+ * at place_NAME_site, and returns to place_NAME_after. All other instructions have one
+ * byte.
  */
 #include <asm/unistd.h>
 
@@ -78,8 +78,8 @@ LABEL \name\()_end
 	PLACE place_int3, int3
 
 /*
- * void place_loop(u64 n): n iterations of 20 instructions of one or three bytes; how
- * many are left is in four registers.
+ * void place_loop(u64 n): n iterations of 20 instructions of one or three bytes; four
+ * registers have the number of iterations left.
  */
 	.globl	place_loop
 	.type	place_loop, @function

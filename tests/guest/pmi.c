@@ -32,12 +32,10 @@ struct storm {
 static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
 {
 	struct perf_event_mmap_page *page[2];
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, p0, PERF_SAMPLE_IP);
 	u64 period[2] = { p0, p1 }, insns;
 	int fd[2], i;
 
-	attr.sample_type = PERF_SAMPLE_IP;
-	attr.sample_period = p0;
 	fd[0] = ev_open(&attr, 0, -1, -1);
 	attr.sample_period = p1;
 	attr.disabled = 0;
@@ -53,9 +51,8 @@ static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
 		u64 samples = page[i]->data_head / SAMPLE_BYTES;
 
 		must(samples + 1 >= count / period[i] && samples <= count / period[i] + 1,
-		     "%llu samples with a period of %llu in %llu events",
-		     (unsigned long long)samples, (unsigned long long)period[i],
-		     (unsigned long long)count);
+		     "%llu samples with a period of %llu in %llu events", samples, period[i],
+		     count);
 		s->count[i] += count;
 		s->samples[i] += samples;
 		munmap(page[i], 2 * getpagesize());
@@ -80,8 +77,7 @@ static void storm_on(void *arg, int cpu)
 
 TEST(pmi_storm, "pmi-storm", 400)
 {
-	const char *env = getenv("TEST_PMIS");
-	u64 pmis = (env ? strtoull(env, NULL, 0) : 1000000) / scale();
+	u64 pmis = setting("TEST_PMIS", 1000000) / scale();
 	u64 counted[256], delivered, edges, lost, line, overflows, samples = 0, begin;
 	struct storm *storm = shared(sizeof(*storm));
 	int n = cpus_online(), cpu;
@@ -92,7 +88,7 @@ TEST(pmi_storm, "pmi-storm", 400)
 	/* some more than asked for: where both periods meet, one PMI serves two */
 	storm->pmis = pmis / n + pmis / n / 100 + 20;
 	for (cpu = 0; cpu < n; cpu++)
-		counted[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+		counted[cpu] = td_counted(cpu);
 	delivered = td_sum(TD_DELIVERED);
 	edges = td_sum(TD_EDGES);
 	lost = td_sum(TD_LOST_EDGES);
@@ -103,12 +99,11 @@ TEST(pmi_storm, "pmi-storm", 400)
 
 	for (cpu = 0; cpu < n; cpu++) {
 		struct storm_cpu *s = &storm->cpu[cpu];
-		u64 truth = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - counted[cpu];
+		u64 truth = td_counted(cpu) - counted[cpu];
 
 		must(s->count[0] + s->count[1] == truth,
-		     "CPU %d: events counted %llu + %llu, the emulator %llu", cpu,
-		     (unsigned long long)s->count[0], (unsigned long long)s->count[1],
-		     (unsigned long long)truth);
+		     "CPU %d: events counted %llu + %llu, the emulator %llu", cpu, s->count[0],
+		     s->count[1], truth);
 		samples += s->samples[0] + s->samples[1];
 	}
 	delivered = td_sum(TD_DELIVERED) - delivered;
@@ -116,20 +111,18 @@ TEST(pmi_storm, "pmi-storm", 400)
 	lost = td_sum(TD_LOST_EDGES) - lost;
 	overflows = td_sum(TD_OVERFLOWS0) + td_sum(TD_OVERFLOWS1) - overflows;
 	line = pmi_line() - line;
-	note("%llu PMIs on %d CPUs for %llu overflows in %llu s", (unsigned long long)delivered,
-	     n, (unsigned long long)overflows, (unsigned long long)(now_ns() - begin) / 1000000000);
-	must(!lost, "%llu edges lost", (unsigned long long)lost);
-	must(edges == delivered, "%llu edges, %llu delivered", (unsigned long long)edges,
-	     (unsigned long long)delivered);
-	must(delivered >= pmis, "only %llu PMIs", (unsigned long long)delivered);
+	note("%llu PMIs on %d CPUs for %llu overflows in %llu s", delivered,
+	     n, overflows, (now_ns() - begin) / 1000000000);
+	must(!lost, "%llu edges lost", lost);
+	must(edges == delivered, "%llu edges, %llu delivered", edges, delivered);
+	must(delivered >= pmis, "only %llu PMIs", delivered);
 	must(line == delivered, "the PMI line of /proc/interrupts grew by %llu, not %llu",
-	     (unsigned long long)line, (unsigned long long)delivered);
-	must(samples == overflows, "%llu samples of %llu overflows",
-	     (unsigned long long)samples, (unsigned long long)overflows);
+	     line, delivered);
+	must(samples == overflows, "%llu samples of %llu overflows", samples, overflows);
 	must(overflows >= delivered + pmis / 4, "%llu overflows in %llu PMIs: too few at once",
-	     (unsigned long long)overflows, (unsigned long long)delivered);
+	     overflows, delivered);
 	must(overflows <= 2 * delivered - pmis / 4, "%llu overflows in %llu PMIs: too few single",
-	     (unsigned long long)overflows, (unsigned long long)delivered);
+	     overflows, delivered);
 }
 
 /*
@@ -138,40 +131,38 @@ TEST(pmi_storm, "pmi-storm", 400)
  */
 enum { MARK_SINGLE = 0x51, MARK_BOTH, MARK_OVERLAP, MARK_END };
 
+static void spin_both(struct perf_event_attr *a, struct perf_event_attr *b, u64 n)
+{
+	int fa = ev_open(a, 0, -1, -1), fb = ev_open(b, 0, -1, fa);
+
+	ev_spin(fa, n);
+	close(fb);
+	close(fa);
+}
+
 TEST(pmi_order, "pmi-order", 60)
 {
-	struct perf_event_attr a = user_attr(INSTRUCTIONS), b = user_attr(INSTRUCTIONS);
-	int fa, fb;
+	struct perf_event_attr a = sampling_attr(INSTRUCTIONS, 10007, 0), b = a;
+	int fd;
 
 	td_need();
 	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
-	a.sample_period = 10007;
-	fa = ev_open(&a, 0, -1, -1);
+	fd = ev_open(&a, 0, -1, -1);
 	td_mark(MARK_SINGLE);
-	must(!measured_spin(fa, 2000000, 0), "enabling or disabling failed");
-	close(fa);
+	ev_spin(fd, 2000000);
+	close(fd);
 
 	/* counter 1 alone, too: something that never overflows sits on 0 */
 	a.sample_period = 0;
 	a.config = L2_READ_MISS;
-	fa = ev_open(&a, 0, -1, -1);
-	b.sample_period = 10007;
 	b.disabled = 0;
-	fb = ev_open(&b, 0, -1, fa);
-	must(!measured_spin(fa, 2000000, 0), "enabling or disabling failed");
-	close(fb);
-	close(fa);
+	spin_both(&a, &b, 2000000);
 
 	td_mark(MARK_BOTH);
-	a = user_attr(INSTRUCTIONS);
 	a.sample_period = 10007;
-	b.sample_period = 10007;
-	fa = ev_open(&a, 0, -1, -1);
-	fb = ev_open(&b, 0, -1, fa);
-	must(!measured_spin(fa, 4000000, 0), "enabling or disabling failed");
-	close(fb);
-	close(fa);
+	a.config = INSTRUCTIONS;
+	spin_both(&a, &b, 4000000);
 
 	/*
 	 * One counts in the kernel, and soon overflows: now and then between
@@ -184,12 +175,8 @@ TEST(pmi_order, "pmi-order", 60)
 	b.sample_period = 1013 * scale();
 	b.exclude_kernel = 0;
 	b.exclude_user = 1;
-	fa = ev_open(&a, 0, -1, -1);
-	fb = ev_open(&b, 0, -1, fa);
-	must(!measured_spin(fa, 4000000, 0), "enabling or disabling failed");
+	spin_both(&a, &b, 4000000);
 	td_mark(MARK_END);
-	close(fb);
-	close(fa);
 }
 
 /*
@@ -202,10 +189,10 @@ TEST(interrupts_balance, "interrupts-balance", 30)
 
 	td_need();
 	must(!td_sum(TD_LOST_EDGES), "%llu edges lost since the machine was switched on",
-	     (unsigned long long)td_sum(TD_LOST_EDGES));
+	     td_sum(TD_LOST_EDGES));
 	line = pmi_line();
 	delivered = td_sum(TD_DELIVERED);
-	note("%llu PMIs", (unsigned long long)delivered);
+	note("%llu PMIs", delivered);
 	must(line == delivered, "the PMI line of /proc/interrupts has %llu of %llu PMIs",
-	     (unsigned long long)line, (unsigned long long)delivered);
+	     line, delivered);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What one's events cost others, and one another: nothing. */
+/* Events cost other CPUs and other tasks nothing. */
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,11 +10,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#define ULL(n)		((unsigned long long)(n))
-
 /*
- * Two equal events of a group begin and end at the same time, in the kernel as well:
- * what one counts the other does, each time.
+ * Two equal events of a group start and stop at once, in the kernel as well: their
+ * counts are equal.
  */
 TEST(group_equal, "group-equal", 60)
 {
@@ -43,15 +40,15 @@ TEST(group_equal, "group-equal", 60)
 			a = ev_count(leader);
 			b = ev_count(member);
 			must(a == b, "round %d%s: two equal events have %llu and %llu", round,
-			     wide ? ", CPU-wide" : "", ULL(a), ULL(b));
+			     wide ? ", CPU-wide" : "", a, b);
 		}
-		must(a > 20000, "counted %llu", ULL(a));
+		must(a > 20000, "counted %llu", a);
 		close(member);
 		close(leader);
 	}
 }
 
-/* Of the lines of /proc/interrupts that one CPU has because another wants it to */
+/* The IPIs that /proc/interrupts has for a CPU */
 static u64 ipis_of(int cpu)
 {
 	static const char * const lines[] = { "CAL:", "RES:", "TLB:" };
@@ -78,7 +75,7 @@ static u64 ipis_of(int cpu)
 }
 
 #define OPENS	1000
-/* What the kernel has to do there by itself, in that time */
+/* As many as the kernel sends for other reasons in that time */
 #define AT_MOST	(OPENS / 20)
 
 static const struct {
@@ -105,10 +102,8 @@ static void open_and_close(void)
 		void *page = NULL;
 
 		fd = ev_open(&attr, 0, -1, -1);
-		if (kinds[kind].mapped) {
-			page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-			must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
-		}
+		if (kinds[kind].mapped)
+			page = page_of(fd);
 		ev_on(fd);
 		if (page)
 			munmap(page, getpagesize());
@@ -123,11 +118,11 @@ TEST(opens_quiet, "opens-quiet", 120)
 	u64 ipis, writes;
 
 	td_need();
-	must(cpu > 0, "there is but one CPU");
+	must(cpu > 0, "needs two CPUs");
 	pin(0);
 	sysctl_set("kernel/perf_event_paranoid", 1);
 	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		/* perf core switches its own hooks on, and not off for a second. */
+		/* first perf core patches in its hooks, which stay for a second */
 		as_nobody(open_and_close);
 		ipis = ipis_of(cpu);
 		writes = td_read(cpu, TD_WRMSRS);
@@ -135,18 +130,17 @@ TEST(opens_quiet, "opens-quiet", 120)
 		ipis = ipis_of(cpu) - ipis;
 		writes = td_read(cpu, TD_WRMSRS) - writes;
 		note("%d %s events cost CPU %d, which is idle, %llu IPIs and %llu register writes",
-		     OPENS, kinds[kind].what, cpu, ULL(ipis), ULL(writes));
+		     OPENS, kinds[kind].what, cpu, ipis, writes);
 		must(ipis <= AT_MOST && !writes,
 		     "%d opens of %s events cost an idle CPU %llu IPIs and %llu writes of PMU registers",
-		     OPENS, kinds[kind].what, ULL(ipis), ULL(writes));
+		     OPENS, kinds[kind].what, ipis, writes);
 	}
 	sysctl_set("kernel/perf_event_paranoid", before);
 }
 
 /*
- * Somebody has one SPFLT event, and thousands of children that have inherited it, and
- * sleep. On another CPU two strangers take turns: what a switch costs them is what it
- * did before.
+ * One task has an SPFLT event that thousands of sleeping children have inherited. A
+ * switch between two other tasks, on another CPU, must cost what it did before.
  */
 #define CROWD		8000
 #define MOST_TASKS	16000
@@ -166,8 +160,7 @@ static void pair_start(int cpu)
 
 	pin(cpu);
 	must(!pipe(pair.to) && !pipe(pair.from), "pipe: %s", strerror(errno));
-	pair.pid = fork();
-	must(pair.pid >= 0, "fork: %s", strerror(errno));
+	pair.pid = must_fork();
 	if (!pair.pid) {
 		while (read(pair.to[0], &c, 1) == 1 && write(pair.from[1], &c, 1) == 1)
 			;
@@ -177,7 +170,7 @@ static void pair_start(int cpu)
 	pair.fd = ev_open(&attr, -1, cpu, -1);
 }
 
-/* The least of some tries, as ticks come in between */
+/* The least of several tries: ticks add to some. */
 static u64 cost_of_turns(void)
 {
 	u64 best = ~0ULL, before;
@@ -201,28 +194,26 @@ static u64 cost_of_turns(void)
 struct crowd {
 	bool ready;
 	u64 asleep;
-	int gone[2];		/* a pipe that each of them holds open */
+	int gone[2];		/* a pipe that all of them have open */
 };
 
 static void crowd(struct crowd *c, u64 n)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 i;
-	int fd;
 
 	pin(0);
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	attr.config1 = 1;
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	ev_start(&attr, 0, -1);
 	for (i = 0; i < n; i++) {
 		pid_t pid = fork();
 
-		must(pid >= 0, "fork %llu: %s", ULL(i), strerror(errno));
+		must(pid >= 0, "fork %llu: %s", i, strerror(errno));
 		if (!pid) {
-			/* when the test has failed, and there is nobody to do it */
+			/* when the test has failed */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			__atomic_add_fetch(&c->asleep, 1, __ATOMIC_RELAXED);
 			for (;;)
@@ -236,7 +227,7 @@ static void crowd(struct crowd *c, u64 n)
 		pause();
 }
 
-/* It takes the scheduler a while to settle. */
+/* Repeated until the scheduler has settled. */
 static u64 settled_cost_of_turns(void)
 {
 	u64 last = 0, cost = cost_of_turns();
@@ -259,11 +250,11 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	pid_t pid;
 	char end;
 
-	/* Somebody's event is there both times: perf core has hooks of its own. */
+	/* an event is open in both measurements: perf core has hooks, too */
 	fd = ev_open(&attr, 0, -1, -1);
-	must(cpus_online() > 1, "there is but one CPU");
+	must(cpus_online() > 1, "needs two CPUs");
 	setrlimit(RLIMIT_NPROC, &all);
-	/* A small kernel has numbers for hardly more than that. */
+	/* a small kernel has hardly more PIDs */
 	if (sysctl_get("kernel/pid_max") < MOST_TASKS)
 		sysctl_set("kernel/pid_max", MOST_TASKS);
 	if (sysctl_get("kernel/threads-max") < MOST_TASKS)
@@ -271,27 +262,25 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	pair_start(cpus_online() - 1);
 	alone = settled_cost_of_turns();
 	must(!pipe(c->gone), "pipe: %s", strerror(errno));
-	fflush(stdout);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		crowd(c, n);
 		_exit(0);
 	}
 	while (!__atomic_load_n(&c->ready, __ATOMIC_ACQUIRE)) {
-		must(waitpid(pid, &status, WNOHANG) != pid, "the crowd has gone");
+		must(waitpid(pid, &status, WNOHANG) != pid, "the crowd has exited");
 		usleep(10000);
 	}
 	beside = cost_of_turns();
 	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	/* All have their exit, before anything else is measured. */
+	/* until all have exited */
 	close(c->gone[1]);
-	must(!read(c->gone[0], &end, 1), "the crowd does not go");
+	must(!read(c->gone[0], &end, 1), "the crowd does not exit");
 	close(fd);
 	note("a switch costs %llu instructions, beside %llu tasks with SPFLT events %llu",
-	     ULL(alone), ULL(n), ULL(beside));
+	     alone, n, beside);
 	must(beside * 100 <= alone * 102,
 	     "a stranger's switch costs %llu instructions, beside %llu sleeping tasks %llu",
-	     ULL(alone), ULL(n), ULL(beside));
+	     alone, n, beside);
 }

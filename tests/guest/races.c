@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An overflow exactly between any two instructions of what the driver does.
+ * An overflow between any two instructions of what the driver does.
  *
- * An event that counts the kernel's instructions, too, overflows within the
- * kernel, and the emulator delivers that interrupt with the very instruction. So
- * a period that is one longer each time has it come at every instruction of an
- * operation in turn. An event that is enabled again goes on with what was left of
- * its period: a run-up of known length brings the overflow as close as one likes,
- * and the next one is far away.
+ * The first event counts the kernel's instructions as well, and the emulator delivers
+ * its interrupt with the instruction that overflows. A sweep makes the period one
+ * longer each time, so that the overflow comes at each instruction of an operation in
+ * turn. An event that is enabled again goes on with the rest of its period: a loop of
+ * known length (the run-up) uses up most of it, and the overflow after that one is far
+ * away.
  *
- * The emulator can be told to do other things after so many instructions: to send
- * an NMI that is not the PMU's, and to stop a hardware thread right there until
- * something has come from another one.
+ * The emulator can do two other things after a number of instructions: send an NMI of
+ * another source, and stop a hardware thread until another thread has acted on it.
  *
- * And what a processor may do besides is drawn for each point: how late the PMU's
- * interrupts are, and whether there is an NMI that is somebody else's, and where; and
- * where the NMI or the stop is what goes from point to point, an overflow.
+ * For each point more is drawn: how late the PMU's interrupts are, whether an NMI of
+ * another source comes, and where. In a sweep of NMIs or stops an overflow is drawn.
  *
- * After each such point what was counted must be what the counters had, to the
- * event; nothing may run that is off; each period that is over has its one sample,
- * in time, however late the interrupt was; no edge is lost. A failure names its point
- * and the seed, and with these in TEST_POINT and TEST_SEED in the environment the tests
- * go to that one alone; TEST_STRIDE=n has them take one in n, but where all are few.
+ * At each point the counts must be what the counters had, to the event. An event that
+ * is off must not count. Each period that is over has one sample, in time, and no edge
+ * is lost. A failure names its point and the seed: TEST_POINT and TEST_SEED in the
+ * environment go to that point alone. TEST_STRIDE=n takes one point in n, except in
+ * sweeps of few points.
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -35,22 +33,21 @@
 #define EVENTS_MAX	3
 #define NEVER		100000000000ULL
 #define FAR		1000000000U
-#define ULL(n)		((unsigned long long)(n))
 
-/* Iterations of a user loop; what is around it in the kernel is measured. */
+/* Iterations of the run-up, a loop in user mode; the kernel's part is measured. */
 #define RUN_UP		4000
 
-/* How late a sample may be: the way into the interrupt, to where counters stop */
+/* How late a sample may be: instructions from the interrupt to where the counters stop */
 #define LATEST		(1000ULL * scale())
-/* Points enough where each takes long, on a kernel on which all takes long */
+/* Enough points, on a slow kernel, of a sweep whose points take long */
 #define SLOW_POINTS	100
 
-/* The latest interrupt */
+/* The most instructions that an interrupt is late */
 #define SKID_MAX	300
-/* What an NMI takes, which may come before one that is late */
+/* Instructions of an NMI that comes before a late interrupt */
 #define NMI_MOST	(2000ULL * scale())
 
-/* Longer than what an interrupt takes, which counts as well */
+/* Longer than an interrupt, whose instructions are counted as well */
 #define SECOND_PERIOD	(4000 * (int)scale())
 
 /* Longer than from one tick to the next */
@@ -60,9 +57,9 @@
 
 /* What is drawn for a point; 0: nothing of that kind */
 struct draw {
-	u32 skid;			/* each interrupt is so late */
-	u32 nmi;			/* an NMI, after so many of the kernel's instructions */
-	u64 overflow;			/* an overflow, after so many that are counted */
+	u32 skid;			/* how many instructions each interrupt is late */
+	u32 nmi;			/* instructions of the kernel until an NMI comes */
+	u64 overflow;			/* counted instructions until an overflow */
 };
 
 struct shot {
@@ -70,46 +67,45 @@ struct shot {
 	u64 period;
 	struct draw draw;
 	int events;
-	int fd[EVENTS_MAX];		/* the first one is to overflow */
-	struct ring ring;		/* of the first one's samples */
-	struct ring second;		/* of the second one's, if it has any */
+	int fd[EVENTS_MAX];		/* the first is the event that overflows */
+	struct ring ring;		/* samples of the first event */
+	struct ring second;		/* samples of the second event, if it samples */
 	u64 samples;
 	u64 throttles;
-	u64 sampled;			/* the first one's count in the first sample */
-	u64 ip;				/* and where it was taken */
-	u64 run_up;			/* counted by the first one before the operation */
-	u64 length;			/* and in it */
-	bool member;			/* it is not the leader of its group */
-	u64 at_least, at_most;		/* where the period was given up, if it was */
-	u64 exact;			/* what must be the same each time */
-	u64 injected;			/* how often the emulator was of service */
-	char why[256];			/* what is wrong, if anything */
-	bool late;			/* a sample is; the kernel may have had its reasons */
+	u64 sampled;			/* count of the first event in its first sample */
+	u64 ip;				/* address of that sample */
+	u64 run_up;			/* what the first event counts before the operation */
+	u64 length;			/* what it counts in the operation */
+	bool member;			/* the first event is no group leader */
+	u64 at_least, at_most;		/* counts around the ioctl that changes the period */
+	u64 exact;			/* a count that must be the same at each point */
+	u64 injected;			/* how many orders the emulator has carried out */
+	char why[256];			/* the first failure, or empty */
+	bool late;			/* the failure is a late sample: try again */
 };
 
 struct race {
-	/* opens what there is besides the first event */
+	/* opens the other events */
 	void (*open)(struct shot *s);
-	/* enables the first event, and leaves all disabled */
+	/* enables the first event, and disables all in the end */
 	void (*operation)(struct shot *s);
-	/* what holds besides */
+	/* further checks */
 	void (*check)(struct shot *s);
-	/* what the emulator is to do, and another hardware thread if one is stopped */
+	/* what the emulator does, and what another hardware thread does to a stopped one */
 	enum td_action action;
 	void (*act)(struct shot *s);
-	u64 overflow;			/* where the overflow comes besides, if it does */
-	bool every;			/* no point is left out, but on a slow kernel */
-	bool slow;			/* most are, as each takes long */
-	bool second;			/* so does the second one, again and again */
-	bool repeats;			/* overflow after overflow, without a run-up */
+	u64 overflow;			/* with an action: where an overflow comes as well */
+	bool every;			/* each point is tried, except on a slow kernel */
+	bool slow;			/* one point in eight is tried */
+	bool second;			/* the second event samples as well */
+	bool repeats;			/* many overflows, without a run-up */
 	bool throttles;			/* the overflow throttles the event */
-	bool equals;			/* the sibling counts what the first one does */
-	bool member;			/* the first event is in a group that the second leads */
+	bool equals;			/* the sibling counts the same event */
+	bool member;			/* the second event leads the group of the first */
 	bool calm;			/* nothing is drawn */
-	bool mixed;			/* an overflow is, beside the action */
+	bool mixed;			/* an overflow is drawn, with an action */
 };
 
-/* The first thing that is wrong is what is told. */
 static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -121,7 +117,7 @@ static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const ch
 	va_end(ap);
 }
 
-/* Online or not; musl's sysconf() tells those that this task may run on. */
+/* Online or not. sysconf() does not do: musl counts the CPUs of the affinity mask. */
 static int cpus_there(void)
 {
 	static int cpus;
@@ -134,18 +130,18 @@ static int cpus_there(void)
 	}
 }
 
-/* By all hardware threads: a task may have been moved. */
+/* On all hardware threads: the task may have been moved. */
 static u64 counted(void)
 {
 	int cpu, cpus = cpus_there();
 	u64 total = 0;
 
 	for (cpu = 0; cpu < cpus; cpu++)
-		total += td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+		total += td_counted(cpu);
 	return total;
 }
 
-/* In PERF_FORMAT_GROUP, which the others are not read in */
+/* The first event is read in PERF_FORMAT_GROUP, the others are not. */
 static u64 first_count(const struct shot *s)
 {
 	u64 value[1 + EVENTS_MAX];
@@ -154,7 +150,6 @@ static u64 first_count(const struct shot *s)
 	return value[s->member ? 2 : 1];
 }
 
-/* The first event, or the group that it is in */
 static void first_on(const struct shot *s)
 {
 	ev_on(s->fd[s->member]);
@@ -165,11 +160,11 @@ static void first_off(const struct shot *s)
 	ev_off(s->fd[s->member]);
 }
 
-/* Another task on the same hardware thread, that has its turn when it is told so */
+/* Another task on this hardware thread, which runs when other_turn() wakes it */
 static struct {
 	int there[2], back[2];
 	pid_t pid;
-	int fd[2];			/* its events, if it has any */
+	int fd[2];			/* its events, or -1 */
 } other = { .fd = { -1, -1 } };
 
 static u64 sum(const struct shot *s)
@@ -233,11 +228,11 @@ static void take_samples(const struct race *r, struct shot *s)
 				s->sampled = rec.values[s->member];
 				s->ip = rec.ip;
 			}
-			/* The cards' perf core reads them one after the other. */
+			/* Linux 2.6.38 reads the events of a group one after the other. */
 			if (r->equals && !cards_kernel() &&
 			    (rec.nr_values != 2 || rec.values[1] != rec.values[0]))
 				wrong(s, "two equal events have %llu and %llu in a sample",
-				      ULL(rec.values[0]), ULL(rec.values[1]));
+				      rec.values[0], rec.values[1]);
 			break;
 		case PERF_RECORD_LOST:
 			wrong(s, "records lost");
@@ -257,8 +252,8 @@ static void check_second(struct shot *s)
 	while (ring_next(&s->second, &rec))
 		samples += rec.type == PERF_RECORD_SAMPLE;
 	if (samples != count / SECOND_PERIOD)
-		wrong(s, "%llu samples of %d of the second event in %llu", ULL(samples),
-		      SECOND_PERIOD, ULL(count));
+		wrong(s, "%llu samples of %d of the second event in %llu", samples,
+		      SECOND_PERIOD, count);
 }
 
 static void check_samples(const struct race *r, struct shot *s)
@@ -280,39 +275,33 @@ static void check_samples(const struct race *r, struct shot *s)
 	}
 	s->late = true;
 	if (s->samples < least || s->samples > most)
-		wrong(s, "%llu samples of %llu in %llu", ULL(s->samples), ULL(s->period),
-		      ULL(count));
+		wrong(s, "%llu samples of %llu in %llu", s->samples, s->period, count);
 	else if (s->samples && s->sampled - s->period > latest)
-		wrong(s, "a sample that was due at %llu came at %llu", ULL(s->period),
-		      ULL(s->sampled));
+		wrong(s, "a sample that was due at %llu came at %llu", s->period, s->sampled);
 	else if (r->second)
 		check_second(s);
 	s->late = *s->why;
 }
 
-/* Whatever came late, or was somebody else's: a new event has its sample. */
+/* After late interrupts and NMIs of other sources, a new event has its sample. */
 static void check_next(struct shot *s)
 {
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, RUN_UP, PERF_SAMPLE_IP);
 	struct tally t = {};
 	struct ring r;
 	int fd;
 
-	attr.sample_period = RUN_UP;
-	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 1, attr.sample_type);
+	attr.exclude_kernel = 0;
+	fd = ring_open(&r, 1, &attr, 0, -1, -1);
 	ev_on(fd);
 	spin(RUN_UP * 3 / 4);
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);
 	if (!t.samples)
 		wrong(s, "afterwards an overflow has no sample");
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 }
 
-/* What is off does not count. */
 static void check_idle(struct shot *s)
 {
 	u64 before = counted();
@@ -320,16 +309,16 @@ static void check_idle(struct shot *s)
 	spin(1000);
 	if (counted() == before)
 		return;
-	wrong(s, "with all events off the counters go on");
-	/* but not in the next point, too */
+	wrong(s, "the counters go on while all events are off");
+	/* do not fail the next point for this */
 	if (have_msr())
 		wrmsr_on(s->cpu, MSR_GLOBAL_CTRL, 0);
 }
 
-/* How many interrupts a tick may have; the next one is throttled. */
+/* How many interrupts perf core allows in a tick, before it throttles */
 static int allowed;
 
-/* So many interrupts in this tick that the next one is one too many */
+/* Causes as many interrupts as are allowed in this tick. */
 static void use_up(const struct race *r, struct shot *s)
 {
 	int i;
@@ -347,8 +336,8 @@ static void use_up(const struct race *r, struct shot *s)
 }
 
 /*
- * What another hardware thread does when the emulator has stopped this one. While
- * it waits it gives way: it shares the host's thread with the one it waits for.
+ * What another hardware thread does while the emulator has stopped this one. While it
+ * waits it executes PAUSE: both share a thread of the host.
  */
 static struct {
 	pthread_t thread;
@@ -377,7 +366,7 @@ static void *actor_main(void *unused)
 			give_host();
 		if (td_read(s->cpu, TD_STOPPED))
 			actor.race->act(s);
-		/* nothing of that was for the one that waits */
+		/* that did not interrupt the stopped thread: let it go on */
 		if (td_read(s->cpu, TD_STOPPED))
 			td_inject(s->cpu, TD_NOTHING, 0, 0);
 		actor.idle = true;
@@ -414,8 +403,9 @@ static void actor_disarm(void)
 }
 
 /*
- * The operation, with the first overflow at the end of a period, or something else
- * after so many instructions. Returns how many there were of these.
+ * The operation, with the overflow at the end of a period, or with an action after
+ * @after instructions. Returns the length of the operation: in events of the first
+ * kind, in instructions of the second.
  */
 static u64 operate(const struct race *r, struct shot *s, u32 after)
 {
@@ -434,7 +424,7 @@ static u64 operate(const struct race *r, struct shot *s, u32 after)
 		actor_arm(r, s);
 	td_inject(s->cpu, r->action, TD_RING0, after);
 	r->operation(s);
-	/* It asks the test device, too, which has one answer at a time. */
+	/* the actor uses the test device, which has one answer at a time */
 	if (r->act)
 		actor_disarm();
 	after -= td_read(s->cpu, TD_INJECT_LEFT);
@@ -468,12 +458,12 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 		s->run_up = first_count(s);
 	}
 	s->length = operate(r, s, after);
-	/* the other task waits again, and so do its events */
+	/* until the other task waits and its events are off */
 	if (other.fd[0] >= 0)
 		usleep(2000);
 	check_idle(s);
 	if (sum(s) != counted() - before)
-		wrong(s, "counted %lld, and the counters had %lld", (long long)sum(s),
+		wrong(s, "events counted %lld, the counters %lld", (long long)sum(s),
 		      (long long)(counted() - before));
 	check_samples(r, s);
 	if (td_read(s->cpu, TD_LOST_EDGES) != lost)
@@ -487,11 +477,10 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 
 static void take_least(struct shot *best, const struct shot *s)
 {
-	/* what is late may be so as fire_at() has it */
+	/* fire_at() tries a late sample again, so it is no failure here, either */
 	must(!*s->why || s->late, "without an overflow: %s", s->why);
 	must(best->run_up == NEVER || s->exact == best->exact,
-	     "without an overflow, it is %llu now and %llu then", ULL(s->exact),
-	     ULL(best->exact));
+	     "without an overflow, counted %llu, then %llu", s->exact, best->exact);
 	if (s->run_up < best->run_up)
 		best->run_up = s->run_up;
 	if (s->length < best->length)
@@ -499,7 +488,7 @@ static void take_least(struct shot *best, const struct shot *s)
 	best->exact = s->exact;
 }
 
-/* What it is if nothing happens; a tick makes it longer. */
+/* Lengths without an overflow: the least of eight, since a tick adds to them */
 static struct shot measure(const struct race *r)
 {
 	struct shot best = { .run_up = NEVER, .length = NEVER }, s;
@@ -511,7 +500,7 @@ static struct shot measure(const struct race *r)
 	}
 	if (!r->overflow)
 		return best;
-	/* from there on, or with what comes of it */
+	/* the length again, with the overflow */
 	best.length = NEVER;
 	for (i = 0; i < 8; i++) {
 		fire(r, &s, NULL, best.run_up + r->overflow, FAR);
@@ -521,10 +510,10 @@ static struct shot measure(const struct race *r)
 }
 
 /*
- * What is drawn depends on the seed, the sweep and the point alone; with 0 it is
- * nothing. Half of the points have no late interrupt; one in four has an NMI, where the
- * PMU's is in flight or a little later: the kernel has executed more by then than was
- * counted, by what it does before the event is on.
+ * What is drawn depends on the seed, the sweep and the point alone; seed 0 draws
+ * nothing. Half of the points have no late interrupt. One in four has an NMI, while the
+ * PMU's interrupt is on its way or a little later. By then the kernel has executed more
+ * instructions than were counted: those before the event is on.
  */
 static u64 seed, sweeps;
 static bool nmis_known;
@@ -561,9 +550,9 @@ static struct draw draw_for(const struct race *r, u64 point)
 }
 
 /*
- * Returns false if it was not done, as ticks came in between all the time. Where
- * the host has kept the guest waiting, the kernel writes into its log within the
- * NMI, and the next one has to wait: what is late once is tried again.
+ * Returns false if each try had a tick in it. Where the host has kept the guest
+ * waiting, the kernel writes to its log within the NMI and delays the next one: a late
+ * sample is tried again.
  */
 static bool fire_at(const struct race *r, struct shot *s, const struct shot *whole, u64 point)
 {
@@ -578,8 +567,8 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 	for (tries = 0; tries < 10; tries++) {
 		fire(r, s, &draw, period, point);
 		if (s->exact != whole->exact)
-			wrong(s, "it is %llu, but %llu without an overflow", ULL(s->exact),
-			      ULL(whole->exact));
+			wrong(s, "counted %llu, but %llu without an overflow", s->exact,
+			      whole->exact);
 		if (*s->why && (!s->late || ++late > 1))
 			return true;
 		if (!*s->why && s->run_up == run_up && (!r->action || s->injected) &&
@@ -589,7 +578,7 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 	return false;
 }
 
-/* From one point to the last, both included; 0: all of the operation's */
+/* Points @from to @to, both included; @to 0: to the end of the operation */
 static void sweep(const struct race *r, u64 from, u64 to)
 {
 	u64 step = setting("TEST_STRIDE", 1) * (r->slow ? 8 : 1);
@@ -601,7 +590,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 
 	seed = setting("TEST_SEED", 1);
 	if (!sweeps++)
-		note("TEST_SEED=%llu", ULL(seed));
+		note("TEST_SEED=%llu", seed);
 	nmis_known = !access("/sys/module/knc_test_nmi", F_OK);
 	if (r->every && scale() == 1)
 		step = 1;
@@ -616,10 +605,13 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	for (point = from; point <= to; point += step) {
 		points++;
 		if (!fire_at(r, &s, &whole, point)) {
-			/* lockdep, for one, may have got more to look through for good */
+			/*
+			 * the operation may have become longer for good, by lockdep's
+			 * tables for example
+			 */
 			run_up = whole.run_up;
 			whole = measure(r);
-			note("measured again: %llu, was %llu", ULL(whole.run_up), ULL(run_up));
+			note("measured again: %llu, was %llu", whole.run_up, run_up);
 			if (!fire_at(r, &s, &whole, point))
 				missed++;
 		}
@@ -629,35 +621,41 @@ static void sweep(const struct race *r, u64 from, u64 to)
 		if (!*s.why)
 			continue;
 		if (bad < 4)
-			note("TEST_POINT=%llu (late %u, NMI %u, overflow %llu): %s", ULL(point),
-			     s.draw.skid, s.draw.nmi, ULL(s.draw.overflow), s.why);
+			note("TEST_POINT=%llu (late %u, NMI %u, overflow %llu): %s", point,
+			     s.draw.skid, s.draw.nmi, s.draw.overflow, s.why);
 		if (!bad++) {
 			first_bad = point;
 			strcpy(why, s.why);
 		}
 	}
-	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad",
-	     ULL(points), ULL(whole.length), ULL(hits), ULL(late), ULL(nmis), ULL(missed),
-	     ULL(bad));
+	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad", points,
+	     whole.length, hits, late, nmis, missed, bad);
 	must(points, "no points");
 	must(!bad, "%llu of %llu points, the first is TEST_POINT=%llu TEST_SEED=%llu: %s",
-	     ULL(bad), ULL(points), ULL(first_bad), ULL(seed), why);
-	must(only || missed <= points / 10, "%llu of %llu points were not reached", ULL(missed),
-	     ULL(points));
-	must(only || hits >= points / 2, "%llu hits at %llu points", ULL(hits),
-	     ULL(points));
+	     bad, points, first_bad, seed, why);
+	must(only || missed <= points / 10, "%llu of %llu points were not reached", missed, points);
+	must(only || hits >= points / 2, "%llu hits at %llu points", hits, points);
 }
 
-/* On the last hardware thread, where there is least to do */
-static void race(const struct race *r)
+/* On the last hardware thread: it has the fewest other tasks. */
+static void prepare(void)
 {
 	td_need();
 	pin(cpus_online() - 1);
 	sample_limit(NO_SAMPLE_LIMIT);
+}
+
+/* A test that is one sweep */
+#define RACE(fn, name, sweep)						\
+	static void fn(void);						\
+	TEST(fn, name, 3600) { sweep; }
+
+static void race(const struct race *r)
+{
+	prepare();
 	sweep(r, 1, 0);
 }
 
-/* Enabling and disabling: what is off does not count, on whatever it overflows. */
 static void switch_twice(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -669,12 +667,8 @@ static void switch_twice(struct shot *s)
 
 static const struct race disabling = { .operation = switch_twice, .every = true };
 
-TEST(race_disable, "race-disable", 3600)
-{
-	race(&disabling);
-}
+RACE(race_disable, "race-disable", race(&disabling))
 
-/* Reading, with and without an event beside it */
 static void read_twice(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -685,30 +679,24 @@ static void read_twice(struct shot *s)
 
 static const struct race reading = { .operation = read_twice, .every = true };
 
-TEST(race_read, "race-read", 3600)
-{
-	race(&reading);
-}
+RACE(race_read, "race-read", race(&reading))
 
 static void open_equal(struct shot *s)
 {
 	open_also(s, INSTRUCTIONS, s->fd[0]);
 }
 
-/* A sample of a group says what each event had at one and the same time. */
-TEST(race_read_group, "race-read-group", 3600)
-{
-	static const struct race r = {
-		.open = open_equal, .operation = read_twice, .equals = true, .every = true,
-	};
+/* A sample of a group has the counts of all its events at one moment. */
+static const struct race reading_group = {
+	.open = open_equal, .operation = read_twice, .equals = true, .every = true,
+};
 
-	race(&r);
-}
+RACE(race_read_group, "race-read-group", race(&reading_group))
 
 /*
- * The same while the group is taken off and put on, by its leader, by the member that
- * samples, and by the other one. Not while one is opened or closed: perf core itself
- * writes a sample then of more counts than it has room for.
+ * The same while the group is disabled and enabled: by its leader, by the member that
+ * samples, and by the other one. Not while a member is opened or closed: perf core then
+ * writes a sample of more counts than it has room for.
  */
 static void lead_twice(struct shot *s)
 {
@@ -786,10 +774,10 @@ TEST(race_read_throttle, "race-read-throttle", 3600)
 }
 
 /*
- * One overflow right after a reading and the next one within the following one,
- * just as late: the event is loaded with what it was loaded with before, and what
- * was read in between is not what it seems. The readings are as far apart as a
- * period is long, which begins with what the interrupt itself adds.
+ * An overflow right after a read, and another in the next read, just as late. Both load
+ * the counter with the same value, so that a read that compares counter values alone
+ * misses the second. The reads are a period apart; the interrupt's own instructions are
+ * part of that period.
  */
 #define CALLS		5
 #define ROUNDS		200
@@ -826,14 +814,12 @@ TEST(race_read_again, "race-read-again", 3600)
 	static const struct race reads = { .operation = read_often, .repeats = true };
 	u64 apart;
 
-	td_need();
-	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
+	prepare();
 	apart = (measure(&r).length - measure(&reads).length) / ROUNDS;
 	sweep(&r, apart + 300, apart + 600);
 }
 
-/* A new period, in the middle of one: stopped, loaded and started */
+/* A new period while one has begun: the event is stopped, loaded and started. */
 static void change_period(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -841,17 +827,14 @@ static void change_period(struct shot *s)
 	set_period(s->fd[0], NEVER);
 	s->at_most = first_count(s);
 	ev_off(s->fd[0]);
-	/* The cards' perf core ends the one that has begun. Asked here: it is a system call. */
+	/* Linux 2.6.38 ends the old period first. Asked last: it is a system call. */
 	if (cards_kernel())
 		s->at_most = 0;
 }
 
 static const struct race setting_period = { .operation = change_period };
 
-TEST(race_period, "race-period", 3600)
-{
-	race(&setting_period);
-}
+RACE(race_period, "race-period", race(&setting_period))
 
 /*
  * The overflow that throttles the event, late, so that it is handled when the event is
@@ -882,7 +865,6 @@ TEST(race_period_throttle, "race-period-throttle", 3600)
 	sweep_throttled(&r, length * 2 / 5, length * 3 / 5);
 }
 
-/* Another event comes and goes. */
 static void open_other(struct shot *s)
 {
 	open_also(s, BRANCHES, -1);
@@ -898,24 +880,16 @@ static void add_and_delete(struct shot *s)
 
 static const struct race adding = { .open = open_other, .operation = add_and_delete };
 
-TEST(race_add, "race-add", 3600)
-{
-	race(&adding);
-}
+RACE(race_add, "race-add", race(&adding))
 
-/* The event is moved to the other counter: one host begins with 0, one with 1. */
+/*
+ * The event is moved to the other counter. The module gives out counter 1 first, the
+ * x86 host counter 0.
+ */
 static void open_constrained(struct shot *s)
 {
 	open_also(s, L2_READ_MISS, -1);
 	open_also(s, CYCLES, -1);
-}
-
-static void move_from_0(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
 }
 
 static void move_from_1(struct shot *s)
@@ -929,7 +903,7 @@ static void move_from_1(struct shot *s)
 }
 
 static const struct race moving_from_0 = {
-	.open = open_constrained, .operation = move_from_0,
+	.open = open_constrained, .operation = add_and_delete,
 };
 
 static const struct race moving_from_1 = {
@@ -942,15 +916,14 @@ TEST(race_move, "race-move", 3600)
 	race(&moving_from_1);
 }
 
-/* The interrupt of one event, on the way into or out of that of the other one */
+/* The interrupt of one event, around that of another event */
 static void open_second(struct shot *s)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
 
 	attr.sample_period = SECOND_PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
-	ring_map(&s->second, s->fd[1], 1, attr.sample_type);
+	s->fd[s->events++] = ring_open(&s->second, 1, &attr, 0, -1, -1);
 }
 
 static void both_overflow(struct shot *s)
@@ -966,25 +939,21 @@ static const struct race overflowing = {
 	.open = open_second, .operation = both_overflow, .second = true,
 };
 
-TEST(race_pmi, "race-pmi", 3600)
-{
-	race(&overflowing);
-}
+RACE(race_pmi, "race-pmi", race(&overflowing))
 
 static void other_start(bool counted)
 {
 	int i;
 	char c;
 
-	must(!pipe(other.there) && !pipe(other.back), "pipe: %s", strerror(errno));
-	other.pid = fork();
-	must(other.pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(other.there);
+	must_pipe(other.back);
+	other.pid = must_fork();
 	if (other.pid) {
 		for (i = 0; counted && i < 2; i++) {
 			struct perf_event_attr attr = attr_of(i ? BRANCHES : INSTRUCTIONS);
 
-			other.fd[i] = ev_open(&attr, other.pid, -1, -1);
-			ev_on(other.fd[i]);
+			other.fd[i] = ev_start(&attr, other.pid, -1);
 		}
 		return;
 	}
@@ -1020,7 +989,55 @@ static void other_stop(void)
 	reap(other.pid);
 }
 
-/* Off and on again by switches of tasks; what a program has of it is the same. */
+static u64 strange_nmis(void)
+{
+	u64 n;
+
+	if (!file_number(&n, "/sys/module/knc_test_nmi/parameters/taken"))
+		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
+	return n;
+}
+
+static void race_by(const struct race *what, enum td_action action,
+		    void (*act)(struct shot *s))
+{
+	u64 nmis = strange_nmis(), sent;
+	struct race r = *what;
+
+	td_need();
+	r.action = action;
+	r.act = act;
+	r.mixed = !r.overflow && !act;
+	r.every = false;
+	pin(cpus_online() - 1);
+	sent = td_read(sched_getcpu(), TD_INJECTED);
+	if (act)
+		actor_start();
+	race(&r);
+	if (act)
+		actor_stop();
+	sent = td_read(sched_getcpu(), TD_INJECTED) - sent;
+	nmis = strange_nmis() - nmis;
+	if (action != TD_NMI)
+		sent = 0;
+	/* an NMI that comes together with a PMI is not seen as one */
+	must(nmis == sent || ((r.second || r.overflow || r.mixed) && nmis < sent),
+	     "%llu NMIs had no other handler, %llu were sent", nmis, sent);
+}
+
+/* With another task on the same hardware thread */
+static void race_beside(bool counted, const struct race *r, enum td_action action)
+{
+	pin(cpus_online() - 1);
+	other_start(counted);
+	if (action)
+		race_by(r, action, NULL);
+	else
+		race(r);
+	other_stop();
+}
+
+/* Off and on by task switches; the count in user mode stays the same. */
 static void open_user(struct shot *s)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -1040,15 +1057,9 @@ static void give_way(struct shot *s)
 
 static const struct race switching = { .open = open_user, .operation = give_way };
 
-TEST(race_switch, "race-switch", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race(&switching);
-	other_stop();
-}
+RACE(race_switch, "race-switch", race_beside(false, &switching, TD_NOTHING))
 
-/* The same with a region, while the other task says the opposite */
+/* The same in an SPFLT region, while the other task has the other preference */
 static void open_spflt(struct shot *s)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -1075,15 +1086,9 @@ static const struct race switching_regions = {
 	.open = open_spflt, .operation = give_way_in_region,
 };
 
-TEST(race_spflt_switch, "race-spflt-switch", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race(&switching_regions);
-	other_stop();
-}
+RACE(race_spflt_switch, "race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
 
-/* A task's first SPFLT event comes while another event runs, and goes. */
+/* A task opens its first SPFLT event while another event runs. */
 static void adopt(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -1097,29 +1102,24 @@ static void adopt(struct shot *s)
 	s->exact = ev_count(s->fd[1]);
 }
 
-TEST(race_spflt_open, "race-spflt-open", 3600)
-{
-	static const struct race r = { .operation = adopt };
+static const struct race opening_spflt = { .operation = adopt };
 
-	race(&r);
-}
+RACE(race_spflt_open, "race-spflt-open", race(&opening_spflt))
 
-/* A page for RDPMC is mapped and unmapped; what it says lies in between. */
 static void map_and_unmap(struct shot *s)
 {
-	u64 before, after, value;
 	struct perf_event_mmap_page *page;
+	u64 before, after;
+	uint64_t value;
 
 	ev_on(s->fd[0]);
 	ev_on(s->fd[1]);
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, s->fd[1], 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	page = page_of(s->fd[1]);
 	before = ev_count(s->fd[1]);
 	if (!knc_rdpmc(page, &value)) {
 		after = ev_count(s->fd[1]);
 		if (value < before || value > after)
-			wrong(s, "RDPMC: %llu, not from %llu to %llu", ULL(value), ULL(before),
-			      ULL(after));
+			wrong(s, "RDPMC: %lu, not from %llu to %llu", value, before, after);
 	}
 	munmap(page, getpagesize());
 	ev_off(s->fd[1]);
@@ -1128,73 +1128,16 @@ static void map_and_unmap(struct shot *s)
 
 static const struct race mapping = { .open = open_other, .operation = map_and_unmap };
 
-TEST(race_map, "race-map", 3600)
-{
-	race(&mapping);
-}
+RACE(race_map, "race-map", race(&mapping))
 
 /*
- * An NMI that is not the PMU's, after each instruction of the kernel: the handler
- * sees all of them, finds no overflow, and leaves things as they were.
+ * An NMI of another source, after each instruction of the kernel: the handler finds no
+ * overflow and changes nothing.
  */
-static u64 strange_nmis(void)
-{
-	FILE *f = fopen("/sys/module/knc_test_nmi/parameters/taken", "re");
-	unsigned long long n;
-
-	if (!f)
-		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
-	must(fscanf(f, "%llu", &n) == 1, "knc_test_nmi: no number");
-	fclose(f);
-	return n;
-}
-
-static void race_by(const struct race *what, enum td_action action,
-		    void (*act)(struct shot *s))
-{
-	u64 nmis = strange_nmis(), sent;
-	struct race r = *what;
-
-	td_need();
-	r.action = action;
-	r.act = act;
-	r.mixed = !r.overflow && !act;
-	r.every = false;
-	pin(cpus_online() - 1);
-	sent = td_read(sched_getcpu(), TD_INJECTED);
-	if (act)
-		actor_start();
-	race(&r);
-	if (act)
-		actor_stop();
-	sent = td_read(sched_getcpu(), TD_INJECTED) - sent;
-	nmis = strange_nmis() - nmis;
-	if (action != TD_NMI)
-		sent = 0;
-	/* One that comes together with a PMI is not seen by itself. */
-	must(nmis == sent || ((r.second || r.overflow || r.mixed) && nmis < sent),
-	     "%llu NMIs were nobody's, %llu were sent", ULL(nmis), ULL(sent));
-}
-
-TEST(race_nmi_disable, "race-nmi-disable", 3600)
-{
-	race_by(&disabling, TD_NMI, NULL);
-}
-
-TEST(race_nmi_read, "race-nmi-read", 3600)
-{
-	race_by(&reading, TD_NMI, NULL);
-}
-
-TEST(race_nmi_period, "race-nmi-period", 3600)
-{
-	race_by(&setting_period, TD_NMI, NULL);
-}
-
-TEST(race_nmi_add, "race-nmi-add", 3600)
-{
-	race_by(&adding, TD_NMI, NULL);
-}
+RACE(race_nmi_disable, "race-nmi-disable", race_by(&disabling, TD_NMI, NULL))
+RACE(race_nmi_read, "race-nmi-read", race_by(&reading, TD_NMI, NULL))
+RACE(race_nmi_period, "race-nmi-period", race_by(&setting_period, TD_NMI, NULL))
+RACE(race_nmi_add, "race-nmi-add", race_by(&adding, TD_NMI, NULL))
 
 TEST(race_nmi_move, "race-nmi-move", 3600)
 {
@@ -1202,36 +1145,15 @@ TEST(race_nmi_move, "race-nmi-move", 3600)
 	race_by(&moving_from_1, TD_NMI, NULL);
 }
 
-TEST(race_nmi_pmi, "race-nmi-pmi", 3600)
-{
-	race_by(&overflowing, TD_NMI, NULL);
-}
-
-TEST(race_nmi_switch, "race-nmi-switch", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race_by(&switching, TD_NMI, NULL);
-	other_stop();
-}
-
-TEST(race_nmi_spflt, "race-nmi-spflt", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(false);
-	race_by(&switching_regions, TD_NMI, NULL);
-	other_stop();
-}
-
-TEST(race_nmi_map, "race-nmi-map", 3600)
-{
-	race_by(&mapping, TD_NMI, NULL);
-}
+RACE(race_nmi_pmi, "race-nmi-pmi", race_by(&overflowing, TD_NMI, NULL))
+RACE(race_nmi_switch, "race-nmi-switch", race_beside(false, &switching, TD_NMI))
+RACE(race_nmi_spflt, "race-nmi-spflt", race_beside(false, &switching_regions, TD_NMI))
+RACE(race_nmi_map, "race-nmi-map", race_by(&mapping, TD_NMI, NULL))
 
 /*
- * The same when an overflow has come where it had to wait: before, while and after
- * it is handled. The sample of one that waits is of where it waited for, whichever
- * instruction it came at: neighbours have the same one.
+ * The same with an overflow that is pending while the driver has it soft-masked:
+ * before, while and after it is replayed. The sample of a replay is at the place of the
+ * replay, so neighbouring points have the same address.
  */
 #define WAITS_MAX	8
 
@@ -1245,12 +1167,12 @@ static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
 	for (point = 1; point <= whole.length; point++) {
 		bool waits_too;
 
-		must(fire_at(r, &s, &whole, point) && !*s.why, "TEST_POINT=%llu: %s", ULL(point),
+		must(fire_at(r, &s, &whole, point) && !*s.why, "TEST_POINT=%llu: %s", point,
 		     *s.why ? s.why : "not reached");
 		waits_too = s.samples && s.ip == ip;
 		ip = s.samples ? s.ip : 0;
 		if (waits_too && !waited) {
-			must(n < WAITS_MAX, "overflows have to wait everywhere");
+			must(n < WAITS_MAX, "more than %d places soft-masked", WAITS_MAX);
 			waits[n++] = point;
 		}
 		waited = waits_too;
@@ -1264,14 +1186,12 @@ static void race_waits(const struct race *what)
 	u64 waits[WAITS_MAX];
 	int n, i;
 
-	td_need();
-	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
+	prepare();
 	calm.calm = true;
 	n = find_waits(&calm, waits);
-	must(n, "no overflow has to wait");
+	must(n, "no overflow was pending: none was soft-masked");
 	for (i = 0; i < n; i++) {
-		note("an overflow at %llu has to wait", ULL(waits[i]));
+		note("an overflow at %llu is pending", waits[i]);
 		r.overflow = waits[i];
 		race_by(&r, TD_NMI, NULL);
 	}
@@ -1280,12 +1200,12 @@ static void race_waits(const struct race *what)
 TEST(race_nmi_waits, "race-nmi-waits", 3600)
 {
 	race_waits(&reading);
-	/* Where a new period begins at once */
+	/* where the ioctl begins a new period at once */
 	if (!cards_kernel())
 		race_waits(&setting_period);
 }
 
-/* One event takes the place of another, and a task that is counted, too, has its turn. */
+/* One event takes the place of another; and a switch to a task with events */
 static void replace(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -1297,24 +1217,14 @@ static void replace(struct shot *s)
 	ev_off(s->fd[0]);
 }
 
-TEST(race_replace, "race-replace", 3600)
-{
-	static const struct race r = { .open = open_other, .operation = replace };
+static const struct race replacing = { .open = open_other, .operation = replace };
 
-	race(&r);
-}
-
-TEST(race_switch_counted, "race-switch-counted", 3600)
-{
-	pin(cpus_online() - 1);
-	other_start(true);
-	race(&switching);
-	other_stop();
-}
+RACE(race_replace, "race-replace", race(&replacing))
+RACE(race_switch_counted, "race-switch-counted", race_beside(true, &switching, TD_NOTHING))
 
 /*
- * Another hardware thread reads an event, changes its period, or has others come
- * and go, while the one that the event is on is anywhere in the kernel.
+ * While this hardware thread is stopped anywhere in the kernel, another one reads its
+ * event, changes its period, or adds and removes others.
  */
 static void read_first(struct shot *s)
 {
@@ -1332,23 +1242,13 @@ static void toggle_second(struct shot *s)
 	ev_off(s->fd[1]);
 }
 
-TEST(race_stop_read, "race-stop-read", 3600)
-{
-	race_by(&disabling, TD_STOP, read_first);
-}
+RACE(race_stop_read, "race-stop-read", race_by(&disabling, TD_STOP, read_first))
+RACE(race_stop_period, "race-stop-period", race_by(&reading, TD_STOP, period_of_first))
 
-TEST(race_stop_period, "race-stop-period", 3600)
-{
-	race_by(&reading, TD_STOP, period_of_first);
-}
+/* An event of this task, then one of this hardware thread */
+static const struct race switching_beside = { .open = open_other, .operation = switch_twice };
 
-/* Of this task, and of this hardware thread */
-TEST(race_stop_toggle, "race-stop-toggle", 3600)
-{
-	static const struct race r = { .open = open_other, .operation = switch_twice };
-
-	race_by(&r, TD_STOP, toggle_second);
-}
+RACE(race_stop_toggle, "race-stop-toggle", race_by(&switching_beside, TD_STOP, toggle_second))
 
 static void open_wide(struct shot *s)
 {
@@ -1357,22 +1257,16 @@ static void open_wide(struct shot *s)
 	s->fd[s->events++] = ev_open(&attr, -1, s->cpu, -1);
 }
 
-TEST(race_stop_wide, "race-stop-wide", 3600)
-{
-	static const struct race r = { .open = open_wide, .operation = read_twice };
+static const struct race reading_beside_wide = { .open = open_wide, .operation = read_twice };
 
-	race_by(&r, TD_STOP, toggle_second);
-}
+RACE(race_stop_wide, "race-stop-wide", race_by(&reading_beside_wide, TD_STOP, toggle_second))
 
-/*
- * The hardware thread goes offline, and its task to another one, while events come
- * and go.
- */
+/* The hardware thread goes offline and its task is moved, while events come and go. */
 static void come_and_go(struct shot *s)
 {
 	adopt(s);
 	map_and_unmap(s);
-	/* one that has counted nothing */
+	/* an event that has counted nothing */
 	open_other(s);
 	close(s->fd[--s->events]);
 }
@@ -1388,11 +1282,8 @@ static void back_online(struct shot *s)
 	pin(s->cpu);
 }
 
-TEST(race_stop_offline, "race-stop-offline", 3600)
-{
-	static const struct race r = {
-		.operation = come_and_go, .check = back_online, .slow = true,
-	};
+static const struct race coming_and_going = {
+	.operation = come_and_go, .check = back_online, .slow = true,
+};
 
-	race_by(&r, TD_STOP, offline);
-}
+RACE(race_stop_offline, "race-stop-offline", race_by(&coming_and_going, TD_STOP, offline))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Where dynamic debug is on, the kernel's log has the reason for each refusal; and
-# what perf prints is what the documentation has in its table.
+# With dynamic debug the kernel's log has the reason for each refusal, and perf prints what
+# the documentation's table says.
 . ./lib.sh
 
 control=/sys/kernel/debug/dynamic_debug/control
@@ -17,7 +17,7 @@ says()
 		fail "$*: not \"$_want\" but: $(grep . "$tmp/out" | head -n 3)"
 }
 
-# What the log has since "mark": it is not emptied, as others look at it, too.
+# The log since "mark"
 mark()
 {
 	echo "$name $1" >/dev/kmsg
@@ -43,7 +43,7 @@ refused()
 		fail "$*: the log has no \"$_reason\": $(since_mark | tail -n 2)"
 }
 
-# Nothing is said where nobody asks.
+# Without dynamic debug the log has no reason.
 mark quiet
 says '<not supported> +bus-cycles' perf stat -e bus-cycles true
 since_mark | grep -q 'event refused' && fail "a reason, though dynamic debug is off"
@@ -70,7 +70,7 @@ refused "thread count mode needs privilege" "Access to performance monitoring .*
 	su user -c "perf stat -e cpu/instructions_executed,any/u true"
 echo 'format "event refused" -p' >$control
 
-# These perf, or its kernel, finds out by itself.
+# perf or perf core refuse these.
 cpu=/sys/devices/system/cpu/cpu3/online
 echo 0 >$cpu
 says "No such device - did you specify an out-of-range profile CPU" \

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is refused, and with which errno; and what must not be. */
+/* Which events are refused, with which errno, and which are not */
 #define _GNU_SOURCE
 #include "lib.h"
-
-#include <sys/wait.h>
 
 #define ENC(cache, op, result)						\
 	((u64)PERF_COUNT_HW_CACHE_##cache |				\
@@ -28,7 +26,7 @@ TEST(refuse_bits, "refuse-bits", 30)
 		snprintf(what, sizeof(what), "config bit %d", bit);
 		refused(attr, EINVAL, what);
 	}
-	/* config1:0 is "spflt" where the driver has it */
+	/* config1:0 is "spflt", if the driver has it */
 	for (bit = pmu_file("format/spflt") ? 1 : 0; bit < 64; bit++) {
 		attr = attr_of(INSTRUCTIONS);
 		attr.config1 = 1ULL << bit;
@@ -52,7 +50,7 @@ TEST(kernel_bits, "kernel-bits", 30)
 
 	pin(0);
 	fd = ev_self(INSTRUCTIONS);
-	must(!measured_spin(fd, 100000, 0), "enabling or disabling failed");
+	ev_spin(fd, 100000);
 	plain = ev_count(fd);
 	close(fd);
 	for (mask = 0; mask < 16; mask++) {
@@ -62,27 +60,25 @@ TEST(kernel_bits, "kernel-bits", 30)
 			if (mask >> i & 1)
 				config |= bits[i];
 		fd = ev_self(config);
-		must(!measured_spin(fd, 100000, 0), "enabling or disabling failed");
+		ev_spin(fd, 100000);
 		count = ev_count(fd);
-		must(count == plain, "config %#llx counts %llu, not %llu in user mode",
-		     (unsigned long long)config, (unsigned long long)count,
-		     (unsigned long long)plain);
+		must(count == plain, "config %#llx counts %llu, not %llu in user mode", config,
+		     count, plain);
 		if (have_msr()) {
 			u64 sel;
 
 			ev_on(fd);
 			i = counter_of(0, INSTRUCTIONS);
-			must(i >= 0, "config %#llx is on no counter", (unsigned long long)config);
+			must(i >= 0, "config %#llx is on no counter", config);
 			sel = rdmsr_on(0, 0x28 + i);
 			must(sel == (INSTRUCTIONS | EVTSEL_USR | EVTSEL_INT | EVTSEL_EN),
-			     "config %#llx becomes %#llx", (unsigned long long)config,
-			     (unsigned long long)sel);
+			     "config %#llx becomes %#llx", config, sel);
 		}
 		close(fd);
 	}
 }
 
-/* The user's own bits are in the register as they were asked for. */
+/* The other bits of a config are in the register as they were given. */
 TEST(user_bits, "user-bits", 30)
 {
 	static const struct {
@@ -101,8 +97,7 @@ TEST(user_bits, "user-bits", 30)
 	const u64 both = EVTSEL_USR | EVTSEL_OS | EVTSEL_INT | EVTSEL_EN;
 	size_t i;
 
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
+	msr_need();
 	pin(0);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct perf_event_attr attr = attr_of(0);
@@ -110,85 +105,82 @@ TEST(user_bits, "user-bits", 30)
 		u64 sel;
 
 		must(pmu_parse(rows[i].terms, &attr), "format/ has no \"%s\"", rows[i].terms);
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = ev_start(&attr, 0, -1);
 		n = counter_of(0, rows[i].sel);
 		must(n >= 0, "%s is on no counter", rows[i].terms);
 		sel = rdmsr_on(0, 0x28 + n);
 		must(sel == (rows[i].sel | both), "%s becomes %#llx, not %#llx", rows[i].terms,
-		     (unsigned long long)sel, (unsigned long long)(rows[i].sel | both));
+		     sel, rows[i].sel | both);
 		close(fd);
 	}
 }
 
+/* Attributes of an event of instructions, and the errno that they are refused with */
+struct refusal {
+	const char *what;
+	struct perf_event_attr attr;
+	int want;
+};
+
+static void refuse_all(const struct refusal *row)
+{
+	for (; row->what; row++) {
+		struct perf_event_attr attr = row->attr;
+
+		attr.type = pmu()->type;
+		attr.size = sizeof(attr);
+		attr.config = INSTRUCTIONS;
+		attr.disabled = 1;
+		if (row->want)
+			refused(attr, row->want, row->what);
+		else
+			close(ev_open(&attr, 0, -1, -1));
+	}
+}
+
+#define SAMPLED		.sample_period = 100000
+#define ANY_BRANCH	(PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER)
+
 TEST(refuse_kinds, "refuse-kinds", 30)
 {
-	struct perf_event_attr attr;
-	int level;
+	static const struct refusal precise[] = {
+		{ "precise_ip 1", { SAMPLED, .precise_ip = 1 }, EOPNOTSUPP },
+		{ "precise_ip 2", { SAMPLED, .precise_ip = 2 }, EOPNOTSUPP },
+		{ "precise_ip 3", { SAMPLED, .precise_ip = 3 }, EOPNOTSUPP },
+		{ "precise_ip 1 without sampling", { .precise_ip = 1 }, EOPNOTSUPP },
+		{ "precise_ip 2 without sampling", { .precise_ip = 2 }, EOPNOTSUPP },
+		{ "precise_ip 3 without sampling", { .precise_ip = 3 }, EOPNOTSUPP },
+		{ }
+	}, cards[] = {
+		{ "a branch stack", { SAMPLED, .sample_type = PERF_SAMPLE_BRANCH_STACK }, EINVAL },
+		{ "exclude_host", { .exclude_host = 1 }, EINVAL },
+		{ }
+	}, others[] = {
+		{ "a branch stack", { SAMPLED, .sample_type = PERF_SAMPLE_BRANCH_STACK,
+		  .branch_sample_type = ANY_BRANCH }, EOPNOTSUPP },
+		{ "a branch stack without sampling", { .sample_type = PERF_SAMPLE_BRANCH_STACK,
+		  .branch_sample_type = ANY_BRANCH }, EOPNOTSUPP },
+		{ "registers of the core", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_INTR,
+		  .sample_regs_intr = 0xff }, 0 },
+		{ "XMM registers at the interrupt", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_INTR,
+		  .sample_regs_intr = 1ULL << 32 }, EOPNOTSUPP },
+		{ "an unknown register", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_INTR,
+		  .sample_regs_intr = 1ULL << 25 }, EINVAL },
+		{ "XMM registers of the user", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_USER,
+		  .sample_regs_user = 1ULL << 32 }, EOPNOTSUPP },
+		{ "no register of the user", { SAMPLED, .sample_type = PERF_SAMPLE_REGS_USER },
+		  EINVAL },
+		/* there are no guests, so exclude_host would count nothing */
+		{ "exclude_host", { .exclude_host = 1 }, EOPNOTSUPP },
+		{ "exclude_guest", { .exclude_guest = 1 }, 0 },
+		{ "samples of an AUX buffer", { SAMPLED, .aux_sample_size = 4096 }, EINVAL },
+		{ "a period of 2^63", { .sample_period = 1ULL << 63 }, EINVAL },
+		{ }
+	};
 
-	for (level = 1; level <= 3; level++) {
-		attr = user_attr(INSTRUCTIONS);
-		attr.sample_period = 100000;
-		attr.precise_ip = level;
-		refused(attr, EOPNOTSUPP, "precise_ip");
-		attr.sample_period = 0;
-		refused(attr, EOPNOTSUPP, "precise_ip without sampling");
-	}
-
-	/* What that perf core does not know of it refuses by itself. */
-	if (cards_kernel()) {
-		attr = attr_of(INSTRUCTIONS);
-		attr.sample_period = 100000;
-		attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-		refused(attr, EINVAL, "a branch stack");
-		attr = attr_of(INSTRUCTIONS);
-		attr.exclude_host = 1;
-		refused(attr, EINVAL, "exclude_host");
-		return;
-	}
-
-	attr = user_attr(INSTRUCTIONS);
-	attr.sample_period = 100000;
-	attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-	attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
-	refused(attr, EOPNOTSUPP, "a branch stack");
-	attr.sample_period = 0;
-	refused(attr, EOPNOTSUPP, "a branch stack without sampling");
-
-	/* registers: the core's 24 yes, the vector unit's and unknown ones no */
-	attr = user_attr(INSTRUCTIONS);
-	attr.sample_period = 100000;
-	attr.sample_type = PERF_SAMPLE_REGS_INTR;
-	attr.sample_regs_intr = 0xff;
-	close(ev_open(&attr, 0, -1, -1));
-	attr.sample_regs_intr = 1ULL << 32;
-	refused(attr, EOPNOTSUPP, "XMM registers at the interrupt");
-	attr.sample_regs_intr = 1ULL << 25;
-	refused(attr, EINVAL, "an unknown register at the interrupt");
-	attr.sample_type = PERF_SAMPLE_REGS_USER;
-	attr.sample_regs_intr = 0;
-	attr.sample_regs_user = 1ULL << 32;
-	refused(attr, EOPNOTSUPP, "XMM registers of the user");
-	attr.sample_regs_user = 0;
-	refused(attr, EINVAL, "no register of the user");
-
-	/* there are no guests here, and clocks of the idle task are clocks */
-	attr = attr_of(INSTRUCTIONS);
-	attr.exclude_host = 1;
-	refused(attr, EOPNOTSUPP, "exclude_host");
-	attr.exclude_host = 0;
-	attr.exclude_guest = 1;
-	close(ev_open(&attr, 0, -1, -1));
-
-	/* an AUX buffer */
-	attr = attr_of(INSTRUCTIONS);
-	attr.sample_period = 100000;
-	attr.aux_sample_size = 4096;
-	refused(attr, EINVAL, "samples of an AUX buffer");
-
-	attr = attr_of(INSTRUCTIONS);
-	attr.sample_period = 1ULL << 63;
-	refused(attr, EINVAL, "a period of 2^63");
+	refuse_all(precise);
+	/* Linux 2.6.38 refuses itself what it does not know. */
+	refuse_all(cards_kernel() ? cards : others);
 }
 
 static void any_refused(void)
@@ -218,7 +210,7 @@ static void cpu_wide_allowed(void)
 	close(ev_open(&attr, -1, 0, -1));
 }
 
-/* "any" sees what other people's threads do: the privilege of a CPU-wide event */
+/* "any" counts other hardware threads: it takes the privilege of a CPU-wide event. */
 TEST(refuse_any, "refuse-any", 30)
 {
 	long before = sysctl_get("kernel/perf_event_paranoid");
@@ -263,7 +255,7 @@ TEST(refuse_generic, "refuse-generic", 30)
 		PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_BRANCH_MISSES,
 		PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
 	};
-	/* what has no counterpart whatsoever on this chip */
+	/* what this chip does not have */
 	static const u64 no_cell[] = {
 		ENC(L1I, WRITE, ACCESS), ENC(L1I, WRITE, MISS),
 		ENC(ITLB, WRITE, ACCESS), ENC(ITLB, WRITE, MISS),
@@ -314,12 +306,10 @@ TEST(refuse_generic, "refuse-generic", 30)
 	}
 	for (i = 0; i < ARRAY_SIZE(cells); i++) {
 		attr.config = cells[i].cell;
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = ev_start(&attr, 0, -1);
 		if (have_msr())
 			must(counter_of(0, cells[i].sel) >= 0,
-			     "cache event %#llx is not event %#llx", attr.config,
-			     (unsigned long long)cells[i].sel);
+			     "cache event %#llx is not event %#llx", attr.config, cells[i].sel);
 		close(fd);
 	}
 	/* beyond the table */

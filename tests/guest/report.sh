@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What an owner of a card sends, tools/report: all of it is there, and the self-test
-# counts what it should.
+# tools/report, which an owner of a card sends: it is complete, and the self-test passes.
 . ./lib.sh
 
 sh ./report ./selftest >"$tmp/said" 2>&1 || fail "status $?"

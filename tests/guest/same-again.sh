@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What is counted, sampled and timed while several programs are under way on two
-# cores: tests/guest/run has it all printed in two boots, and compares.
+# Counts, samples and times of several programs at once on two cores: tests/guest/run
+# compares those of two boots.
 . ./lib.sh
 
 busy()

@@ -1,60 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sampling: how many, where, when, and through which callers. */
+/* Sampling: number, addresses, rate and call chains */
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include "kmod/knc_test_loop.h"
 
 #define TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD)
 
-static struct perf_event_attr sampling(u64 config, u64 period)
-{
-	struct perf_event_attr attr = user_attr(config);
-
-	attr.sample_period = period;
-	attr.sample_type = TYPE;
-	return attr;
-}
-
 static void near(u64 got, u64 want, const char *what)
 {
 	must(got + 1 >= want && got <= want + 1, "%s: %llu samples, want %llu +-1", what,
-	     (unsigned long long)got, (unsigned long long)want);
+	     got, want);
 }
 
 static void whole(const struct tally *t, const char *what)
 {
-	must(!t->lost, "%s: %llu records lost", what, (unsigned long long)t->lost);
-	must(!t->throttles, "%s: throttled %llu times", what, (unsigned long long)t->throttles);
+	must(!t->lost, "%s: %llu records lost", what, t->lost);
+	must(!t->throttles, "%s: throttled %llu times", what, t->throttles);
 	must(!t->outside, "%s: %llu of %llu addresses outside the loop, such as %#llx", what,
-	     (unsigned long long)t->outside, (unsigned long long)t->samples,
-	     (unsigned long long)t->last_outside);
+	     t->outside, t->samples, t->last_outside);
 }
 
-/* 20 million user instructions, a sample every 100000 */
 static void sample_loop(void *what, int cpu)
 {
-	struct perf_event_attr attr = sampling(INSTRUCTIONS, 100000);
-	struct tally t = {};
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, TYPE);
 	struct ring r;
 	int fd, round;
 
 	for (round = 0; round < 2; round++) {
-		memset(&t, 0, sizeof(t));
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 8, TYPE);
-		must(!measured_spin(fd, 10000000, 0), "enabling or disabling failed");
+		struct tally t = {};
+
+		fd = ring_open(&r, 8, &attr, 0, -1, -1);
+		ev_spin(fd, 10000000);
 		ring_tally(&r, &t, spin_lo, spin_hi);
 		near(t.samples, 200, what);
 		whole(&t, what);
 		must(t.period_sum == t.samples * 100000, "%s: periods add up to %llu",
-		     (char *)what, (unsigned long long)t.period_sum);
-		must(ev_count(fd) - 20000000 <= 64, "%s: counted %llu", (char *)what,
-		     (unsigned long long)ev_count(fd));
-		ring_unmap(&r);
-		close(fd);
+		     (char *)what, t.period_sum);
+		must(ev_count(fd) - 20000000 <= 64, "%s: counted %llu", (char *)what, ev_count(fd));
+		ring_close(&r, fd);
 	}
 	(void)cpu;
 }
@@ -76,28 +60,24 @@ TEST(sample_all, "sample-all", 120)
 	in_children(n, true, sample_loop, "all threads");
 }
 
-/* Two at once: neither may take or lose the other's overflows. */
+/* Two events at once: each has its own overflows, and all of them. */
 TEST(sample_two, "sample-two", 120)
 {
-	struct perf_event_attr a = sampling(INSTRUCTIONS, 10007);
-	struct perf_event_attr b = sampling(BRANCHES, 9973);
-	struct tally ta = {}, tb = {};
+	struct perf_event_attr a = sampling_attr(INSTRUCTIONS, 10007, TYPE);
+	struct perf_event_attr b = sampling_attr(BRANCHES, 9973, TYPE);
 	struct ring ra, rb;
-	int fa, fb, round;
+	int fa, fb, same;
 
 	sample_limit(NO_SAMPLE_LIMIT);
-	for (round = 0; round < 2; round++) {
-		int same = round;	/* the second time, of one event */
+	b.disabled = 0;
+	/* of two events, then of one */
+	for (same = 0; same < 2; same++) {
+		struct tally ta = {}, tb = {};
 
-		memset(&ta, 0, sizeof(ta));
-		memset(&tb, 0, sizeof(tb));
 		b.config = same ? INSTRUCTIONS : BRANCHES;
-		b.disabled = 0;
-		fa = ev_open(&a, 0, -1, -1);
-		fb = ev_open(&b, 0, -1, fa);
-		ring_map(&ra, fa, 64, TYPE);
-		ring_map(&rb, fb, 64, TYPE);
-		must(!measured_spin(fa, 10000000, 0), "enabling or disabling failed");
+		fa = ring_open(&ra, 64, &a, 0, -1, -1);
+		fb = ring_open(&rb, 64, &b, 0, -1, fa);
+		ev_spin(fa, 10000000);
 		ring_tally(&ra, &ta, spin_lo, spin_hi);
 		ring_tally(&rb, &tb, spin_lo, spin_hi);
 		near(ta.samples, ev_count(fa) / 10007, "period 10007");
@@ -106,20 +86,18 @@ TEST(sample_two, "sample-two", 120)
 		near(tb.samples, (same ? 20000000 : 10000000) / 9973, "period 9973");
 		whole(&ta, "period 10007");
 		whole(&tb, "period 9973");
-		ring_unmap(&ra);
-		ring_unmap(&rb);
-		close(fb);
-		close(fa);
+		ring_close(&rb, fb);
+		ring_close(&ra, fa);
 	}
 }
 
-/* Periods add up to the count, and the rate is about what was asked for. */
+/* The periods add up to the count, and the rate is what was asked for. */
 TEST(sample_freq, "sample-freq", 120)
 {
-	struct perf_event_attr attr = sampling(INSTRUCTIONS, 0);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 0, TYPE);
 	struct tally t = {};
 	struct ring r;
-	u64 begin, count, ran, rate;
+	u64 count, ran, rate;
 	struct times times;
 	int fd;
 
@@ -127,28 +105,22 @@ TEST(sample_freq, "sample-freq", 120)
 	attr.freq = 1;
 	attr.sample_freq = 500;
 	attr.read_format = READ_TIMES;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 64, TYPE);
+	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
-	begin = now_ns();
-	while (now_ns() - begin < 2000000000ULL)
-		spin20(10000);
+	spin_for_ms(2000);
 	ev_off(fd);
 	times = ev_times(fd);
 	count = times.value;
 	ran = times.running;
 	ring_tally(&r, &t, NULL, NULL);
-	must(!t.lost, "%llu records lost", (unsigned long long)t.lost);
+	must(!t.lost, "%llu records lost", t.lost);
 	rate = t.samples * 1000000000ULL / ran;
-	note("%llu samples in %llu ms: %llu a second", (unsigned long long)t.samples,
-	     (unsigned long long)ran / 1000000, (unsigned long long)rate);
+	note("%llu samples in %llu ms: %llu a second", t.samples, ran / 1000000, rate);
 	/* the first few come with a period of 1 */
-	must(rate >= 500 && rate <= 500 * 21 / 20, "%llu samples a second, asked for 500",
-	     (unsigned long long)rate);
-	/* a period that is changed half-way is reported as what it became */
+	must(rate >= 500 && rate <= 500 * 21 / 20, "%llu samples a second, asked for 500", rate);
+	/* a period that changes is reported with its new length */
 	must(t.period_sum <= count + count / 20 && t.period_sum >= count - count / 20,
-	     "periods add up to %llu, counted %llu", (unsigned long long)t.period_sum,
-	     (unsigned long long)count);
+	     "periods add up to %llu, counted %llu", t.period_sum, count);
 }
 
 /* Call chains of a user function three deep, and of a loop in the kernel */
@@ -179,7 +151,7 @@ static u64 kernel_symbol(const char *name)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
 	char line[256], symbol[128];
-	unsigned long long address;
+	u64 address;
 
 	must(f, "/proc/kallsyms: %s", strerror(errno));
 	while (fgets(line, sizeof(line), f)) {
@@ -194,18 +166,17 @@ static u64 kernel_symbol(const char *name)
 
 TEST(sample_callchain, "sample-callchain", 60)
 {
-	struct perf_event_attr attr = sampling(INSTRUCTIONS, 100000);
-	struct knc_test_loop run = { .iterations = 2000000 };
+	const u64 type = TYPE | PERF_SAMPLE_CALLCHAIN;
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, type);
+	struct knc_test_loop run = {};
 	u64 samples = 0, good = 0, loop;
 	struct record rec;
 	struct ring r;
-	int fd, dev;
+	int fd;
 
 	sample_limit(NO_SAMPLE_LIMIT);
-	attr.sample_type = TYPE | PERF_SAMPLE_CALLCHAIN;
 	attr.exclude_callchain_kernel = !kernel_before(3, 7);
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 64, attr.sample_type);
+	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
 	chain_outer(5000000);
 	ev_off(fd);
@@ -216,33 +187,27 @@ TEST(sample_callchain, "sample-callchain", 60)
 			continue;
 		samples++;
 		/*
-		 * PERF_CONTEXT_USER, the address itself, then the callers.  The
-		 * loop has no frame of its own: its direct caller is not seen.
+		 * PERF_CONTEXT_USER, the address itself, then the callers. The loop
+		 * makes no stack frame, so its direct caller is missing.
 		 */
 		must(rec.nr_chain >= 4 && c[0] == PERF_CONTEXT_USER && c[1] == rec.ip,
-		     "a user call chain of %llu entries begins with %#llx %#llx",
-		     (unsigned long long)rec.nr_chain, (unsigned long long)c[0],
-		     (unsigned long long)c[1]);
+		     "a user call chain of %llu entries begins with %#llx %#llx", rec.nr_chain,
+		     c[0], c[1]);
 		if (within(c[2], chain_middle) && within(c[3], chain_outer))
 			good++;
 	}
 	must(samples >= 99 && good + 1 >= samples, "%llu of %llu call chains are right",
-	     (unsigned long long)good, (unsigned long long)samples);
-	ring_unmap(&r);
-	close(fd);
+	     good, samples);
+	ring_close(&r, fd);
 
-	dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
-	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
 	loop = kernel_symbol("knc_test_loop_spin");
-	attr = sampling(INSTRUCTIONS, 100000);
-	attr.sample_type = TYPE | PERF_SAMPLE_CALLCHAIN;
+	attr = sampling_attr(INSTRUCTIONS, 100000, type);
 	attr.exclude_kernel = 0;
 	attr.exclude_user = 1;
 	attr.exclude_callchain_user = !kernel_before(3, 7);
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 64, attr.sample_type);
+	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
-	must(!ioctl(dev, KNC_TEST_LOOP_RUN, &run), "the kernel's loop: %s", strerror(errno));
+	kernel_loop(&run, 2000000);
 	ev_off(fd);
 	samples = 0;
 	good = 0;
@@ -255,13 +220,12 @@ TEST(sample_callchain, "sample-callchain", 60)
 			good++;
 	}
 	must(samples >= 39 && good >= 38, "%llu of %llu call chains in the kernel are right",
-	     (unsigned long long)good, (unsigned long long)samples);
+	     good, samples);
 }
 
-/* Children's samples come to the parent's buffer. */
 TEST(sample_inherit, "sample-inherit", 120)
 {
-	struct perf_event_attr attr = sampling(INSTRUCTIONS, 100003);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, TYPE);
 	struct { struct ring r; int fd; } per[256];
 	int n = cpus_online(), cpu, i;
 	u64 want = 4 * 20000000ULL / 100003;
@@ -271,15 +235,12 @@ TEST(sample_inherit, "sample-inherit", 120)
 	sample_limit(NO_SAMPLE_LIMIT);
 	attr.inherit = 1;
 	/* an inherited event can have a buffer only if it is bound to a CPU */
-	for (cpu = 0; cpu < n; cpu++) {
-		per[cpu].fd = ev_open(&attr, 0, cpu, -1);
-		ring_map(&per[cpu].r, per[cpu].fd, 64, TYPE);
-	}
+	for (cpu = 0; cpu < n; cpu++)
+		per[cpu].fd = ring_open(&per[cpu].r, 64, &attr, 0, cpu, -1);
 	for (cpu = 0; cpu < n; cpu++)
 		ev_on(per[cpu].fd);
 	for (i = 0; i < 4; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
 			spin(10000000);
 			_exit(0);
@@ -292,63 +253,53 @@ TEST(sample_inherit, "sample-inherit", 120)
 		ring_tally(&per[cpu].r, &t, NULL, NULL);
 	}
 	must(!t.lost && !t.throttles, "%llu records lost, throttled %llu times",
-	     (unsigned long long)t.lost, (unsigned long long)t.throttles);
+	     t.lost, t.throttles);
 	/*
-	 * Each child has a count of its own on each CPU that it was on, and the
-	 * last period of each stays unfinished.
+	 * Each child counts separately on each CPU, and its last period there has no
+	 * sample.
 	 */
 	must(t.samples <= want + 4 && t.samples + 4 * n + 4 >= want,
-	     "%llu samples of four children, want about %llu",
-	     (unsigned long long)t.samples, (unsigned long long)want);
+	     "%llu samples of four children, want about %llu", t.samples, want);
 }
 
 /*
- * More interrupts than the limit allows: the kernel says so in the buffer, the
- * event is let go on at the next tick, and its count goes on where it was.
+ * More interrupts than the limit allows: the buffer says so, and the event goes on at
+ * the next tick from where it was.
  */
 TEST(sample_throttle, "sample-throttle", 120)
 {
-	struct perf_event_attr attr = sampling(INSTRUCTIONS, 1000);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000, TYPE);
 	u64 base, count, value;
 	struct tally t = {};
 	struct ring r;
 	int fd;
 
 	sample_limit(2000);
-	fd = ev_self(INSTRUCTIONS);
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	close(fd);
-
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 256, TYPE);
-	must(!measured_spin(fd, 20000000, 0), "enabling or disabling failed");
+	base = spin_cost();
+	fd = ring_open(&r, 256, &attr, 0, -1, -1);
+	ev_spin(fd, 20000000);
 	count = ev_count(fd);
 	ring_tally(&r, &t, spin_lo, spin_hi);
-	note("%llu samples, throttled %llu times", (unsigned long long)t.samples,
-	     (unsigned long long)t.throttles);
-	must(!t.lost, "%llu records lost", (unsigned long long)t.lost);
+	note("%llu samples, throttled %llu times", t.samples, t.throttles);
+	must(!t.lost, "%llu records lost", t.lost);
 	must(t.throttles >= 3 && t.unthrottles >= 2, "throttled %llu times, let go %llu times",
-	     (unsigned long long)t.throttles, (unsigned long long)t.unthrottles);
-	/* a throttled event does not count; it must not run ahead either */
-	must(count <= base + 40000000, "counted %llu of 40000000", (unsigned long long)count);
-	must(t.samples >= t.throttles && t.samples * 1000 <= count,
-	     "%llu samples of 1000 in %llu", (unsigned long long)t.samples,
-	     (unsigned long long)count);
+	     t.throttles, t.unthrottles);
+	must(count <= base + 40000000, "counted %llu of 40000000", count);
+	must(t.samples >= t.throttles && t.samples * 1000 <= count, "%llu samples of 1000 in %llu",
+	     t.samples, count);
 	must(count < t.samples * 1000 + 2000ULL * (t.throttles + 1),
-	     "%llu samples of 1000, but counted %llu", (unsigned long long)t.samples,
-	     (unsigned long long)count);
+	     "%llu samples of 1000, but counted %llu", t.samples, count);
 
-	/* and with the limit out of the way it is exact again */
+	/* without the limit the count is exact again */
 	sample_limit(NO_SAMPLE_LIMIT);
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
 	value = 1000003;
 	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&value);
 	memset(&t, 0, sizeof(t));
-	must(!measured_spin(fd, 20000000, 0), "enabling or disabling failed");
+	ev_spin(fd, 20000000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(ev_count(fd) == base + 40000000, "after throttling it counts %llu of %llu",
-	     (unsigned long long)ev_count(fd), (unsigned long long)base + 40000000);
+	     ev_count(fd), base + 40000000);
 	near(t.samples, 39, "after throttling");
 	whole(&t, "after throttling");
 	sample_limit(NO_SAMPLE_LIMIT);
@@ -356,35 +307,29 @@ TEST(sample_throttle, "sample-throttle", 120)
 
 static void throttle_group(void)
 {
-	struct perf_event_attr attr = sampling(INSTRUCTIONS, 1000);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000, TYPE);
 	struct tally ta = {}, tb = {};
 	struct ring ra, rb;
 	int fa, fb;
 
-	fa = ev_open(&attr, 0, -1, -1);
+	fa = ring_open(&ra, 256, &attr, 0, -1, -1);
 	attr.disabled = 0;
-	fb = ev_open(&attr, 0, -1, fa);
-	ring_map(&ra, fa, 256, TYPE);
-	ring_map(&rb, fb, 256, TYPE);
-	must(!measured_spin(fa, 20000000, 0), "enabling or disabling failed");
+	fb = ring_open(&rb, 256, &attr, 0, -1, fa);
+	ev_spin(fa, 20000000);
 	ring_tally(&ra, &ta, spin_lo, spin_hi);
 	ring_tally(&rb, &tb, spin_lo, spin_hi);
-	note("%llu and %llu samples, throttled %llu times", (unsigned long long)ta.samples,
-	     (unsigned long long)tb.samples, (unsigned long long)ta.throttles);
-	must(ta.throttles >= 3, "throttled %llu times only", (unsigned long long)ta.throttles);
+	note("%llu and %llu samples, throttled %llu times", ta.samples, tb.samples, ta.throttles);
+	must(ta.throttles >= 3, "throttled %llu times only", ta.throttles);
 	must(ta.samples <= 2 * tb.samples && tb.samples <= 2 * ta.samples,
-	     "%llu samples of one event, %llu of the other", (unsigned long long)ta.samples,
-	     (unsigned long long)tb.samples);
-	ring_unmap(&ra);
-	ring_unmap(&rb);
-	close(fb);
-	close(fa);
+	     "%llu samples of one event, %llu of the other", ta.samples, tb.samples);
+	ring_close(&rb, fb);
+	ring_close(&ra, fa);
 }
 
 /*
- * Newer kernels throttle a whole group at once, and so perhaps an event that has
- * overflowed at the same time and is still to be reported. It must go on, too,
- * whether it is the leader or not.
+ * Newer kernels throttle a whole group, and with it perhaps an event that has
+ * overflowed and is not reported yet. That event must go on, too, be it the leader or
+ * not.
  */
 TEST(sample_throttle_group, "sample-throttle-group", 120)
 {
@@ -400,14 +345,12 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 		int fd[2];
 
 		/*
-		 * An event gets the counter that was the same event's last; so
-		 * the leader is on one counter first, then on the other.
+		 * An event gets the counter that the same event had last: so the leader
+		 * is first on one counter, then on the other.
 		 */
 		fd[0] = ev_open(&attr, 0, -1, -1);
-		attr.config = lasts[i];
-		attr.disabled = 0;
-		fd[1] = ev_open(&attr, 0, -1, fd[0]);
-		must(!measured_spin(fd[0], 1000, 0), "enabling or disabling failed");
+		fd[1] = ev_join(attr, lasts[i], fd[0]);
+		ev_spin(fd[0], 1000);
 		close(fd[1]);
 		close(fd[0]);
 		throttle_group();
@@ -416,13 +359,12 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 }
 
 /*
- * Shorter periods than the interrupt's own way in and out, in the kernel: it
- * interrupts itself for ever, but for the throttle.  The machine must survive.
+ * Periods shorter than the interrupt, in the kernel: without the throttle there would
+ * be interrupts only. The machine must survive.
  */
 TEST(sample_tiny, "sample-tiny", 120)
 {
 	static const u64 periods[] = { 1, 2, 3, 10, 100 };
-	struct tally t;
 	struct ring r;
 	size_t i, k;
 	int fd;
@@ -430,32 +372,28 @@ TEST(sample_tiny, "sample-tiny", 120)
 	sample_limit(5000);
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
 		for (k = 0; k < 3; k++) {
-			struct perf_event_attr attr = sampling(INSTRUCTIONS, periods[i]);
+			struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, periods[i], TYPE);
+			struct tally t = {};
 
 			attr.exclude_kernel = k == 0;
 			attr.exclude_user = k == 1;
-			fd = ev_open(&attr, 0, -1, -1);
-			ring_map(&r, fd, 64, TYPE);
+			fd = ring_open(&r, 64, &attr, 0, -1, -1);
 			ev_on(fd);
 			spin(2000000);
 			usleep(1000);
 			ev_off(fd);
-			memset(&t, 0, sizeof(t));
 			ring_tally(&r, &t, NULL, NULL);
-			must(t.samples, "no sample with a period of %llu",
-			     (unsigned long long)periods[i]);
-			must(t.throttles, "not throttled with a period of %llu",
-			     (unsigned long long)periods[i]);
-			ring_unmap(&r);
-			close(fd);
+			must(t.samples, "no sample with a period of %llu", periods[i]);
+			must(t.throttles, "not throttled with a period of %llu", periods[i]);
+			ring_close(&r, fd);
 		}
 	}
 	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /*
- * The same on both counters of each hardware thread at once, whatever runs there.
- * The samples are as many as perf allows, and the machine answers.
+ * The same on both counters of each hardware thread at once. There are as many samples
+ * as perf allows, and the machine responds.
  */
 #define STORM_RATE	5000
 #define STORM_CPUS	8
@@ -477,8 +415,7 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 
 			attr.sample_period = 1;
 			attr.sample_type = PERF_SAMPLE_IP;
-			fd[cpu][i] = ev_open(&attr, -1, cpu, -1);
-			ring_map(&r[cpu][i], fd[cpu][i], 1, PERF_SAMPLE_IP);
+			fd[cpu][i] = ring_open(&r[cpu][i], 1, &attr, -1, cpu, -1);
 			ev_on(fd[cpu][i]);
 		}
 	}
@@ -498,16 +435,12 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 
 			ring_tally(&r[cpu][i], &t, NULL, NULL);
 			must(t.samples && t.samples + t.lost <= most,
-			     "CPU %d, %#llx: %llu samples in %llu ms", cpu,
-			     (unsigned long long)configs[i],
-			     (unsigned long long)(t.samples + t.lost),
-			     (unsigned long long)took / 1000000);
-			ring_unmap(&r[cpu][i]);
-			close(fd[cpu][i]);
+			     "CPU %d, %#llx: %llu samples in %llu ms", cpu, configs[i],
+			     t.samples + t.lost, took / 1000000);
+			ring_close(&r[cpu][i], fd[cpu][i]);
 		}
 	}
-	note("%llu ms, at most %llu samples of each event are allowed",
-	     (unsigned long long)took / 1000000, (unsigned long long)most);
+	note("%llu ms, at most %llu samples of each event are allowed", took / 1000000, most);
 	sample_limit(NO_SAMPLE_LIMIT);
 	must_be_sound("a storm");
 	must(!td_present() || td_sum(TD_LOST_EDGES) == lost, "edges were lost");
@@ -516,26 +449,23 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 /* Sampling in a kernel loop with interrupts off: only an NMI gets there. */
 TEST(sample_irqs_off, "sample-irqs-off", 60)
 {
-	struct perf_event_attr attr = sampling(INSTRUCTIONS, 10007);
-	struct knc_test_loop run = { .iterations = 5000000 };
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 10007, TYPE);
+	struct knc_test_loop run = {};
 	u64 loop = kernel_symbol("knc_test_loop_spin");
 	struct tally t = {};
 	struct ring r;
-	int fd, dev;
+	int fd;
 
 	sample_limit(NO_SAMPLE_LIMIT);
-	dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
-	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
 	attr.exclude_kernel = 0;
 	attr.exclude_user = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 64, TYPE);
+	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
-	must(!ioctl(dev, KNC_TEST_LOOP_RUN, &run), "the kernel's loop: %s", strerror(errno));
+	kernel_loop(&run, 5000000);
 	ev_off(fd);
 	ring_tally(&r, &t, (char *)loop, (char *)loop + 64);
 	must(t.samples - t.outside >= 900, "%llu of %llu samples are in the loop",
-	     (unsigned long long)(t.samples - t.outside), (unsigned long long)t.samples);
+	     t.samples - t.outside, t.samples);
 	must(ev_count(fd) / 10007 - t.samples + 1 <= 2, "%llu samples of 10007 in %llu",
-	     (unsigned long long)t.samples, (unsigned long long)ev_count(fd));
+	     t.samples, ev_count(fd));
 }

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which event is on which counter, and what happens when there are too few. */
+/* Which event is on which counter, and how events share too few counters */
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
-
 #include "kmod/knc_test_loop.h"
 
-static void msr_need(void)
-{
-	if (!have_msr())
-		skip("needs /dev/cpu/0/msr");
-}
-
 /*
- * Three events, two counters: what each did is scaled up to within 2 %, and two
- * thirds of all that there was are counted, no more and no less.
+ * Three events on two counters: each scaled count is right within 2 %, and the counters
+ * were used all the time.
  */
 TEST(multiplex, "multiplex", 120)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, CYCLES };
 	static const char * const names[] = { "instructions", "branches", "cycles" };
-	u64 n = 0, begin, enabled = 0, truth[3], cycles = 0;
+	u64 n, enabled = 0, truth[3], cycles = 0;
 	struct perf_event_attr attr = user_attr(0);
 	struct times t[3], sum = {};
 	int fd[3], i;
@@ -37,16 +29,12 @@ TEST(multiplex, "multiplex", 120)
 		cycles = td_read(0, TD_CYCLES_USER);
 	for (i = 0; i < 3; i++)
 		ev_on(fd[i]);
-	begin = now_ns();
-	while (now_ns() - begin < 1500000000) {
-		spin20(10000);
-		n += 10000;
-	}
+	n = spin_for_ms(1500);
 	for (i = 0; i < 3; i++)
 		ev_off(fd[i]);
 	truth[0] = n * 20;
 	truth[1] = n;
-	/* the emulator's cycles run while any counter does, and one always does */
+	/* one counter is always on, and the emulator's cycles run with it */
 	truth[2] = td_present() ? td_read(0, TD_CYCLES_USER) - cycles : 0;
 
 	for (i = 0; i < 3; i++) {
@@ -55,29 +43,24 @@ TEST(multiplex, "multiplex", 120)
 		t[i] = ev_times(fd[i]);
 		must(t[i].running && t[i].running < t[i].enabled,
 		     "%s ran %llu of %llu ns: no turns taken", names[i],
-		     (unsigned long long)t[i].running, (unsigned long long)t[i].enabled);
+		     t[i].running, t[i].enabled);
 		scaled = (double)t[i].value * t[i].enabled / t[i].running;
-		note("%s: %llu in %llu of %llu us, scaled %.0f, true %llu", names[i],
-		     (unsigned long long)t[i].value, (unsigned long long)t[i].running / 1000,
-		     (unsigned long long)t[i].enabled / 1000, scaled,
-		     (unsigned long long)truth[i]);
+		note("%s: %llu in %llu of %llu us, scaled %.0f, true %llu", names[i], t[i].value,
+		     t[i].running / 1000, t[i].enabled / 1000, scaled, truth[i]);
 		must(!truth[i] || (scaled > truth[i] * 0.98 && scaled < truth[i] * 1.02),
-		     "%s: scaled %.0f, true %llu", names[i], scaled,
-		     (unsigned long long)truth[i]);
+		     "%s: scaled %.0f, true %llu", names[i], scaled, truth[i]);
 		must(t[i].value, "%s did not count", names[i]);
 		parts += truth[i] ? (double)t[i].value / truth[i] : 0;
 		sum.running += t[i].running;
 		enabled = t[i].enabled;
-		/* perf's clock is not the one that the loop looks at: a thousandth */
+		/* perf's clock differs from the loop's by up to a thousandth */
 		must(enabled > 1498500000 && enabled < 1600000000,
-		     "%s was enabled for %llu ns", names[i], (unsigned long long)enabled);
+		     "%s was enabled for %llu ns", names[i], enabled);
 		must(t[i].running > enabled * 0.64 && t[i].running < enabled * 0.69,
-		     "%s ran %llu of %llu ns: not its share", names[i],
-		     (unsigned long long)t[i].running, (unsigned long long)enabled);
+		     "%s ran %llu of %llu ns: not its share", names[i], t[i].running, enabled);
 	}
 	must(sum.running > enabled * 1.99 && sum.running < enabled * 2.01,
-	     "two counters were in use for %llu of %llu ns",
-	     (unsigned long long)sum.running, (unsigned long long)enabled);
+	     "two counters were in use for %llu of %llu ns", sum.running, enabled);
 	must(!truth[2] || (parts > 1.98 && parts < 2.02),
 	     "two counters have counted %.4f times what there was", parts);
 	note("two counters have counted %.4f times what there was", parts);
@@ -87,10 +70,9 @@ static void runs(int fd, const char *what)
 {
 	struct times t = ev_times(fd);
 
-	/* The clock of the cards' kernel stands still for long. */
-	must((t.running || cards_kernel()) && t.running == t.enabled,
-	     "%s: ran %llu of %llu ns", what, (unsigned long long)t.running,
-	     (unsigned long long)t.enabled);
+	/* The clock of Linux 2.6.38 is coarse. */
+	must((t.running || cards_kernel()) && t.running == t.enabled, "%s: ran %llu of %llu ns",
+	     what, t.running, t.enabled);
 }
 
 /* A group of two, one of which fits counter 0 only, in this order */
@@ -101,9 +83,7 @@ static void check_group(u64 first, u64 second, int want_first, const char *what)
 
 	attr.read_format = READ_TIMES;
 	a = ev_open(&attr, 0, -1, -1);
-	attr.config = second;
-	attr.disabled = 0;
-	b = ev_open(&attr, 0, -1, a);
+	b = ev_join(attr, second, a);
 	ev_on(a);
 	spin(100000);
 	got = counter_of(0, first);
@@ -117,7 +97,7 @@ static void check_group(u64 first, u64 second, int want_first, const char *what)
 	close(a);
 }
 
-/* Two events of their own: the first has to move for the second. */
+/* Two events without a group: the first moves for the second. */
 static void check_moves(bool per_task)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -127,8 +107,7 @@ static void check_moves(bool per_task)
 	int a, b;
 
 	attr.read_format = READ_TIMES;
-	a = ev_open(&attr, pid, cpu, -1);
-	ev_on(a);
+	a = ev_start(&attr, pid, cpu);
 	spin(1000);
 	must(counter_of(0, INSTRUCTIONS) >= 0, "instructions are on no counter");
 
@@ -136,21 +115,20 @@ static void check_moves(bool per_task)
 	if (per_task) {
 		ev_off(a);
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
-		must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+		ev_spin(a, 0);
 		base = ev_count(a);
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
 		attr.config = L2_READ_MISS;
 		b = ev_open(&attr, pid, cpu, -1);
-		must(!measured_spin(a, 500000, 0), "enabling or disabling failed");
-		must(ev_count(a) == base + 1000000, "counted %llu before the move",
-		     (unsigned long long)ev_count(a));
+		ev_spin(a, 500000);
+		must(ev_count(a) == base + 1000000, "counted %llu before the move", ev_count(a));
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
 		ev_on(a);
-		must(!measured_spin(b, 500000, 0), "enabling or disabling failed");
+		ev_spin(b, 500000);
 		ev_off(a);
 		count = ev_count(a);
 		must(count >= 1000000 && count < 1000000 + 1000,
-		     "counted %llu of 1000000 over two moves", (unsigned long long)count);
+		     "counted %llu of 1000000 over two moves", count);
 		ev_on(a);
 	} else {
 		attr.config = L2_READ_MISS;
@@ -183,7 +161,7 @@ TEST(constraints, "constraints", 60)
 	check_moves(false);
 }
 
-/* Each of the events of that unit, wherever it comes in the group */
+/* Each event of the core-ring interface, in a group */
 TEST(constraints_all, "constraints-all", 60)
 {
 	unsigned int code;
@@ -199,7 +177,6 @@ TEST(groups_refused, "groups-refused", 30)
 	struct perf_event_attr attr = attr_of(L2_READ_MISS);
 	int a, b, c;
 
-	/* siblings that are off take no counter: what is off may be many */
 	a = ev_open(&attr, 0, -1, -1);
 	attr.disabled = 0;
 	attr.config = L2_WRITE_HIT;
@@ -211,7 +188,7 @@ TEST(groups_refused, "groups-refused", 30)
 	attr.config = BRANCHES;
 	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events");
 	close(b);
-	/* the group has room again, and does not remember the refused ones */
+	/* refused events have left nothing in the group */
 	b = ev_open(&attr, 0, -1, a);
 	close(b);
 	close(a);
@@ -242,20 +219,18 @@ TEST(groups_refused, "groups-refused", 30)
 	close(b);
 	close(a);
 
-	/* CPU-wide just as well */
 	attr.config = L2_READ_MISS;
 	a = ev_open(&attr, -1, 0, -1);
 	ev_refused(&attr, -1, 0, a, EINVAL, "a CPU-wide group of two events for counter 0");
 	close(a);
 }
 
-/* Two events for counter 0 take turns; so does whoever comes with them. */
+/* Two events for counter 0 take turns. */
 TEST(constraints_turns, "constraints-turns", 60)
 {
 	struct perf_event_attr attr = user_attr(L2_READ_MISS);
 	struct times t[2];
 	int fd[2], i;
-	u64 begin;
 
 	attr.read_format = READ_TIMES;
 	fd[0] = ev_open(&attr, 0, -1, -1);
@@ -263,20 +238,18 @@ TEST(constraints_turns, "constraints-turns", 60)
 	fd[1] = ev_open(&attr, 0, -1, -1);
 	ev_on(fd[0]);
 	ev_on(fd[1]);
-	begin = now_ns();
-	while (now_ns() - begin < 2000000000)
-		spin20(10000);
+	spin_for_ms(2000);
 	ev_off(fd[0]);
 	ev_off(fd[1]);
 	for (i = 0; i < 2; i++) {
 		t[i] = ev_times(fd[i]);
 		must(t[i].running > t[i].enabled * 0.4 && t[i].running < t[i].enabled * 0.6,
 		     "event %d of two for counter 0 ran %llu of %llu ns", i,
-		     (unsigned long long)t[i].running, (unsigned long long)t[i].enabled);
+		     t[i].running, t[i].enabled);
 	}
 }
 
-/* A pinned event has its counter for good, or says that it cannot. */
+/* A pinned event keeps its counter; one that finds no counter is in error state. */
 TEST(pinned, "pinned", 30)
 {
 	struct perf_event_attr attr = user_attr(L2_READ_MISS);
@@ -318,11 +291,10 @@ static void churn(void *arg, int cpu)
 			int at = (i + round) % 5;
 			struct times t = ev_times(fd[at]);
 
-			must(t.running <= t.enabled, "ran %llu of %llu ns",
-			     (unsigned long long)t.running, (unsigned long long)t.enabled);
-			/* none can have counted more than happened since it was opened */
+			must(t.running <= t.enabled, "ran %llu of %llu ns", t.running, t.enabled);
+			/* no more than happened since the event was opened */
 			must(configs[(at + round) % 5] != BRANCHES || t.value < 200000,
-			     "%llu branches counted", (unsigned long long)t.value);
+			     "%llu branches counted", t.value);
 			close(fd[at]);
 		}
 	}
@@ -338,18 +310,15 @@ static bool turns_taken(void)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES };
 	struct perf_event_attr attr = user_attr(0);
-	u64 begin = now_ns();
 	struct times t[2];
 	int fd[2], i;
 
 	attr.read_format = READ_TIMES;
 	for (i = 0; i < 2; i++) {
 		attr.config = configs[i];
-		fd[i] = ev_open(&attr, 0, -1, -1);
-		ev_on(fd[i]);
+		fd[i] = ev_start(&attr, 0, -1);
 	}
-	while (now_ns() - begin < 1000000000)
-		spin(100000);
+	spin_for_ms(1000);
 	for (i = 0; i < 2; i++) {
 		t[i] = ev_times(fd[i]);
 		close(fd[i]);
@@ -361,15 +330,12 @@ static bool turns_taken(void)
 
 static void lock_up(u64 iterations)
 {
-	struct knc_test_loop run = { .iterations = iterations };
-	int dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
+	struct knc_test_loop run = {};
 
-	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
-	must(!ioctl(dev, KNC_TEST_LOOP_RUN, &run), "the kernel's loop: %s", strerror(errno));
-	close(dev);
+	kernel_loop(&run, iterations);
 }
 
-/* How long a loop it takes */
+/* The length of a loop until the watchdog's interrupt */
 static u64 until_interrupt(void)
 {
 	u64 before = pmi_line(), begin = now_ns(), n;
@@ -381,7 +347,7 @@ static u64 until_interrupt(void)
 	return n;
 }
 
-/* The NMI watchdog has a counter of each CPU, and sees what it is there for. */
+/* The NMI watchdog has a counter on each CPU, and detects a hard lockup. */
 TEST(watchdog, "watchdog", 240)
 {
 	u64 n;
@@ -393,15 +359,15 @@ TEST(watchdog, "watchdog", 240)
 	must(sysctl_get("kernel/nmi_watchdog") == 1, "the watchdog does not start");
 	must(turns_taken(), "the watchdog has no counter");
 
-	/* It counts cycles, of which the emulator has as many as it likes. */
+	/* The watchdog counts cycles, and the emulator decides how many there are. */
 	until_interrupt();
 	n = until_interrupt();
-	must(!in_log("hard LOCKUP"), "the watchdog reports what is none");
-	/* with interrupts off, for three of its periods and more */
+	must(!in_log("hard LOCKUP"), "the watchdog reports a lockup without one");
+	/* interrupts off for more than three of its periods */
 	lock_up(4 * n);
-	must(in_log("hard LOCKUP"), "the watchdog overlooks a CPU with interrupts off");
+	must(in_log("hard LOCKUP"), "the watchdog does not report a CPU with interrupts off");
 
 	sysctl_set("kernel/nmi_watchdog", 0);
 	must(!turns_taken(), "the watchdog keeps its counter");
-	note("an interrupt each %llu iterations", (unsigned long long)n);
+	note("an interrupt each %llu iterations", n);
 }

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -31,7 +30,7 @@ static void spflt_need(void)
 
 #define ON	".byte 0xc5, 0xfb, 0xae, 0xf0\n\t"	/* SPFLT %eax */
 
-/* SPFLT 1; n times two instructions; SPFLT 0: 2 n + 1 are counted, or n + 1 branches not */
+/* SPFLT 1, a loop of n times two instructions, and SPFLT 0: 2 n + REGION_COST count. */
 static void __attribute__((noinline, noclone)) region(u64 n)
 {
 	asm volatile("mov $1, %%eax\n\t"
@@ -50,135 +49,125 @@ static void __attribute__((noinline, noclone)) region(u64 n)
 		     : "+r" (n) : : "rax", "cc", "memory");
 }
 
-/* What is in region() besides the loop, of what is counted: MOV and SPFLT 0 */
+/* MOV and SPFLT 0, which count as well */
 #define REGION_COST	2
+
+/* This task's SPFLT event, on */
+static int open_spflt(void)
+{
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
+
+	return ev_start(&attr, 0, -1);
+}
 
 /* To the instruction, among code that is not counted */
 TEST(spflt_region_test, "spflt-region", 60)
 {
-	struct perf_event_attr attr;
 	u64 n, want = 0;
 	int fd, i;
 
 	spflt_need();
-	attr = spflt_attr(INSTRUCTIONS);
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	spin(1000000);
-	must(!ev_count(fd), "counted %llu without SPFLT", (unsigned long long)ev_count(fd));
+	must(!ev_count(fd), "counted %llu without SPFLT", ev_count(fd));
 	for (i = 0; i < 3; i++) {
 		for (n = 0; n <= 10000000 / scale(); n = n * 10 + 1) {
 			spin(50000);
 			region(n);
 			spin20(5000);
 			want += 2 * n + REGION_COST;
-			must(ev_count(fd) == want, "a region of %llu iterations: %llu, not %llu",
-			     (unsigned long long)n, (unsigned long long)ev_count(fd),
-			     (unsigned long long)want);
+			must(ev_count(fd) == want, "a region of %llu iterations: %llu, not %llu", n,
+			     ev_count(fd), want);
 		}
 	}
-	/* enabled again, the preference is what it was */
+	/* the preference survives disabling and enabling */
 	spflt_on();
 	ev_off(fd);
 	spin(1000);
-	must(ev_count(fd) >= want, "counts backwards");
+	must(ev_count(fd) >= want, "counted %llu, then %llu", want, ev_count(fd));
 	want = ev_count(fd);
 	spin(1000);
 	must(ev_count(fd) == want, "counts while it is off");
 	spflt_off();
 	ev_on(fd);
 	spin(1000);
-	must(ev_count(fd) == want, "counts with the preference 0 after it was off");
+	must(ev_count(fd) == want, "counts with the preference 0 after it was enabled again");
 	close(fd);
 
-	/* what the program says without an event holds for the next one */
+	/* a preference that was set without an event holds for the next event */
 	spflt_on();
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	spin(1000);
-	must(ev_count(fd) >= 2000, "the second event: only %llu",
-	     (unsigned long long)ev_count(fd));
+	must(ev_count(fd) >= 2000, "the second event: only %llu", ev_count(fd));
 	spflt_off();
 	close(fd);
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	region(1000);
 	spin(1000);
 	must(ev_count(fd) == 2000 + REGION_COST, "the third event: %llu, not %u",
-	     (unsigned long long)ev_count(fd), 2000 + REGION_COST);
+	     ev_count(fd), 2000 + REGION_COST);
 	close(fd);
 }
 
-/* Nothing but the regions, in a million toggles */
 TEST(spflt_toggle, "spflt-toggle", 60)
 {
-	struct perf_event_attr attr;
 	u64 n = 1000000 / scale(), i, count;
 	int fd;
 
 	spflt_need();
-	attr = spflt_attr(INSTRUCTIONS);
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = open_spflt();
 	for (i = 0; i < n; i++)
 		region(0);
 	ev_off(fd);
 	count = ev_count(fd);
-	must(count == n * REGION_COST, "%llu toggles counted %llu, not %llu",
-	     (unsigned long long)n, (unsigned long long)count,
-	     (unsigned long long)n * REGION_COST);
+	must(count == n * REGION_COST, "%llu toggles counted %llu, not %llu", n, count,
+	     n * REGION_COST);
 }
 
-/* Both at once: all, and the region's; opened, not yet on */
+/* Two events in a group, disabled: all instructions, and those of regions */
 struct both {
 	int all, spflt;
 };
 
-static struct both open_both(bool inherit)
+static struct both open_both(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct both b;
 
-	attr.inherit = inherit;
 	b.all = ev_open(&attr, 0, -1, -1);
 	attr.config1 = 1;
-	attr.disabled = 0;
-	b.spflt = ev_open(&attr, 0, -1, b.all);
+	b.spflt = ev_join(attr, INSTRUCTIONS, b.all);
 	return b;
 }
 
 #define must_be_equal(b, what) do {						\
 	u64 all_ = ev_count((b).all), spflt_ = ev_count((b).spflt);		\
-	must(all_ == spflt_ && all_, "%s: %llu in all, %llu with SPFLT", what,	\
-	     (unsigned long long)all_, (unsigned long long)spflt_);		\
+	must(all_ == spflt_ && all_, "%s: %llu in all, %llu with SPFLT", what, all_, spflt_); \
 } while (0)
 
 /*
- * Two tasks that take turns on one hardware thread, one always counted, the
- * other never; and a third, without events, that sets the bit as it likes.
+ * Two tasks take turns on a hardware thread: one is always in a region, the other
+ * never. A third without events changes the bit each time.
  */
-static void ping_pong(int in, int out, int i)
+static void ping_pong(const int in[2], const int out[2], int i)
 {
 	struct both b = {};
 	int turn, turns = 5000 / (scale() > 1 ? 10 : 1);
-	char c;
 
 	pin(0);
 	if (i < 2) {
-		b = open_both(false);
+		b = open_both();
 		spflt_on();
 		if (i == 1)
 			spflt_off();
 		ev_on(b.all);
 	}
 	for (turn = 0; turn < turns; turn++) {
-		if (read(in, &c, 1) != 1)
-			fail("pipe: %s", strerror(errno));
+		pipe_wait(in);
 		spin(100 + turn % 10);
 		if (i == 2)
 			knc_spflt(turn & 1);
-		if (write(out, &c, 1) != 1)
-			fail("pipe: %s", strerror(errno));
+		pipe_wake(out);
 	}
 	if (i == 2)
 		return;
@@ -188,7 +177,7 @@ static void ping_pong(int in, int out, int i)
 	else
 		must(!ev_count(b.spflt) && ev_count(b.all) > 1000,
 		     "a task that is never counted: %llu of %llu",
-		     (unsigned long long)ev_count(b.spflt), (unsigned long long)ev_count(b.all));
+		     ev_count(b.spflt), ev_count(b.all));
 }
 
 TEST(spflt_switch, "spflt-switch", 120)
@@ -198,17 +187,16 @@ TEST(spflt_switch, "spflt-switch", 120)
 
 	spflt_need();
 	for (i = 0; i < 3; i++)
-		must(!pipe(pipes[i]), "pipe: %s", strerror(errno));
+		must_pipe(pipes[i]);
 	for (i = 0; i < 3; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
+		pids[i] = must_fork();
 		if (!pids[i]) {
-			ping_pong(pipes[i][0], pipes[(i + 1) % 3][1], i);
+			ping_pong(pipes[i], pipes[(i + 1) % 3], i);
 			_exit(0);
 		}
 	}
 	/* the token goes round, 5000 times, over three switches each */
-	must(write(pipes[0][1], "", 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wake(pipes[0]);
 	for (i = 0; i < 3; i++)
 		reap(pids[i]);
 }
@@ -221,7 +209,7 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 	u64 count;
 
 	spflt_need();
-	b = open_both(false);
+	b = open_both();
 	spflt_on();
 	ev_on(b.all);
 	for (i = 0; i < 400; i++) {
@@ -239,10 +227,10 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 		spin(1000 + i);
 	}
 	must(ev_count(b.spflt) == count, "outside, and on other hardware threads: %llu more",
-	     (unsigned long long)(ev_count(b.spflt) - count));
+	     ev_count(b.spflt) - count);
 }
 
-/* A region in which hardware threads go and come back, and the task with them */
+/* A region in which the task's hardware threads go offline and come back */
 TEST(spflt_hotplug, "spflt-hotplug", 120)
 {
 	bool *stop = shared(sizeof(*stop));
@@ -251,15 +239,14 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	pid_t pid;
 
 	spflt_need();
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
-		/* A stranger, whose own preference is the opposite */
+		/* another task, with the other preference */
 		while (!*(volatile bool *)stop)
 			spflt_off();
 		_exit(0);
 	}
-	b = open_both(false);
+	b = open_both();
 	spflt_on();
 	ev_on(b.all);
 	for (i = 0; i < 40; i++) {
@@ -267,7 +254,7 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 
 		pin(cpu);
 		spin(1000 + i);
-		/* It is moved off, to wherever the kernel likes. */
+		/* the kernel moves the task to another CPU */
 		set_online(cpu, false);
 		spin(1000 + i);
 		set_online(cpu, true);
@@ -278,20 +265,21 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	must_be_equal(b, "a region across hotplug");
 }
 
-/* The preference outlives exec: what differs is what the programs do. */
+/* The preference survives exec: two counts differ by the difference of the programs. */
 static void count_exec(const char *length, u64 *all, u64 *in_region)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int go[2], fds[2];
 	pid_t pid;
-	char c = 0;
 
-	must(!pipe(go), "pipe: %s", strerror(errno));
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(go);
+	pid = must_fork();
 	if (!pid) {
-		must(read(go[0], &c, 1) == 1, "pipe");
-		/* Else the C library aligns its work in one way or the other. */
+		pipe_wait(go);
+		/*
+		 * Otherwise the C library's start takes a different number of
+		 * instructions.
+		 */
 		personality(ADDR_NO_RANDOMIZE);
 		spflt_on();
 		execl("/proc/self/exe", "gt", "--spin", length, NULL);
@@ -302,7 +290,7 @@ static void count_exec(const char *length, u64 *all, u64 *in_region)
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.disabled = 0;
 	fds[1] = ev_open(&attr, pid, -1, fds[0]);
-	must(write(go[1], &c, 1) == 1, "pipe");
+	pipe_wake(go);
 	reap(pid);
 	*all = ev_count(fds[0]);
 	*in_region = ev_count(fds[1]);
@@ -321,39 +309,34 @@ TEST(spflt_exec, "spflt-exec", 60)
 	count_exec("90000", &all[1], &in_region[1]);
 	must(in_region[1] - in_region[0] == 2 * 0x80000,
 	     "two programs differ by %llu instructions, not %u",
-	     (unsigned long long)(in_region[1] - in_region[0]), 2 * 0x80000);
+	     in_region[1] - in_region[0], 2 * 0x80000);
 	must(in_region[0] < all[0] && all[0] - in_region[0] < 10000,
-	     "before SPFLT 1 there were %llu instructions",
-	     (unsigned long long)(all[0] - in_region[0]));
+	     "before SPFLT 1 there were %llu instructions", all[0] - in_region[0]);
 }
 
-/* Loaded anew, the driver keeps the preference as before. */
+/* A driver that is loaded again virtualises the preference as before. */
 TEST(spflt_reload, "spflt-reload", 60)
 {
-	struct perf_event_attr attr;
 	unsigned int i;
 	int fd;
 
 	module_need();
 	spflt_need();
 	for (i = 0; i < 5; i++) {
-		attr = spflt_attr(INSTRUCTIONS);
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = open_spflt();
 		spin(1000);
 		region(1000 + i);
 		spin(1000);
 		must(ev_count(fd) == 2 * (1000 + i) + REGION_COST, "loaded %u times: %llu", i,
-		     (unsigned long long)ev_count(fd));
+		     ev_count(fd));
 		spflt_on();
 		close(fd);
-		must(!driver_unload(), "unloading: %s", strerror(errno));
-		must(!driver_load(), "loading: %s", strerror(errno));
-		pmu_forget();
+		must_unload();
+		must_load();
 	}
 }
 
-/* A new task begins with 0; its regions go to the parent's count. */
+/* A new task begins with preference 0; its regions count for the parent's event. */
 TEST(spflt_inherit, "spflt-inherit", 60)
 {
 	struct perf_event_attr attr;
@@ -364,14 +347,12 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 	spflt_need();
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	region(n);
 	want = 2 * n + REGION_COST;
 	for (i = 0; i < 6; i++) {
-		pid_t pid = fork();
+		pid_t pid = must_fork();
 
-		must(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
 			spin(1000000);
 			if (i & 1)
@@ -383,9 +364,8 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 		if (i & 1)
 			want += 2 * n + REGION_COST;
 		must(ev_count(fd) == want, "after %d children: %llu, not %llu", i + 1,
-		     (unsigned long long)ev_count(fd), (unsigned long long)want);
+		     ev_count(fd), want);
 	}
-	/* a child of a task that is in a region is not in one itself */
 	spflt_on();
 	ev_off(fd);
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
@@ -404,17 +384,14 @@ TEST(spflt_several, "spflt-several", 120)
 	spflt_need();
 	attr = spflt_attr(INSTRUCTIONS);
 	fd[0] = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	attr.disabled = 0;
-	fd[1] = ev_open(&attr, 0, -1, fd[0]);
+	fd[1] = ev_join(attr, BRANCHES, fd[0]);
 	ev_on(fd[0]);
 	spin(10000);
 	region(12345);
 	spin(10000);
 	ev_off(fd[0]);
 	must(ev_count(fd[0]) == 2 * 12345 + REGION_COST && ev_count(fd[1]) == 12345,
-	     "two SPFLT events: %llu and %llu", (unsigned long long)ev_count(fd[0]),
-	     (unsigned long long)ev_count(fd[1]));
+	     "two SPFLT events: %llu and %llu", ev_count(fd[0]), ev_count(fd[1]));
 	close(fd[1]);
 	close(fd[0]);
 
@@ -439,8 +416,7 @@ TEST(spflt_several, "spflt-several", 120)
 		must(t.running && t.running < t.enabled, "event %d of three: no turns taken", i);
 		scaled = (double)t.value * t.enabled / t.running;
 		must(scaled > truth * 0.98 && scaled < truth * 1.02,
-		     "event %d of three: scaled %.0f, true %llu", i, scaled,
-		     (unsigned long long)truth);
+		     "event %d of three: scaled %.0f, true %llu", i, scaled, truth);
 		close(fd[i]);
 	}
 }
@@ -458,8 +434,7 @@ TEST(spflt_sample, "spflt-sample", 60)
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.sample_period = 10007;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 64, attr.sample_type);
+	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
 	for (i = 0; i < 100; i++) {
 		spin(100000);
@@ -469,16 +444,14 @@ TEST(spflt_sample, "spflt-sample", 60)
 	ev_off(fd);
 	ring_tally(&r, &t, (char *)region, (char *)region + 64);
 	want = ev_count(fd) / 10007;
-	must(ev_count(fd) == 100 * (200000 + REGION_COST), "counted %llu",
-	     (unsigned long long)ev_count(fd));
+	must(ev_count(fd) == 100 * (200000 + REGION_COST), "counted %llu", ev_count(fd));
 	must(t.samples + 1 >= want && t.samples <= want + 1, "%llu samples, want %llu",
-	     (unsigned long long)t.samples, (unsigned long long)want);
-	must(!t.outside, "%llu of %llu samples outside the region, such as %#llx",
-	     (unsigned long long)t.outside, (unsigned long long)t.samples,
-	     (unsigned long long)t.last_outside);
+	     t.samples, want);
+	must(!t.outside, "%llu of %llu samples outside the region, such as %#llx", t.outside,
+	     t.samples, t.last_outside);
 }
 
-/* A CPU-wide event sees the hardware thread's bit, whosever it is. */
+/* A CPU-wide event uses the hardware thread's bit, whichever task set it. */
 TEST(spflt_wide, "spflt-wide", 60)
 {
 	struct perf_event_attr attr;
@@ -489,33 +462,21 @@ TEST(spflt_wide, "spflt-wide", 60)
 	pin(1);
 	knc_spflt(0);
 	attr = spflt_attr(INSTRUCTIONS);
-	fd = ev_open(&attr, -1, 1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, -1, 1);
 	spin(100000);
 	before = ev_count(fd);
 	region(100000);
-	must(ev_count(fd) - before >= 200000 + REGION_COST &&
-	     ev_count(fd) - before < 200000 + 1000, "a region on the CPU: %llu, not %u",
-	     (unsigned long long)(ev_count(fd) - before), 200000 + REGION_COST);
+	must(ev_count(fd) - before >= 200000 + REGION_COST && ev_count(fd) - before < 200000 + 1000,
+	     "a region on the CPU: %llu, not %u", ev_count(fd) - before, 200000 + REGION_COST);
 	before = ev_count(fd);
 	spin(100000);
-	must(ev_count(fd) == before, "outside: %llu more",
-	     (unsigned long long)(ev_count(fd) - before));
+	must(ev_count(fd) == before, "outside: %llu more", ev_count(fd) - before);
 	close(fd);
 }
 
 /* RDPMC */
 
-static struct perf_event_mmap_page *page_of(int fd)
-{
-	struct perf_event_mmap_page *page;
-
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
-	return page;
-}
-
-/* Who shall have RDPMC, by Documentation/knc-pmu.rst */
+/* Whether Documentation/knc-pmu.rst promises RDPMC to programs here */
 static bool rdpmc_promised(void)
 {
 	const char *driver = getenv("TEST_DRIVER");
@@ -523,12 +484,13 @@ static bool rdpmc_promised(void)
 	return (driver && !strcmp(driver, "builtin")) || kernel_before(6, 13);
 }
 
-/* What RDPMC and read(2) say grows by the same. */
+/* RDPMC and read(2) advance by the same number. */
 TEST(rdpmc_exact, "rdpmc", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct perf_event_mmap_page *page;
-	u64 base_read = 0, base_self = 0, n, burst, a, b, c, d;
+	u64 base_read = 0, base_self = 0, n, burst, b, d;
+	uint64_t a, c;
 	int fd, round;
 
 	td_need();
@@ -544,9 +506,9 @@ TEST(rdpmc_exact, "rdpmc", 60)
 	must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
 
 	/*
-	 * The same order each time, the costs are constant: RDPMC, read, loop,
-	 * RDPMC, read.  Then the two differences may differ by nothing.  In some
-	 * rounds the counter wraps, and the handler loads it anew.
+	 * The order is the same each time, so the reads cost the same: RDPMC, read,
+	 * loop, RDPMC, read. The two differences must be equal. In some rounds the
+	 * counter wraps and is loaded again.
 	 */
 	for (round = 0; round < 200; round++) {
 		n = round * 1001;
@@ -565,9 +527,9 @@ TEST(rdpmc_exact, "rdpmc", 60)
 		}
 		n = 2 * n + burst;
 		must(c - a - base_self == n, "RDPMC: %llu more in a loop of %llu",
-		     (unsigned long long)(c - a - base_self), (unsigned long long)n);
+		     c - a - base_self, n);
 		must(d - b - base_read == n, "read: %llu more in a loop of %llu",
-		     (unsigned long long)(d - b - base_read), (unsigned long long)n);
+		     d - b - base_read, n);
 		must(b > a && b - a < 500, "right after RDPMC a read is %lld more",
 		     (long long)(b - a));
 	}
@@ -575,19 +537,11 @@ TEST(rdpmc_exact, "rdpmc", 60)
 	must(knc_rdpmc(page, &a) == -EAGAIN, "knc_rdpmc() of an event that is off again");
 }
 
-/* A task without events reads no counter, least of all another task's. */
+/* A task without events cannot read a counter of another task. */
 static void faulted(int sig)
 {
 	(void)sig;
 	_exit(0);
-}
-
-static u64 plain_rdpmc(u32 counter)
-{
-	u32 low, high;
-
-	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
-	return low | (u64)high << 32;
 }
 
 TEST(rdpmc_others, "rdpmc-others", 60)
@@ -596,36 +550,32 @@ TEST(rdpmc_others, "rdpmc-others", 60)
 	struct perf_event_mmap_page *pages[2];
 	int fd[2], go[2], i, status, round;
 	pid_t pid;
-	char c;
 
 	pin(0);
 	for (round = 0; round < 10; round++) {
-		must(!pipe(go), "pipe: %s", strerror(errno));
-		/* a stranger, on the same hardware thread, that has no event */
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		must_pipe(go);
+		/* a task without events on the same hardware thread */
+		pid = must_fork();
 		if (!pid) {
 			u64 got = 0;
 
 			signal(SIGSEGV, faulted);
-			if (read(go[0], &c, 1) != 1)
-				_exit(2);
+			pipe_wait(go);
 			for (i = 0; i < 1000; i++) {
-				got |= plain_rdpmc(0);
-				got |= plain_rdpmc(1);
+				got |= plain_rdpmc(0) | plain_rdpmc(1);
 				if (i % 100 == 0)
 					sched_yield();
 			}
 			_exit(got ? 3 : 0);
 		}
-		/* the same event all along, mapped: this task may read it */
+		/* this task's events, with a page: it may read them */
 		for (i = 0; i < 2; i++) {
 			fd[i] = ev_open(&attr, 0, -1, -1);
 			pages[i] = page_of(fd[i]);
 			ev_on(fd[i]);
 		}
 		spin(12345);
-		must(write(go[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		pipe_wake(go);
 		while (waitpid(pid, &status, WNOHANG) == 0) {
 			spin(1000);
 			sched_yield();

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A long day: tasks, CPU-wide events, groups and inheritance, sampled and not, at
- * random, while CPUs go and come and the driver is loaded anew. Every count is as
- * it must be, and all of them together are what the emulator has counted: nothing
- * is lost, nothing is counted twice, and nothing is counted for nobody.
+ * Endurance: tasks, CPU-wide events, groups and inheritance, with and without samples,
+ * at random, while CPUs go offline and come back and the driver is loaded again. Each
+ * count is right, and all of them add up to what the emulator has counted.
  *
- * TEST_SOAK_SECONDS says for how long, TEST_FUZZ_SEED with which numbers.
+ * TEST_SOAK_SECONDS is how long, TEST_FUZZ_SEED where the random numbers begin.
  */
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 
 #define PERIOD_MIN	700
@@ -18,9 +16,10 @@
 
 struct soak {
 	u64 deadline;
+	int cpus;
 	u64 told;		/* the sum of all counts */
 	u64 rounds, samples, offline, loads;
-	/* The driver may go when nobody is busy, and nobody begins while it does. */
+	/* The driver is unloaded when no worker is busy, and none begins meanwhile. */
 	u32 busy;
 	bool leave;
 };
@@ -48,8 +47,8 @@ static u64 soak_random(u64 *state, u64 n)
 }
 
 /*
- * An event that is off for good: what it has counted is told. False if it had to
- * share the counters, and has not counted all.
+ * Adds the count of an event that is off to the sum, and closes it. False if the event
+ * has shared its counter.
  */
 static bool soak_close(struct soak *s, int fd, u64 *count)
 {
@@ -77,7 +76,7 @@ static u64 soak_cost(struct soak *s)
 
 	do {
 		fd = ev_open(&attr, 0, -1, -1);
-		must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
+		ev_spin(fd, 0);
 	} while (!soak_close(s, fd, &count));
 	return count;
 }
@@ -93,19 +92,16 @@ static void soak_sampled(struct soak *s, u64 n, u64 period, u64 cost)
 
 	attr.sample_period = period;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 128, PERF_SAMPLE_IP);
-	must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+	fd = ring_open(&r, 128, &attr, 0, -1, -1);
+	ev_spin(fd, n);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	ring_unmap(&r);
 	all = soak_close(s, fd, &count);
 	must(all ? count == cost + 2 * n : count <= cost + 2 * n,
-	     "a sampled task counted %llu, not %llu",
-	     (unsigned long long)count, (unsigned long long)(cost + 2 * n));
+	     "a sampled task counted %llu, not %llu", count, cost + 2 * n);
 	must(!t.throttles, "throttled, without a limit");
 	must(t.samples + t.lost + 1 >= count / period && t.samples + t.lost <= count / period + 1,
-	     "%llu samples of %llu, period %llu", (unsigned long long)t.samples,
-	     (unsigned long long)count, (unsigned long long)period);
+	     "%llu samples of %llu, period %llu", t.samples, count, period);
 	__atomic_add_fetch(&s->samples, t.samples, __ATOMIC_RELAXED);
 }
 
@@ -117,16 +113,13 @@ static void soak_group(struct soak *s, u64 n, u64 cost)
 	bool all;
 
 	leader = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	attr.disabled = 0;
-	sibling = ev_open(&attr, 0, -1, leader);
-	must(!measured_spin(leader, n, 0), "enabling or disabling failed");
+	sibling = ev_join(attr, BRANCHES, leader);
+	ev_spin(leader, n);
 	all = soak_close(s, sibling, &branches);
 	all = soak_close(s, leader, &instructions) && all;
 	must(instructions <= cost + 2 * n && branches <= cost + n &&
 	     (!all || (instructions == cost + 2 * n && branches >= n)),
-	     "a group counted %llu and %llu in a loop of %llu", (unsigned long long)instructions,
-	     (unsigned long long)branches, (unsigned long long)n);
+	     "a group counted %llu and %llu in a loop of %llu", instructions, branches, n);
 }
 
 static void soak_inherited(struct soak *s, u64 n)
@@ -137,8 +130,7 @@ static void soak_inherited(struct soak *s, u64 n)
 	bool all;
 
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	for (i = 0; i < children; i++) {
 		long pid = syscall(SYS_fork);
 
@@ -152,10 +144,10 @@ static void soak_inherited(struct soak *s, u64 n)
 		if (waitpid(-1, NULL, 0) > 0)
 			children--;
 	ev_off(fd);
-	/* Newer perf cores forget how long a child that ended was not counted. */
+	/* Newer perf cores lose the time in which a child was not counted. */
 	all = soak_close(s, fd, &count) && kernel_before(6, 13);
 	must(count < 4 * n + 20000 && (!all || count >= 4 * n), "two children of %llu counted %llu",
-	     (unsigned long long)(2 * n), (unsigned long long)count);
+	     2 * n, count);
 }
 
 static void soak_wide(struct soak *s, int cpu, u64 period)
@@ -166,7 +158,7 @@ static void soak_wide(struct soak *s, int cpu, u64 period)
 
 	attr.sample_period = period;
 	attr.sample_type = PERF_SAMPLE_IP;
-	/* a CPU that is not there, or goes, has counted until then */
+	/* the CPU may be offline, or go offline */
 	fd = sys_open(&attr, -1, cpu, -1, 0);
 	if (fd < 0) {
 		must(errno == ENODEV, "an event of CPU %d: %s", cpu, strerror(errno));
@@ -179,7 +171,7 @@ static void soak_wide(struct soak *s, int cpu, u64 period)
 	soak_close(s, fd, &count);
 }
 
-static void soak_work(struct soak *s, int cpus, int i)
+static void soak_work(struct soak *s, int i)
 {
 	u64 state = setting("TEST_FUZZ_SEED", 0x4b4e4350) + i, cost;
 
@@ -199,7 +191,7 @@ static void soak_work(struct soak *s, int cpus, int i)
 			soak_inherited(s, n);
 			break;
 		case 2:
-			soak_wide(s, soak_random(&state, cpus), period);
+			soak_wide(s, soak_random(&state, s->cpus), period);
 			break;
 		default:
 			soak_sampled(s, n, period, cost);
@@ -214,18 +206,18 @@ static void soak_reload(struct soak *s)
 	__atomic_store_n(&s->leave, true, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&s->busy, __ATOMIC_SEQ_CST))
 		usleep(1000);
-	must(!driver_unload(), "unloading: %s", strerror(errno));
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must_unload();
+	must_load();
 	s->loads++;
 	__atomic_store_n(&s->leave, false, __ATOMIC_SEQ_CST);
 }
 
-static void soak_administrate(struct soak *s, int cpus)
+static void soak_administrate(struct soak *s)
 {
 	u64 state = setting("TEST_FUZZ_SEED", 0x4b4e4350);
 
 	while (now_ns() < s->deadline) {
-		int cpu = 1 + soak_random(&state, cpus - 1);
+		int cpu = 1 + soak_random(&state, s->cpus - 1);
 
 		usleep(20000 + soak_random(&state, 200000));
 		if (!soak_random(&state, 4) && driver_is_module()) {
@@ -247,34 +239,26 @@ static u64 kernel_memory(void)
 
 	must(f, "/proc/meminfo: %s", strerror(errno));
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "Slab: %lu", &n) == 1 || sscanf(line, "Percpu: %lu", &n) == 1 ||
-		    sscanf(line, "VmallocUsed: %lu", &n) == 1)
+		if (sscanf(line, "Slab: %llu", &n) == 1 || sscanf(line, "Percpu: %llu", &n) == 1 ||
+		    sscanf(line, "VmallocUsed: %llu", &n) == 1)
 			sum += n;
 	fclose(f);
 	return sum;
 }
 
+static void soak_child(void *arg, int i)
+{
+	if (i < WORKERS)
+		soak_work(arg, i);
+	else
+		soak_administrate(arg);
+}
+
 static void soak_children(struct soak *s, u64 seconds)
 {
-	int cpus = cpus_online(), i;
-	pid_t pids[WORKERS + 1];
-
+	s->cpus = cpus_online();
 	s->deadline = now_ns() + seconds * 1000000000;
-	fflush(stdout);
-	for (i = 0; i <= WORKERS; i++) {
-		pids[i] = fork();
-		must(pids[i] >= 0, "fork: %s", strerror(errno));
-		if (pids[i])
-			continue;
-		if (i < WORKERS)
-			soak_work(s, cpus, i);
-		else
-			soak_administrate(s, cpus);
-		fflush(stdout);
-		_exit(0);
-	}
-	for (i = 0; i <= WORKERS; i++)
-		reap(pids[i]);
+	in_children(WORKERS + 1, false, soak_child, s);
 }
 
 TEST(soak, "soak", 240)
@@ -284,7 +268,7 @@ TEST(soak, "soak", 240)
 
 	td_need();
 	sample_limit(NO_SAMPLE_LIMIT);
-	/* What is allocated once is allocated by now. */
+	/* first a short run: some memory is allocated only once */
 	soak_children(s, 1);
 	memory = kernel_memory();
 	pmis = pmi_line();
@@ -294,17 +278,15 @@ TEST(soak, "soak", 240)
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1) - truth;
 	pmis = pmi_line() - pmis;
 	note("%llu rounds, %llu PMIs, %llu samples, %llu CPUs taken, %llu loads, %lld kB more",
-	     (unsigned long long)s->rounds, (unsigned long long)pmis,
-	     (unsigned long long)s->samples, (unsigned long long)s->offline,
-	     (unsigned long long)s->loads, (long long)(kernel_memory() - memory));
+	     s->rounds, pmis, s->samples, s->offline, s->loads,
+	     (long long)(kernel_memory() - memory));
 	must(s->told == truth, "all events together have %llu, the emulator has counted %llu",
-	     (unsigned long long)s->told, (unsigned long long)truth);
-	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", (unsigned long long)td_sum(TD_LOST_EDGES));
+	     s->told, truth);
+	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", td_sum(TD_LOST_EDGES));
 	must(s->rounds > 20 && s->samples > 100, "only %llu rounds, %llu samples",
-	     (unsigned long long)s->rounds, (unsigned long long)s->samples);
-	/* KASAN keeps what is freed for a while; there kmemleak tells. */
+	     s->rounds, s->samples);
+	/* KASAN keeps freed memory for a while; kmemleak checks there. */
 	must(scale() > 1 || kernel_memory() < memory + 4096,
-	     "the kernel has %llu kB more than before",
-	     (unsigned long long)(kernel_memory() - memory));
+	     "the kernel has %llu kB more than before", kernel_memory() - memory);
 	must_be_sound("soaking");
 }

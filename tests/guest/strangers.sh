@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Somebody else's programs that mean no good, as an unprivileged user, beside a loop
-# that is counted. Read with "." by the tests that say which program.
+# Fuzzers from elsewhere, as an unprivileged user, beside a loop that is counted. Read with
+# "." by the tests of each program.
 # shellcheck shell=sh disable=SC2154
 seconds=${TEST_FUZZ_SECONDS:-6}
 there=/strangers
@@ -23,7 +23,7 @@ $there/lib64/ld-linux-x86-64.so.2 $there/usr/bin/$_program $*" >"$tmp/out" 2>&1 
 	kill -0 $_pid 2>/dev/null || fail "$_program has ended: $(tail -n 2 "$tmp/out")"
 	TEST_FUZZ_SECONDS=$seconds ./gt witness >"$tmp/witness" 2>&1
 	kill -0 $_pid 2>/dev/null || fail "$_program has ended: $(tail -n 2 "$tmp/out")"
-	# It may have left children; and none may be left with an event.
+	# Its children may hold events: kill them.
 	wait $_pid
 	_left=50
 	while busybox pkill -9 -u user 2>/dev/null && [ $_left -gt 0 ]; do

@@ -4,7 +4,7 @@
 . ./lib.sh
 . ./strangers.sh
 
-# With its eight busy threads and what it counts the emulator is as much slower.
+# Eight busy threads make the emulator that much slower.
 seconds=$((seconds / 8 + 1))
 
 strangers stress-ng --perf --switch 2 --fork 2 --clone 1 --signal 2 --mmap 1 --timer 2 \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Whose events they are: tasks and their children, CPUs, cgroups; and ioctls. */
+/* Events of tasks, their children, CPUs and cgroups; and ioctls */
 #define _GNU_SOURCE
 #include "lib.h"
 
@@ -11,21 +11,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static u64 base_cost(void)
-{
-	int fd = ev_self(INSTRUCTIONS);
-	u64 base;
-
-	must(!measured_spin(fd, 0, 0), "enabling or disabling failed");
-	base = ev_count(fd);
-	close(fd);
-	return base;
-}
-
 /* Tasks that share a CPU do not count each other's instructions. */
 static void share_cpu(void *arg, int i)
 {
-	u64 base = base_cost();
+	u64 base = spin_cost();
 	int round;
 
 	(void)arg;
@@ -35,9 +24,9 @@ static void share_cpu(void *arg, int i)
 		int fd = ev_self(INSTRUCTIONS), other = ev_self(BRANCHES);
 
 		ev_on(other);
-		must(!measured_spin(fd, n * 5, 0), "enabling or disabling failed");
+		ev_spin(fd, n * 5);
 		must(ev_count(fd) == base + 10 * n, "task %d counted %llu, not %llu", i,
-		     (unsigned long long)ev_count(fd), (unsigned long long)base + 10 * n);
+		     ev_count(fd), base + 10 * n);
 		close(other);
 		close(fd);
 		sched_yield();
@@ -49,7 +38,7 @@ TEST(task_switch, "task-switch", 120)
 	in_children(6, false, share_cpu, NULL);
 }
 
-/* A tree of processes, all counted by the event of the one that began it */
+/* A tree of processes, counted by an event of its root */
 static void tree(int depth, u64 n)
 {
 	int i;
@@ -82,8 +71,7 @@ static u64 count_tree(u64 n)
 	int fd;
 
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	tree(2, n);
 	ev_off(fd);
 	count = ev_count(fd);
@@ -102,8 +90,7 @@ TEST(inherit, "inherit", 60)
 		n = 1000000 << round;
 		got = count_tree(1000 + n) - base;
 		/* 1 + 3 + 9 processes */
-		must(got == 13 * 2 * n, "13 processes counted %llu, not %llu",
-		     (unsigned long long)got, (unsigned long long)13 * 2 * n);
+		must(got == 13 * 2 * n, "13 processes counted %llu, not %llu", got, 13 * 2 * n);
 	}
 }
 
@@ -114,8 +101,7 @@ TEST(inherit_not, "inherit-not", 60)
 	pid_t pid;
 
 	ev_on(fd);
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid) {
 		spin(10000000);
 		_exit(0);
@@ -123,8 +109,7 @@ TEST(inherit_not, "inherit-not", 60)
 	reap(pid);
 	ev_off(fd);
 	count = ev_count(fd);
-	must(count < 1000000, "without inherit a child was counted: %llu",
-	     (unsigned long long)count);
+	must(count < 1000000, "without inherit a child was counted: %llu", count);
 }
 
 /* enable_on_exec: nothing before, everything after */
@@ -138,35 +123,30 @@ TEST(on_exec, "on-exec", 60)
 		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 		int go[2], fd;
 		pid_t pid;
-		char c;
 
-		must(!pipe2(go, O_CLOEXEC), "pipe: %s", strerror(errno));
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		must_pipe(go);
+		pid = must_fork();
 		if (!pid) {
-			if (read(go[0], &c, 1) != 1)
-				_exit(2);
+			pipe_wait(go);
 			spin(50000000);
 			execl("/proc/self/exe", "gt", "--spin", lengths[i], NULL);
 			_exit(3);
 		}
 		attr.enable_on_exec = 1;
 		fd = ev_open(&attr, pid, -1, -1);
-		must(write(go[1], "", 1) == 1, "pipe: %s", strerror(errno));
+		pipe_wake(go);
 		reap(pid);
 		counts[i] = ev_count(fd);
-		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec",
-		     (unsigned long long)counts[i]);
+		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec", counts[i]);
 		must(counts[i] < (u64)(i + 1) * 0x2000000 + 2000000,
-		     "counted %llu: before exec, too", (unsigned long long)counts[i]);
+		     "counted %llu: before exec, too", counts[i]);
 		close(fd);
 		close(go[0]);
 		close(go[1]);
 	}
-	/* what starts a program is about the same each time */
+	/* the start of a program costs about the same each time */
 	must(counts[1] - counts[0] > 0x2000000 - 5000 && counts[1] - counts[0] < 0x2000000 + 5000,
-	     "twice the loop counts %llu more, not %u", (unsigned long long)(counts[1] - counts[0]),
-	     0x2000000);
+	     "twice the loop counts %llu more, not %u", counts[1] - counts[0], 0x2000000);
 }
 
 /* An event on a process that runs already, from outside */
@@ -176,18 +156,15 @@ TEST(attach, "attach", 60)
 	u64 n = 20000000 / scale(), count;
 	int go[2], done[2], fd, i;
 	pid_t pid;
-	char c;
 
-	must(!pipe(go) && !pipe(done), "pipe: %s", strerror(errno));
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(go);
+	must_pipe(done);
+	pid = must_fork();
 	if (!pid) {
 		for (i = 0; i < 3; i++) {
-			if (read(go[0], &c, 1) != 1)
-				_exit(2);
+			pipe_wait(go);
 			spin(n);
-			if (write(done[1], "", 1) != 1)
-				_exit(2);
+			pipe_wake(done);
 		}
 		_exit(0);
 	}
@@ -198,17 +175,16 @@ TEST(attach, "attach", 60)
 			ev_on(fd);
 		else
 			ev_off(fd);
-		must(write(go[1], "", 1) == 1 && read(done[0], &c, 1) == 1,
-		     "pipe: %s", strerror(errno));
+		pipe_wake(go);
+		pipe_wait(done);
 	}
 	reap(pid);
 	count = ev_count(fd);
-	must(count >= 4 * n && count < 4 * n + 20000, "counted %llu of %llu",
-	     (unsigned long long)count, (unsigned long long)4 * n);
+	must(count >= 4 * n && count < 4 * n + 20000, "counted %llu of %llu", count, 4 * n);
 	close(fd);
 }
 
-/* CPU-wide, on each CPU: what ran there, and to the event what the emulator says */
+/* CPU-wide events: at least what ran on the CPU, and exactly what the emulator says */
 static void spin_by_cpu(void *arg, int cpu)
 {
 	spin((cpu + 1) * *(u64 *)arg);
@@ -224,7 +200,7 @@ TEST(cpu_wide, "cpu-wide", 120)
 	for (cpu = 0; cpu < cpus; cpu++) {
 		fd[cpu] = ev_open(&attr, -1, cpu, -1);
 		if (td)
-			truth[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1);
+			truth[cpu] = td_counted(cpu);
 	}
 	for (cpu = 0; cpu < cpus; cpu++)
 		ev_on(fd[cpu]);
@@ -235,33 +211,30 @@ TEST(cpu_wide, "cpu-wide", 120)
 		u64 want = 2 * n * (cpu + 1);
 
 		count = ev_count(fd[cpu]);
-		/* forking and reaping the others, and the shell, are somewhere */
+		/* other tasks run there, too */
 		must(count >= want && count < want + 2000000, "CPU %d counted %llu, not %llu", cpu,
-		     (unsigned long long)count, (unsigned long long)want);
+		     count, want);
 		if (!td)
 			continue;
-		truth[cpu] = td_read(cpu, TD_COUNTED0) + td_read(cpu, TD_COUNTED1) - truth[cpu];
+		truth[cpu] = td_counted(cpu) - truth[cpu];
 		must(count == truth[cpu], "CPU %d counted %llu, the emulator %llu", cpu,
-		     (unsigned long long)count, (unsigned long long)truth[cpu]);
+		     count, truth[cpu]);
 	}
 	for (cpu = 0; cpu < cpus; cpu++)
 		close(fd[cpu]);
 }
 
-/* The interrupts of a CPU's event start the counters again, each time. */
+/* Each interrupt of a CPU-wide event starts the counters again. */
 TEST(sample_wide, "sample-wide", 120)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, PERF_SAMPLE_IP);
 	u64 n = 2000000 / scale();
 	int cpus = cpus_online(), fd[256], cpu;
 	struct ring r[256];
 
 	sample_limit(NO_SAMPLE_LIMIT);
-	attr.sample_period = 100003;
-	attr.sample_type = PERF_SAMPLE_IP;
 	for (cpu = 0; cpu < cpus; cpu++) {
-		fd[cpu] = ev_open(&attr, -1, cpu, -1);
-		ring_map(&r[cpu], fd[cpu], 8, attr.sample_type);
+		fd[cpu] = ring_open(&r[cpu], 8, &attr, -1, cpu, -1);
 		ev_on(fd[cpu]);
 	}
 	in_children(cpus, true, spin_by_cpu, &n);
@@ -272,13 +245,11 @@ TEST(sample_wide, "sample-wide", 120)
 		ev_off(fd[cpu]);
 		ring_tally(&r[cpu], &t, NULL, NULL);
 		count = ev_count(fd[cpu]);
-		must(count >= 2 * n * (cpu + 1), "CPU %d counted %llu", cpu,
-		     (unsigned long long)count);
+		must(count >= 2 * n * (cpu + 1), "CPU %d counted %llu", cpu, count);
 		must(t.samples == count / attr.sample_period && !t.lost,
-		     "CPU %d: %llu samples of %llu in %llu", cpu, (unsigned long long)t.samples,
-		     (unsigned long long)attr.sample_period, (unsigned long long)count);
-		ring_unmap(&r[cpu]);
-		close(fd[cpu]);
+		     "CPU %d: %llu samples of %llu in %llu", cpu, t.samples,
+		     attr.sample_period, count);
+		ring_close(&r[cpu], fd[cpu]);
 	}
 }
 
@@ -309,8 +280,8 @@ TEST(cgroup, "cgroup", 60)
 	if (access(CGROUPS "/cgroup.procs", W_OK))
 		skip("no cgroup2 on " CGROUPS);
 	/*
-	 * Where no controller was ever handed down (systemd does it), the root
-	 * does not hand down those that need no handing down, either.
+	 * Where systemd has not enabled a controller for children, perf_event is not
+	 * there, either: enable one.
 	 */
 	fd = open(CGROUPS "/cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
 	must(fd >= 0 && write(fd, "+pids", 5) == 5, "handing down a controller: %s",
@@ -329,11 +300,10 @@ TEST(cgroup, "cgroup", 60)
 	close(fd);
 	close(dir);
 	must(!rmdir(CGROUPS "/knc-test"), "removing a cgroup: %s", strerror(errno));
-	must(count >= 2 * n && count < 2 * n + 50000, "counted %llu of %llu",
-	     (unsigned long long)count, (unsigned long long)2 * n);
+	must(count >= 2 * n && count < 2 * n + 50000, "counted %llu of %llu", count, 2 * n);
 }
 
-/* A group is read at once, and its numbers belong together. */
+/* A group is read at one moment. */
 TEST(group_read, "group-read", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -346,39 +316,34 @@ TEST(group_read, "group-read", 60)
 
 	attr.read_format = READ_TIMES | PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 	a = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	attr.disabled = 0;
-	b = ev_open(&attr, 0, -1, a);
+	b = ev_join(attr, BRANCHES, a);
 	if (!kernel_before(3, 12)) {
 		ev_ioctl(a, PERF_EVENT_IOC_ID, (unsigned long)&id[0]);
 		ev_ioctl(b, PERF_EVENT_IOC_ID, (unsigned long)&id[1]);
 	}
-	must(!measured_spin(a, 0, 0), "enabling or disabling failed");
+	ev_spin(a, 0);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	base[0] = g.of[0].value;
 	base[1] = g.of[1].value;
 	n = 12345;
-	must(!measured_spin(a, n, 0), "enabling or disabling failed");
+	ev_spin(a, n);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	must(g.nr == 2 && (!id[0] || (g.of[0].id == id[0] && g.of[1].id == id[1])),
-	     "a group of %llu with other events", (unsigned long long)g.nr);
+	     "a group of %llu with other events", g.nr);
 	must(g.enabled == g.running && (g.enabled || cards_kernel()), "ran %llu of %llu ns",
-	     (unsigned long long)g.running, (unsigned long long)g.enabled);
+	     g.running, g.enabled);
 	must(g.of[0].value == 2 * base[0] + 2 * n && g.of[1].value == 2 * base[1] + n,
-	     "the group's counts are %llu and %llu", (unsigned long long)g.of[0].value,
-	     (unsigned long long)g.of[1].value);
-	/* the group stands still while it is off, and runs as one */
+	     "the group's counts are %llu and %llu", g.of[0].value, g.of[1].value);
 	spin(1000);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 	must(g.of[0].value == 2 * base[0] + 2 * n, "counts while it is off");
 	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %s",
 	     errname(errno));
-	/* reset of the whole */
 	ev_ioctl(a, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
 	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
-	/* That perf core does it to the leader alone. */
+	/* Linux 2.6.38 resets the leader alone. */
 	must(!g.of[0].value && (!g.of[1].value || cards_kernel()), "after a reset: %llu and %llu",
-	     (unsigned long long)g.of[0].value, (unsigned long long)g.of[1].value);
+	     g.of[0].value, g.of[1].value);
 
 	/* read while it runs: each reading is of one moment */
 	ev_on(a);
@@ -388,17 +353,15 @@ TEST(group_read, "group-read", 60)
 		spin(100);
 		must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
 		must(g.of[0].value - last >= 200 && g.of[0].value - last < 1000 &&
-		     g.of[1].value - last_branches >= 100 &&
-		     g.of[1].value - last_branches < 500,
-		     "from reading to reading %llu and %llu more",
-		     (unsigned long long)(g.of[0].value - last),
-		     (unsigned long long)(g.of[1].value - last_branches));
+		     g.of[1].value - last_branches >= 100 && g.of[1].value - last_branches < 500,
+		     "from reading to reading %llu and %llu more", g.of[0].value - last,
+		     g.of[1].value - last_branches);
 	}
 	close(b);
 	close(a);
 }
 
-/* ioctls: enable, disable, reset, refresh, period, and set-output */
+/* ioctls: enable, disable, reset, refresh and period */
 static volatile sig_atomic_t signals;
 
 static void on_signal(int sig)
@@ -410,28 +373,26 @@ static void on_signal(int sig)
 TEST(ioctls, "ioctls", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 base = base_cost(), before, period;
+	u64 base = spin_cost(), before, period;
 	struct pollfd poller;
 	struct tally t = {};
 	struct ring r;
 	int fd;
 
-	/* on and off, as often as one likes */
-	fd = ev_open(&attr, 0, -1, -1);
-	ev_on(fd);
+	fd = ev_start(&attr, 0, -1);
 	ev_on(fd);
 	spin(1000);
 	ev_off(fd);
 	ev_off(fd);
 	before = ev_count(fd);
-	must(before >= 2000 && before < 3000, "counted %llu", (unsigned long long)before);
+	must(before >= 2000 && before < 3000, "counted %llu", before);
 	spin(1000);
 	must(ev_count(fd) == before, "counts while it is off");
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
-	must(!ev_count(fd), "after a reset: %llu", (unsigned long long)ev_count(fd));
-	must(!measured_spin(fd, 1000, 0), "enabling or disabling failed");
+	must(!ev_count(fd), "after a reset: %llu", ev_count(fd));
+	ev_spin(fd, 1000);
 	must(ev_count(fd) == base + 2000, "after a reset counted %llu, not %llu",
-	     (unsigned long long)ev_count(fd), (unsigned long long)base + 2000);
+	     ev_count(fd), base + 2000);
 	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
 	     "refreshing an event that does not sample: %s", errname(errno));
 	period = 1000;
@@ -439,12 +400,11 @@ TEST(ioctls, "ioctls", 60)
 	     "a period for an event that does not sample: %s", errname(errno));
 	close(fd);
 
-	/* refresh: that many overflows, then it is off, with a signal for each */
+	/* refresh: a number of overflows, each with a signal, then the event is off */
 	attr.sample_period = 100000;
 	attr.sample_type = PERF_SAMPLE_IP;
 	attr.wakeup_events = 1;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
+	fd = ring_open(&r, 8, &attr, 0, -1, -1);
 	signals = 0;
 	signal(SIGIO, on_signal);
 	must(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK),
@@ -452,11 +412,10 @@ TEST(ioctls, "ioctls", 60)
 	ev_ioctl(fd, PERF_EVENT_IOC_REFRESH, 5);
 	spin(1000000);
 	ring_tally(&r, &t, NULL, NULL);
-	must(t.samples == 5, "refreshed for 5: %llu samples", (unsigned long long)t.samples);
+	must(t.samples == 5, "refreshed for 5: %llu samples", t.samples);
 	must(signals >= 1 && signals <= 5, "refreshed for 5: %d signals", (int)signals);
 	before = ev_count(fd);
-	must(before >= 500000 && before < 501000, "refreshed for 5: counted %llu",
-	     (unsigned long long)before);
+	must(before >= 500000 && before < 501000, "refreshed for 5: counted %llu", before);
 	spin(1000000);
 	must(ev_count(fd) == before, "counts after its last refresh");
 	poller = (struct pollfd){ .fd = fd, .events = POLLIN };
@@ -464,30 +423,27 @@ TEST(ioctls, "ioctls", 60)
 	spin(100000);
 	must(poll(&poller, 1, 0) == 1 && poller.revents, "an overflow does not wake a poll");
 	ring_tally(&r, &t, NULL, NULL);
-	must(t.samples == 6, "refreshed for 1 more: %llu samples", (unsigned long long)t.samples);
+	must(t.samples == 6, "refreshed for 1 more: %llu samples", t.samples);
 	signal(SIGIO, SIG_IGN);
-	ring_unmap(&r);
-	close(fd);
+	ring_close(&r, fd);
 
-	/* up to 3.14 only from the next period on */
+	/* up to Linux 3.13 a new period begins with the next overflow */
 	if (kernel_before(3, 14))
 		return;
-	/* another period from here on */
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, PERF_SAMPLE_IP);
+	fd = ring_open(&r, 8, &attr, 0, -1, -1);
 	memset(&t, 0, sizeof(t));
-	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	ev_spin(fd, 500000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(t.samples >= 9 && t.samples <= 10, "period 100000: %llu samples of 1000000",
-	     (unsigned long long)t.samples);
+	     t.samples);
 	period = 20000;
 	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
 	memset(&t, 0, sizeof(t));
-	must(!measured_spin(fd, 500000, 0), "enabling or disabling failed");
+	ev_spin(fd, 500000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(t.samples >= 49 && t.samples <= 50, "period 20000: %llu samples of 1000000",
-	     (unsigned long long)t.samples);
-	must(!t.outside, "sampled at %#llx, outside the loop", (unsigned long long)t.last_outside);
+	     t.samples);
+	must(!t.outside, "sampled at %#llx, outside the loop", t.last_outside);
 	period = 50000;
 	ev_on(fd);
 	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
@@ -496,19 +452,11 @@ TEST(ioctls, "ioctls", 60)
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples >= 19 && t.samples <= 21, "period 50000, set while it runs: %llu samples",
-	     (unsigned long long)t.samples);
+	     t.samples);
 	close(fd);
 }
 
-/* The page that comes before the samples */
-static u64 rdpmc(u32 counter)
-{
-	u32 lo, hi;
-
-	asm volatile("rdpmc" : "=a" (lo), "=d" (hi) : "c" (counter));
-	return lo | (u64)hi << 32;
-}
-
+/* The page before the sample buffer */
 TEST(mmap_page, "mmap-page", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -519,10 +467,9 @@ TEST(mmap_page, "mmap-page", 60)
 
 	pin(0);
 	fd = ev_open(&attr, 0, -1, -1);
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	page = page_of(fd);
 	must(!page->index, "an event that is off is on counter %u", page->index);
-	must(!(page->lock & 1), "the lock is held by nobody");
+	must(!(page->lock & 1), "the page's lock is odd: %u", page->lock);
 	must(!page->data_head && !page->data_size, "a page without samples has some");
 	ev_on(fd);
 	spin(1000);
@@ -535,25 +482,24 @@ TEST(mmap_page, "mmap-page", 60)
 			     "index %u, but counter %d", index, counter_of(0, INSTRUCTIONS));
 		must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
 		for (tries = 0; ; tries++) {
-			must(tries < 1000, "the page never stands still");
+			must(tries < 1000, "the page's lock never was even and the same twice");
 			seq = page->lock;
 			asm volatile("" ::: "memory");
 			index = page->index;
 			self = page->offset;
 			if (index)
-				self += (u64)((int64_t)(rdpmc(index - 1) << 24) >> 24);
+				self += (u64)((int64_t)(plain_rdpmc(index - 1) << 24) >> 24);
 			asm volatile("" ::: "memory");
 			if (!(seq & 1) && page->lock == seq)
 				break;
 		}
 		count = ev_count(fd);
 		must(self <= count && count - self < 1000,
-		     "read by RDPMC %llu, by the kernel right after %llu",
-		     (unsigned long long)self, (unsigned long long)count);
+		     "read by RDPMC %llu, by the kernel right after %llu", self, count);
 	} else {
 		/*
-		 * A program that goes by the page must not try RDPMC. Before
-		 * there was such a flag, the page told the counter anyway.
+		 * The page must not offer RDPMC: index is 0. Linux 2.6.38 has no flag
+		 * for it, and sets index all the same.
 		 */
 		must(!index || cards_kernel(), "index %u, but cap_user_rdpmc is 0", index);
 		note("no RDPMC for programs (cap_user_rdpmc is 0)");
@@ -562,8 +508,7 @@ TEST(mmap_page, "mmap-page", 60)
 	must(!page->index, "an event that is off again is on counter %u", page->index);
 	count = ev_count(fd);
 	self = page->offset;
-	must(self == count, "the page says %llu, a read %llu", (unsigned long long)self,
-	     (unsigned long long)count);
+	must(self == count, "the page says %llu, a read %llu", self, count);
 	munmap(page, getpagesize());
 	close(fd);
 }
@@ -580,15 +525,12 @@ TEST(times, "times", 60)
 	fd = ev_open(&attr, 0, -1, -1);
 	begin = now_ns();
 	ev_on(fd);
-	while (now_ns() - begin < 500000000)
-		spin20(1000);
+	spin_for_ms(500);
 	ev_off(fd);
 	passed = now_ns() - begin;
 	t = ev_times(fd);
-	must(t.running == t.enabled, "ran %llu of %llu ns", (unsigned long long)t.running,
-	     (unsigned long long)t.enabled);
-	must(t.enabled <= passed, "enabled for %llu of %llu ns", (unsigned long long)t.enabled,
-	     (unsigned long long)passed);
+	must(t.running == t.enabled, "ran %llu of %llu ns", t.running, t.enabled);
+	must(t.enabled <= passed, "enabled for %llu of %llu ns", t.enabled, passed);
 	usleep(10000);
 	later = ev_times(fd);
 	must(later.enabled == t.enabled && later.value == t.value, "goes on while it is off");
@@ -598,6 +540,6 @@ TEST(times, "times", 60)
 	ev_off(fd);
 	later = ev_times(fd);
 	must(later.running - t.running < 1000000, "ran for %llu ns of 300 ms asleep",
-	     (unsigned long long)(later.running - t.running));
+	     later.running - t.running);
 	close(fd);
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Debian's system call fuzzer, at what has to do with events
+# Debian's system call fuzzer, with system calls that concern events
 . ./lib.sh
 . ./strangers.sh
 
-# The kernel lacks what some of its files need, and it does not expect that.
+# trinity fails if the kernel lacks some of the files that it opens.
 strangers trinity -q -q -l off -C 6 -a 64 -s "${TEST_FUZZ_SEED:-1263420240}" \
 	--enable-fds=perf,pipes,eventfd \
 	-c perf_event_open -c ioctl -c mmap -c munmap -c mremap -c read -c close -c dup \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts and samples in company: of events that are moved, throttled or
- * inherited, of periods that change, of who may see what.
+ * Counts and samples of events that are moved, throttled or inherited, and what other
+ * tasks may see of them
  */
 #define _GNU_SOURCE
 #include "lib.h"
@@ -13,11 +13,9 @@
 
 #include "../../include/knc_pmu_user.h"
 
-#define ULL(n)	((unsigned long long)(n))
-
 /*
- * A CPU's event is throttled on counter 0, and a task's event comes that can be
- * nowhere else. What was on counter 1 before is gone, but not what it had counted.
+ * A CPU-wide event is throttled on counter 0 when a task's event for counter 0 only
+ * comes. The event of counter 1 has gone, and its count must stay.
  */
 static void move_throttled(bool first)
 {
@@ -29,31 +27,25 @@ static void move_throttled(bool first)
 	for (round = 0; round < 10; round++) {
 		struct perf_event_attr wide = attr_of(INSTRUCTIONS);
 
-		/* on one counter or the other, by who comes first */
-		other = -1;
+		/* the order decides which event has counter 0 */
 		if (!first)
-			other = ev_open(&wide, -1, cpu, -1);
-		if (other >= 0)
-			ev_on(other);
-		fd = ev_open(&attr, -1, cpu, -1);
-		ev_on(fd);
-		if (other < 0) {
-			other = ev_open(&wide, -1, cpu, -1);
-			ev_on(other);
-		}
+			other = ev_start(&wide, -1, cpu);
+		fd = ev_start(&attr, -1, cpu);
+		if (first)
+			other = ev_start(&wide, -1, cpu);
 		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL);
 		spin(20000);
 		close(other);
 		task = ev_self(L2_READ_MISS);
 		ev_on(task);
 		spin(20000);
-		/* it is let go on at a tick */
+		/* a tick ends the throttling */
 		usleep(20000);
 		spin(20000);
 		count = ev_count(fd);
 		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL) - before;
 		must(count <= before + 20000, "round %d: counted %lld branches of %llu", round,
-		     (long long)count, ULL(before));
+		     (long long)count, before);
 		close(task);
 		close(fd);
 	}
@@ -72,14 +64,14 @@ TEST(move_throttled_test, "move-throttled", 60)
 }
 
 /*
- * A sample says which period it ended, not which one begins: perf core works out
- * the next one by it. At a low frequency the first periods differ a thousandfold.
+ * A sample has the period that has ended, not the next one: perf core computes the next
+ * one from it. At a low frequency the first periods differ by a factor of a thousand.
  */
 TEST(sample_freq_low, "sample-freq-low", 60)
 {
 	static const u64 rates[] = { 1, 10, 100 };
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 begin, count;
+	u64 count;
 	struct ring r;
 	size_t i;
 	int fd;
@@ -91,31 +83,26 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 		attr.freq = 1;
 		attr.sample_freq = rates[i];
 		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 64, attr.sample_type);
+		fd = ring_open(&r, 64, &attr, 0, -1, -1);
 		ev_on(fd);
-		begin = now_ns();
-		while (now_ns() - begin < 1500000000ULL)
-			spin20(10000);
+		spin_for_ms(1500);
 		ev_off(fd);
 		count = ev_count(fd);
 		ring_tally(&r, &t, NULL, NULL);
 		note("freq %llu: %llu samples, periods of %llu in all, counted %llu",
-		     ULL(rates[i]), ULL(t.samples), ULL(t.period_sum), ULL(count));
-		must(!t.lost, "%llu records lost", ULL(t.lost));
-		must(t.samples > 3, "freq %llu: %llu samples", ULL(rates[i]), ULL(t.samples));
+		     rates[i], t.samples, t.period_sum, count);
+		must(!t.lost, "%llu records lost", t.lost);
+		must(t.samples > 3, "freq %llu: %llu samples", rates[i], t.samples);
 		must(t.period_sum <= count + 1000 * t.samples,
-		     "freq %llu: periods of %llu in all, and counted %llu", ULL(rates[i]),
-		     ULL(t.period_sum), ULL(count));
-		ring_unmap(&r);
-		close(fd);
+		     "freq %llu: periods of %llu in all, and counted %llu", rates[i],
+		     t.period_sum, count);
+		ring_close(&r, fd);
 	}
 }
 
 /*
- * What a program has said by SPFLT is the program's: perf core swaps the events of
- * a parent's children when one follows the other, and one that exits takes events
- * with it that were made for another.
+ * The preference belongs to the task. perf core swaps the events of two children of one
+ * parent at a switch, and a child that exits may take another child's event with it.
  */
 #define CHILDREN	4
 
@@ -129,10 +116,10 @@ static void turns_in_region(int turns)
 	}
 }
 
-/* Does what a @child does. Returns how often that executes LOOP. */
+/* Runs as a child if @child. Returns how many times that child executes LOOP in regions. */
 typedef int (*clone_fn)(bool child, int round, int i);
 
-/* One event counts children that follow each other on a CPU, and nobody else. */
+/* An inherited SPFLT event counts the regions of children on one CPU, and nothing else. */
 static void count_clones(int rounds, clone_fn clone)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -143,12 +130,10 @@ static void count_clones(int rounds, clone_fn clone)
 	attr.config1 = 1;
 	attr.inherit = 1;
 	for (round = 0; round < rounds; round++) {
-		fd = ev_open(&attr, 0, -1, -1);
-		ev_on(fd);
+		fd = ev_start(&attr, 0, -1);
 		want = 0;
 		for (i = 0; i < CHILDREN; i++) {
-			pids[i] = fork();
-			must(pids[i] >= 0, "fork: %s", strerror(errno));
+			pids[i] = must_fork();
 			if (!pids[i]) {
 				clone(true, round, i);
 				_exit(0);
@@ -159,8 +144,7 @@ static void count_clones(int rounds, clone_fn clone)
 			reap(pids[i]);
 		count = ev_count(fd);
 		must(count >= want && count <= want + want / 50,
-		     "round %d: regions of %llu instructions, counted %llu", round, ULL(want),
-		     ULL(count));
+		     "round %d: regions of %llu instructions, counted %llu", round, want, count);
 		close(fd);
 	}
 }
@@ -174,7 +158,7 @@ static int two_regions(bool child, int round, int i)
 		spflt_on();
 		turns_in_region(turns);
 		spflt_off();
-		/* The last ones find the others' events gone. */
+		/* the other children's events are gone for the last ones */
 		spflt_on();
 		turns_in_region(more);
 		spflt_off();
@@ -189,8 +173,7 @@ TEST(spflt_clones, "spflt-clones", 60)
 
 	must(knc_cpu(), "knc_cpu() does not know this CPU");
 	pin(cpus_online() - 1);
-	stranger = fork();
-	must(stranger >= 0, "fork: %s", strerror(errno));
+	stranger = must_fork();
 	if (!stranger) {
 		while (!*stop) {
 			spflt_off();
@@ -204,8 +187,8 @@ TEST(spflt_clones, "spflt-clones", 60)
 }
 
 /*
- * A child in a region, which has its parent's event, opens one of its own: it has
- * said something by then, whoever took away the event that was made for it.
+ * A child in a region opens another event: its preference must stay, even if its
+ * inherited event went with another child.
  */
 static int open_in_region(bool child, int round, int i)
 {
@@ -230,7 +213,7 @@ TEST(spflt_clone_opens, "spflt-clone-opens", 60)
 	count_clones(10, open_in_region);
 }
 
-/* An SPFLT event costs about what another one does, also where it is the only one. */
+/* Opening an SPFLT event costs about as much as opening another event. */
 static u64 open_and_close(u64 spflt, int times)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -251,9 +234,8 @@ static void churn(void)
 	open_and_close(1, 1);
 	plain = open_and_close(0, 200);
 	spflt = open_and_close(1, 200);
-	note("opened and closed: %llu ns, with SPFLT %llu ns", ULL(plain), ULL(spflt));
-	must(spflt < 10 * plain, "an SPFLT event costs %llu ns, another one %llu ns",
-	     ULL(spflt), ULL(plain));
+	note("opened and closed: %llu ns, with SPFLT %llu ns", plain, spflt);
+	must(spflt < 10 * plain, "an SPFLT event costs %llu ns, another one %llu ns", spflt, plain);
 }
 
 TEST(spflt_churn, "spflt-churn", 60)
@@ -261,22 +243,20 @@ TEST(spflt_churn, "spflt-churn", 60)
 	as_nobody(churn);
 }
 
-/* Who was let count "any" counts a child's, too: it is not asked again. */
+/* The privilege for "any" is not checked again for children. */
 TEST(any_inherit, "any-inherit", 30)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
 	int go[2], fd;
 	pid_t pid;
-	char c = 0;
 
-	must(!pipe(go), "pipe: %s", strerror(errno));
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	must_pipe(go);
+	pid = must_fork();
 	if (!pid) {
 		pid_t child;
 
 		become_nobody();
-		must(read(go[0], &c, 1) == 1, "pipe");
+		pipe_wait(go);
 		child = fork();
 		must(child >= 0, "a counted task cannot fork: %s", strerror(errno));
 		if (!child) {
@@ -289,37 +269,20 @@ TEST(any_inherit, "any-inherit", 30)
 	attr.inherit = 1;
 	attr.disabled = 0;
 	fd = ev_open(&attr, pid, -1, -1);
-	must(write(go[1], &c, 1) == 1, "pipe");
+	pipe_wake(go);
 	reap(pid);
-	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ULL(ev_count(fd)));
+	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ev_count(fd));
 	close(fd);
 }
 
-/* RDPMC is for who has a page; what others left on a counter is for nobody. */
-static u64 plain_rdpmc(u32 counter)
-{
-	u32 low, high;
-
-	asm volatile("rdpmc" : "=a" (low), "=d" (high) : "c" (counter));
-	return low | (u64)high << 32;
-}
-
-static struct perf_event_mmap_page *page_of(int fd)
-{
-	struct perf_event_mmap_page *page;
-
-	page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
-	return page;
-}
-
+/* Only a task with a page may use RDPMC, and it reads 0 from counters of others. */
 static void faulted(int sig)
 {
 	(void)sig;
 	_exit(0);
 }
 
-/* Counters that are not this task's, in turns with tasks whose they are */
+/* Reads the counters that this task has no event on; exits with 3 if one is not 0. */
 static void __attribute__((noreturn)) look(int turns, volatile struct perf_event_mmap_page *page)
 {
 	while (turns--) {
@@ -331,7 +294,7 @@ static void __attribute__((noreturn)) look(int turns, volatile struct perf_event
 				seq = page->lock;
 			if (page && page->index == i + 1)
 				continue;
-			/* it may have got this one meanwhile */
+			/* unless the task has got this counter meanwhile */
 			if (plain_rdpmc(i) && (!page || page->lock == seq))
 				_exit(3);
 		}
@@ -360,21 +323,19 @@ TEST(rdpmc_fork, "rdpmc-fork", 60)
 	struct perf_event_mmap_page *page;
 	int go[2], fd, round;
 	pid_t pid;
-	char c;
 
 	pin(cpus_online() - 1);
 	for (round = 0; round < 5; round++) {
-		must(!pipe(go), "pipe: %s", strerror(errno));
+		must_pipe(go);
 		fd = ev_self(INSTRUCTIONS);
 		page = page_of(fd);
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		pid = must_fork();
 		if (!pid) {
-			/* the mapping is not inherited */
+			/* fork() does not copy the page */
 			signal(SIGSEGV, faulted);
 			close(fd);
-			must(read(go[0], &c, 1) == 1, "pipe");
-			/* built in, that is for the kernel's x86 core to see to */
+			pipe_wait(go);
+			/* built in, the kernel's x86 core decides */
 			if (driver_is_module()) {
 				plain_rdpmc(0);
 				fail("the child of a task that had a page may use RDPMC");
@@ -383,7 +344,7 @@ TEST(rdpmc_fork, "rdpmc-fork", 60)
 		}
 		munmap(page, getpagesize());
 		close(fd);
-		must(write(go[1], "", 1) == 1, "pipe");
+		pipe_wake(go);
 		count_beside(pid, "the child of a task that had a page reads others' counters");
 		close(go[0]);
 		close(go[1]);
@@ -402,8 +363,7 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 	if (!page->cap_user_rdpmc)
 		skip("no RDPMC for programs");
 	for (round = 0; round < 5; round++) {
-		pid = fork();
-		must(pid >= 0, "fork: %s", strerror(errno));
+		pid = must_fork();
 		if (!pid) {
 			fd = ev_self(INSTRUCTIONS);
 			page = page_of(fd);
@@ -417,9 +377,9 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 }
 
 /*
- * The page of an event of somebody else's opens RDPMC to a task that has no event
- * itself, for whom perf core touches no counter. What was left on them before there
- * was any such page, where this task has not been yet, is not his to know, either.
+ * A page of another task's event lets this task use RDPMC, though it has no event and
+ * perf core changes no counter for it. It must not read counts from before the first
+ * such page, on a CPU where it has not been.
  */
 static void leave_counts(int cpu)
 {
@@ -447,7 +407,7 @@ static void __attribute__((noreturn)) look_elsewhere(pid_t whose, int here, int 
 		skip("no RDPMC for programs");
 	pin(there);
 	left = plain_rdpmc(0) | plain_rdpmc(1);
-	must(!left, "a task without events reads what others have left: %#llx", ULL(left));
+	must(!left, "a task without events reads what others have left: %#llx", left);
 	_exit(0);
 }
 
@@ -456,21 +416,19 @@ TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
 	int here = cpus_online() - 1, there = cpus_online() - 2;
 	pid_t whose, pid;
 
-	/* one that has not seen such a page yet */
+	/* a driver without such a page so far */
 	if (driver_is_module()) {
 		must(!driver_unload() && !driver_load(), "loading anew: %s", strerror(errno));
 		pmu_forget();
 	}
 	leave_counts(there);
 	pin(here);
-	whose = fork();
-	must(whose >= 0, "fork: %s", strerror(errno));
+	whose = must_fork();
 	if (!whose) {
 		pause();
 		_exit(0);
 	}
-	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	pid = must_fork();
 	if (!pid)
 		look_elsewhere(whose, here, there);
 	reap(pid);
@@ -479,14 +437,13 @@ TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
 }
 
 /*
- * An event of user mode has samples of user mode, wherever its interrupt falls: on
- * the way into the kernel, or where the driver has it wait.
+ * Samples of a user mode event are in user mode, even if the interrupt comes on the way
+ * into the kernel or is replayed there.
  */
 extern char __executable_start[], etext[];
 
 TEST(sample_user_only, "sample-user-only", 300)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 inside = 0, samples = 0, last = 0, period;
 	struct record rec;
 	struct ring r;
@@ -495,12 +452,9 @@ TEST(sample_user_only, "sample-user-only", 300)
 	td_need();
 	pin(cpus_online() - 1);
 	sample_limit(NO_SAMPLE_LIMIT);
-	attr.sample_type = PERF_SAMPLE_IP;
 	for (late = 0; late < 400; late += late / 8 + 1)
 		for (period = 100; period < 120; period++) {
-			attr.sample_period = period;
-			fd = ev_open(&attr, 0, -1, -1);
-			ring_map(&r, fd, 8, attr.sample_type);
+			fd = ring_self(&r, 8, period);
 			td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3,
 				  late);
 			ev_on(fd);
@@ -521,16 +475,15 @@ TEST(sample_user_only, "sample-user-only", 300)
 					last = rec.ip;
 				}
 			}
-			ring_unmap(&r);
-			close(fd);
+			ring_close(&r, fd);
 		}
-	note("%llu samples", ULL(samples));
-	must(samples > 100, "%llu samples", ULL(samples));
-	must(!inside, "%llu of %llu samples of user mode are not the program's, such as %#llx",
-	     ULL(inside), ULL(samples), ULL(last));
+	note("%llu samples", samples);
+	must(samples > 100, "%llu samples", samples);
+	must(!inside, "%llu of %llu user mode samples are outside the program, such as %#llx",
+	     inside, samples, last);
 }
 
-/* One instruction after the other, calls of the kernel among them, none of them twice */
+/* Straight code with system calls: each instruction is executed once. */
 static void straight_on(int fd)
 {
 	asm volatile("syscall\n\t"			/* ioctl(fd, ENABLE, 0) */
@@ -552,34 +505,29 @@ static void straight_on(int fd)
 
 #define STRAIGHT_ON	13
 
-/* Where the sample is that is due after so many of them, if it comes so much later */
+/* The address of the sample that is due after @period instructions, @late late */
 static u64 straight_sample(u64 period, int late)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct record rec;
 	struct ring r;
 	int fd;
 
-	attr.sample_period = period;
-	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ev_open(&attr, 0, -1, -1);
-	ring_map(&r, fd, 8, attr.sample_type);
+	fd = ring_self(&r, 8, period);
 	td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3, late);
 	straight_on(fd);
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
 	must(ring_next(&r, &rec) && rec.type == PERF_RECORD_SAMPLE,
-	     "no sample of %llu instructions", ULL(period));
-	ring_unmap(&r);
-	close(fd);
+	     "no sample of %llu instructions", period);
+	ring_close(&r, fd);
 	return rec.ip;
 }
 
-/* The kernel is at work for longer than this, at each of its calls. */
+/* Shorter than any system call */
 #define LATE	60
 
 /*
- * A sample that is due with a SYSCALL is of the instruction after it, also if the
- * interrupt comes while the kernel has not put that away yet.
+ * A sample that is due with a SYSCALL has the address after it, even if the interrupt
+ * comes before the kernel has saved that address.
  */
 TEST(sample_syscall, "sample-syscall", 60)
 {
@@ -592,7 +540,7 @@ TEST(sample_syscall, "sample-syscall", 60)
 		ip = straight_sample(period, 0);
 		must(ip > before && ip < before + (before ? 16 : ~0ULL),
 		     "after %llu instructions a sample is of %#llx, after one less of %#llx",
-		     ULL(period), ULL(ip), ULL(before));
+		     period, ip, before);
 		if (!td_present() || memcmp((void *)(ip - 2), "\x0f\x05", 2))
 			continue;
 		calls++;
@@ -601,16 +549,16 @@ TEST(sample_syscall, "sample-syscall", 60)
 
 			must(late_ip == ip,
 			     "%d instructions after a SYSCALL a sample is of %#llx, not %#llx",
-			     late, ULL(late_ip), ULL(ip));
+			     late, late_ip, ip);
 		}
 	}
 	must(!td_present() || calls == 3, "%d calls of the kernel, not 3", calls);
 }
 
 /*
- * A fork that fails after its events were inherited frees a task that never ran,
- * whoever holds on to it: here it wants its own variables where the kernel is. The
- * debug kernel sees who looks there afterwards; others need not.
+ * A fork fails after its events were inherited, as CLONE_SETTLS has a kernel address.
+ * The task is freed without having run, and must not be used afterwards; the debug
+ * kernel would notice.
  */
 TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 {
@@ -625,6 +573,6 @@ TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 		     errno == EPERM, "a process with a wrong TLS was made: %s",
 		     strerror(errno));
 	close(fd);
-	/* Whoever comes now finds what these have left. */
+	/* new tasks now reuse the memory of the failed ones */
 	count_clones(10, open_in_region);
 }

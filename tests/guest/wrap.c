@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * 40 bits: right at the wrap, and beyond it.
- *
- * No test can wait for 2^40 events.  The emulator's test device makes a
- * counter that counts anyway count a great many at once.
+ * The wrap of the 40 bit counters. No test can wait for 2^40 events: the emulator's
+ * test device adds them to a counter at once.
  */
 #define _GNU_SOURCE
 #include "lib.h"
 
 #define BIT40 (1ULL << 40)
 
-/* Whichever counter the event is on: the other one does not count. */
+/* The event may be on either counter; the other one is off and does not count. */
 static void burst(u64 events)
 {
 	td_burst(0, events);
@@ -41,7 +39,7 @@ static u64 __attribute__((noinline, noclone)) count_bursts(u64 each, int times)
 	return count;
 }
 
-/* One event over 2^40, in steps that each fit what is left to the wrap, or not */
+/* An event counts beyond 2^40, in steps of various sizes. */
 TEST(wrap_count, "wrap-count", 60)
 {
 	static const struct {
@@ -65,15 +63,13 @@ TEST(wrap_count, "wrap-count", 60)
 		u64 got = count_bursts(rows[i].each, rows[i].times) - base;
 		u64 want = rows[i].each * rows[i].times;
 
-		must(base && base < 100000, "the bursts themselves cost %llu",
-		     (unsigned long long)base);
-		must(got == want, "%d times %llu events: counted %llu, not %llu",
-		     rows[i].times, (unsigned long long)rows[i].each,
-		     (unsigned long long)got, (unsigned long long)want);
+		must(base && base < 100000, "the bursts themselves cost %llu", base);
+		must(got == want, "%d times %llu events: counted %llu, not %llu", rows[i].times,
+		     rows[i].each, got, want);
 	}
 }
 
-/* Periods about the counter's width: a sample on the event, and none before */
+/* Periods around 2^40: each has one sample, in time */
 TEST(wrap_period, "wrap-period", 120)
 {
 	static const u64 periods[] = {
@@ -87,16 +83,14 @@ TEST(wrap_period, "wrap-period", 120)
 	td_need();
 	pin(0);
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
-		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+		const u64 type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+		struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, periods[i], type);
 		struct tally t = {};
 		struct ring r;
 		u64 before;
 		int fd, k;
 
-		attr.sample_period = periods[i];
-		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-		fd = ev_open(&attr, 0, -1, -1);
-		ring_map(&r, fd, 8, attr.sample_type);
+		fd = ring_open(&r, 8, &attr, 0, -1, -1);
 		for (k = 1; k <= 3; k++) {
 			/* up to a little before the sample */
 			before = ev_count(fd);
@@ -104,29 +98,24 @@ TEST(wrap_period, "wrap-period", 120)
 			bursts(k * periods[i] - slack - before, 1ULL << 37);
 			ev_off(fd);
 			ring_tally(&r, &t, spin_lo, spin_hi);
-			must(t.samples == (u64)k - 1,
-			     "period %llu: %llu samples in %llu events",
-			     (unsigned long long)periods[i], (unsigned long long)t.samples,
-			     (unsigned long long)ev_count(fd));
-			/* and over it */
-			must(!measured_spin(fd, slack / 2, 0), "enabling or disabling failed");
+			must(t.samples == (u64)k - 1, "period %llu: %llu samples in %llu events",
+			     periods[i], t.samples, ev_count(fd));
+			ev_spin(fd, slack / 2);
 			ring_tally(&r, &t, spin_lo, spin_hi);
 			must(t.samples == (u64)k, "period %llu: %llu samples in %llu events",
-			     (unsigned long long)periods[i], (unsigned long long)t.samples,
-			     (unsigned long long)ev_count(fd));
+			     periods[i], t.samples, ev_count(fd));
 			must(!t.outside, "period %llu: sampled at %#llx, outside the loop",
-			     (unsigned long long)periods[i], (unsigned long long)t.last_outside);
+			     periods[i], t.last_outside);
 		}
 		must(t.period_sum == 3 * periods[i], "three periods of %llu add up to %llu",
-		     (unsigned long long)periods[i], (unsigned long long)t.period_sum);
-		ring_unmap(&r);
-		close(fd);
+		     periods[i], t.period_sum);
+		ring_close(&r, fd);
 	}
 }
 
 /*
- * Readings between any two wraps, at each distance from them: with a period of
- * 1009 the counter wraps that often, and each reading must be right.
+ * Reads at each distance from a wrap: with a period of 1009 the counter wraps often,
+ * and each read must be right.
  */
 static long raw_read(int fd, u64 *value)
 {
@@ -141,14 +130,12 @@ static long raw_read(int fd, u64 *value)
 
 TEST(wrap_read, "wrap-read", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1009, PERF_SAMPLE_IP);
 	static u64 value[READINGS];
 	u64 cost, wraps = 0;
 	int fd, i;
 
 	pin(0);
-	attr.sample_period = 1009;
-	attr.sample_type = PERF_SAMPLE_IP;
 	fd = ev_open(&attr, 0, -1, -1);
 	memset(value, 0, sizeof(value));
 	ev_on(fd);
@@ -158,14 +145,13 @@ TEST(wrap_read, "wrap-read", 60)
 	}
 	ev_off(fd);
 	cost = value[1] - value[0] - 2 * (1 + 1 % 13);
-	must(cost > 3 && cost < 200, "a reading costs %llu", (unsigned long long)cost);
+	must(cost > 3 && cost < 200, "a reading costs %llu", cost);
 	for (i = 1; i < READINGS; i++) {
 		u64 got = value[i] - value[i - 1], want = cost + 2 * (1 + i % 13);
 
-		must(got == want, "reading %d at %llu: %llu more than the one before, not %llu",
-		     i, (unsigned long long)value[i], (unsigned long long)got,
-		     (unsigned long long)want);
+		must(got == want, "reading %d at %llu: %llu more than the one before, not %llu", i,
+		     value[i], got, want);
 		wraps += value[i] / 1009 != value[i - 1] / 1009;
 	}
-	must(wraps > 100, "only %llu wraps", (unsigned long long)wraps);
+	must(wraps > 100, "only %llu wraps", wraps);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Part of knc_pmu_test.c: SPFLT. PERF_SPFLT_CONTROL 1:0 filter the counters, 63 is the
- * program's (1.4.3.4).
+ * Part of knc_pmu_test.c: SPFLT. In PERF_SPFLT_CONTROL, bits 1:0 filter the counters
+ * and bit 63 is the program's preference (1.4.3.4).
  */
 #define PREFERENCE	BIT_ULL(63)
 
@@ -26,7 +26,6 @@ static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
 	return event;
 }
 
-/* The event that fork() makes of @parent for a child */
 static struct perf_event *new_inherited_event(struct kunit *test, struct perf_event *parent,
 					      struct task_struct *child)
 {
@@ -39,19 +38,18 @@ static struct perf_event *new_inherited_event(struct kunit *test, struct perf_ev
 	return event;
 }
 
-/* As much of a task as the driver looks at */
+/* A task, with the fields that the driver uses */
 static struct task_struct *new_task(struct kunit *test)
 {
 	struct task_struct *task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
-	/* It is looked for on the CPU where it runs, or ran last. */
+	/* the CPU where it runs, or ran last */
 	task_thread_info(task)->cpu = raw_smp_processor_id();
 
 	return task;
 }
 
-/* The task that runs here, if not the test's own */
 static struct task_struct *new_current(struct kunit *test)
 {
 	host.runs = new_task(test);
@@ -59,7 +57,7 @@ static struct task_struct *new_current(struct kunit *test)
 	return host.runs;
 }
 
-/* The scheduler, and perf core for a task with @events of ours on counters. */
+/* A switch, as the scheduler and perf core do it: @events are on counters. */
 static void task_switch(struct perf_event **events, int count, struct task_struct *next)
 {
 	knc_spflt_switch(NULL, false, current, next, 0);
@@ -68,29 +66,41 @@ static void task_switch(struct perf_event **events, int count, struct task_struc
 	host.runs = next;
 }
 
+static void expect_followed(struct kunit *test, int tasks)
+{
+	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), tasks);
+}
+
 static u64 preference(void)
 {
 	return record.msr[0x2c] & PREFERENCE;
 }
 
-/* A CPU-wide event: the filter is its own, the bit is left as it is. */
+/* Switches to @next, without events on counters, and checks its preference. */
+static void expect_at_switch(struct kunit *test, struct task_struct *next, u64 expected)
+{
+	task_switch(NULL, 0, next);
+	KUNIT_EXPECT_EQ(test, preference(), expected);
+}
+
+/* A CPU-wide event sets its filter, and leaves the preference as it is. */
 static void test_spflt_cpu_wide(struct kunit *test)
 {
 	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, NULL);
 	struct perf_event *plain = new_event(test, CYCLES, 0);
 
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+	expect_followed(test, 0);
 	record.msr[0x2c] = PREFERENCE;
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 
-	/* The program has changed its mind; an ordinary event joins. */
+	/* The program clears its preference; an ordinary event is added. */
 	record.msr[0x2c] = 2;
 	add_all(test, &plain, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
 
-	/* A counter without an event keeps its filter: to come back costs nothing. */
+	/* A counter without an event keeps its filter, in case the event comes back. */
 	del_all(&event, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
 
@@ -112,85 +122,77 @@ static void test_spflt_tasks(struct kunit *test)
 	struct task_struct *other = new_task(test), *stranger = new_task(test);
 	struct perf_event *mine;
 
-	/* Left over from the program before: a new task begins with 0. */
+	/* The bit of another program: a new task begins with 0. */
 	record.msr[0x2c] = PREFERENCE;
 	new_spflt_event(test, INSTRUCTIONS, other);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
 	mine = new_spflt_event(test, INSTRUCTIONS, me);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
 
-	/* The program says 1 before its event is on a counter, and is heard. */
+	/* The program sets its preference before its event is on a counter. */
 	record.msr[0x2c] |= PREFERENCE;
 	add_all(test, &mine, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 
-	/* It leaves with its event still counting. */
 	knc_spflt_switch(NULL, false, me, other, 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 	del_all(&mine, 1);
 	host.runs = other;
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 
-	/* The other has said nothing; a stranger says 1, and is not heard. */
+	/*
+	 * The other task has not set it. A task without events sets the bit, which is
+	 * ignored.
+	 */
 	task_switch(NULL, 0, stranger);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, other, 0);
 
-	/* Back: the bit is there before the event is. */
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	/* The bit is restored before the event is added. */
+	expect_at_switch(test, me, PREFERENCE);
 	add_all(test, &mine, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 
-	/* It says 0 while its event is not on a counter, and is heard. */
+	/* It clears its preference while its event is on no counter. */
 	del_all(&mine, 1);
 	record.msr[0x2c] &= ~PREFERENCE;
 	task_switch(NULL, 0, stranger);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 }
 
-/* What it has said lasts as long as the task, whatever becomes of its events. */
+/* The preference belongs to the task, not to an event. */
 static void test_spflt_second_event(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *stranger = new_task(test);
 
 	new_spflt_event(test, INSTRUCTIONS, me);
 	record.msr[0x2c] |= PREFERENCE;
-	/* Nothing is to be allocated for it. */
 	host.refused = BIT(HOST_MEMORY);
 	new_spflt_event(test, CYCLES, me);
 	host.refused = 0;
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 	task_switch(NULL, 0, stranger);
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, me, PREFERENCE);
 }
 
-/* Without SPFLT events of tasks, the register is not looked at. */
+/* Without SPFLT events of tasks the register is not accessed. */
 static void test_spflt_unused(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *other = new_task(test);
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 	unsigned int i;
 
-	add_all(test, &event, 1);
 	task_switch(&event, 1, other);
 	task_switch(NULL, 0, me);
 	for (i = 0; i < record.count; i++)
-		KUNIT_EXPECT_FALSE(test, record.log[i].kind == WRMSR &&
-				   record.log[i].reg == 0x2c);
-	for (i = 0; i < record.count; i++)
-		KUNIT_EXPECT_FALSE(test, record.log[i].kind == RDMSR &&
-				   record.log[i].reg == 0x2c);
+		KUNIT_EXPECT_NE(test, record.log[i].reg, 0x2c);
 }
 
 /*
- * perf core lets clones swap their events at a switch, so that a task's event may
- * be freed with another task. What it has said stays its own.
+ * perf core swaps the events of clones at a switch, so that a task's event may be freed
+ * with another task. The preference stays with the task.
  */
 static void test_spflt_clones(struct kunit *test)
 {
@@ -203,23 +205,21 @@ static void test_spflt_clones(struct kunit *test)
 	add_all(test, &mine, 1);
 	record.msr[0x2c] |= PREFERENCE;
 
-	/* The event stays on its counter: it is the child's from now on. */
+	/* The event stays on its counter, and is the child's now. */
 	task_switch(&theirs, 0, child);
 	disable();
 	enable();
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
 	del_all(&mine, 1);
 
-	/* And the child's is now that of a task whose own event is gone. */
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	/* The child's event now belongs to a task without one. */
+	expect_at_switch(test, me, PREFERENCE);
 	task_switch(NULL, 0, stranger);
 	record.msr[0x2c] &= ~PREFERENCE;
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, me, PREFERENCE);
 }
 
-/* An inherited event is followed, and what runs while it is made is not its task. */
+/* fork() follows the child, and does not change the bit of the running task. */
 static void test_spflt_inherited(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *child = new_task(test);
@@ -231,11 +231,10 @@ static void test_spflt_inherited(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(me), NULL);
 	new_inherited_event(test, parent, child);
-	task_switch(NULL, 0, child);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, child, 0);
 }
 
-/* A task that ends leaves nothing to the next one at its address. */
+/* A task that ends leaves no preference to the next task at its address. */
 static void test_spflt_free(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *stranger = new_task(test);
@@ -246,18 +245,17 @@ static void test_spflt_free(struct kunit *test)
 	record.msr[0x2c] |= PREFERENCE;
 	task_switch(NULL, 0, stranger);
 	knc_spflt_free_task(NULL, stranger);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 2);
+	expect_followed(test, 2);
 	knc_spflt_free_task(NULL, me);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 	KUNIT_EXPECT_PTR_EQ(test, knc_spflt_find(me), NULL);
 	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(other), NULL);
 
 	new_spflt_event(test, INSTRUCTIONS, me);
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 }
 
-/* A fork() that fails leaves an entry, which the next task at that address has. */
+/* A fork() that fails leaves an entry, which the next task at its address uses. */
 static void test_spflt_failed_fork(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *child = new_task(test);
@@ -265,15 +263,14 @@ static void test_spflt_failed_fork(struct kunit *test)
 
 	new_inherited_event(test, parent, child);
 	new_inherited_event(test, parent, child);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 2);
+	expect_followed(test, 2);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, child);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, child, 0);
 	knc_spflt_free_task(NULL, child);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
+	expect_followed(test, 1);
 }
 
-/* A task that has ended is not followed: nothing would take it off the table. */
+/* A task that has ended is not followed: its entry would stay for ever. */
 static void test_spflt_ended(struct kunit *test)
 {
 	struct task_struct *task = new_task(test);
@@ -282,10 +279,10 @@ static void test_spflt_ended(struct kunit *test)
 	make_spflt_event(event, task);
 	task->exit_state = EXIT_ZOMBIE;
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ESRCH);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+	expect_followed(test, 0);
 }
 
-/* Two events of a task at once: both find it missing, one of them is second. */
+/* Two events of a task are opened at once: the task is followed once. */
 static void test_spflt_follow_twice(struct kunit *test)
 {
 	struct task_struct *me = new_current(test);
@@ -293,12 +290,11 @@ static void test_spflt_follow_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
 	record.msr[0x2c] = PREFERENCE;
 	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
-	/* The first has said where it begins. */
+	expect_followed(test, 1);
+	/* The second event does not reset the preference. */
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
-/* Without memory, and without the hooks */
 static void test_spflt_refused(struct kunit *test)
 {
 	static const enum host_thing hooks[] = { HOST_TABLE, HOST_FREE, HOST_SWITCH };
@@ -316,7 +312,6 @@ static void test_spflt_refused(struct kunit *test)
 		host.refused = BIT(hooks[i]);
 		knc_spflt_init();
 		KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -EOPNOTSUPP);
-		/* Other events do not mind. */
 		event->attach_state = PERF_ATTACH_GROUP;
 		KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
 		event->attach_state |= PERF_ATTACH_TASK;
@@ -331,7 +326,7 @@ static void test_spflt_refused(struct kunit *test)
 	knc_spflt_init();
 }
 
-/* Tasks come and go on a CPU whose registers are not the driver's. */
+/* Switches on a CPU whose state is KNC_OFF access no register. */
 static void test_spflt_off(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *other = new_task(test);
@@ -348,14 +343,14 @@ static void test_spflt_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 3);
 }
 
-/* A reset: no filter, no bit, and what was there is not heard. */
+/* A reset clears the filters and the bit, and keeps the preferences. */
 static void test_spflt_reset(struct kunit *test)
 {
 	struct task_struct *other = new_task(test), *stranger = new_task(test);
 	struct perf_event *wide = new_spflt_event(test, BRANCHES_, NULL);
 	struct perf_event *plain = new_event(test, CYCLES, 0);
 
-	/* It has said 1 once, and is here. */
+	/* A task with preference 1 runs. */
 	new_current(test);
 	new_spflt_event(test, INSTRUCTIONS, other);
 	task_switch(NULL, 0, other);
@@ -370,18 +365,17 @@ static void test_spflt_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
 	KUNIT_EXPECT_EQ(test, this_cpu()->filters, 0);
 
-	/* What it finds after the reset is not what it has said. */
+	/* The cleared bit does not become its preference. */
 	task_switch(NULL, 0, stranger);
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, other, PREFERENCE);
 
-	/* The CPU's turn comes while the task runs: its bit is set with the next event. */
+	/* A reset while the task runs: its bit is set with the next event. */
 	knc_pmu_reset(this_cpu());
 	add_all(test, &plain, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE);
 }
 
-/* While another task's SPFLT event still counts, the bit of the next has to wait. */
+/* While the event of another task still counts, the next task's bit is not set. */
 static void test_spflt_waits(struct kunit *test)
 {
 	struct task_struct *me = new_current(test);
@@ -391,28 +385,25 @@ static void test_spflt_waits(struct kunit *test)
 
 	task_switch(NULL, 0, other);
 	record.msr[0x2c] |= PREFERENCE;
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 	add_all(test, &mine, 1);
 
-	/* It comes and goes, and has not had its bit. */
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	/* The task runs and leaves, without its bit. */
+	expect_at_switch(test, other, 0);
 	task_switch(NULL, 0, stranger);
 	task_switch(NULL, 0, me);
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, other, 0);
 	del_all(&mine, 1);
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 
-	/* From here on it is the program that says. */
+	/* From now on the program changes the bit. */
 	record.msr[0x2c] &= ~PREFERENCE;
 	add_all(test, &theirs, 1);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 	del_all(&theirs, 1);
 }
 
-/* The bit that had to wait is not another task's. */
+/* The bit that was not set is not set for another task, either. */
 static void test_spflt_waits_in_vain(struct kunit *test)
 {
 	struct task_struct *me = new_current(test);
@@ -428,11 +419,10 @@ static void test_spflt_waits_in_vain(struct kunit *test)
 	task_switch(NULL, 0, stranger);
 	del_all(&mine, 1);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
-	task_switch(NULL, 0, other);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_at_switch(test, other, PREFERENCE);
 }
 
-/* The event of a CPU sees the bit at once. */
+/* With a CPU-wide event the bit is set at once. */
 static void test_spflt_waits_not(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *other = new_task(test);
@@ -447,7 +437,7 @@ static void test_spflt_waits_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 }
 
-/* The hook passes a task by that has no context; its first event finds it here. */
+/* The hook skips a task without a context; its first event sets the bit. */
 static void test_spflt_catch_up(struct kunit *test)
 {
 	struct task_struct *me = new_task(test);
@@ -464,17 +454,16 @@ static void test_spflt_catch_up(struct kunit *test)
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 
-	/* Once: then it is the program that says. */
+	/* Only once: then the program changes the bit. */
 	record.msr[0x2c] = 0;
 	del_all(&event, 1);
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 
-	/* And it is heard as it leaves. */
 	task_switch(&event, 1, stranger);
 	KUNIT_EXPECT_EQ(test, knc_spflt_find(me)->preference, 0);
 
-	/* Between the hook and the switch the task that leaves still is the current one. */
+	/* Between the hook and the switch, the current task is the one that leaves. */
 	host.without_context = NULL;
 	task_switch(NULL, 0, me);
 	record.msr[0x2c] = PREFERENCE;
@@ -487,7 +476,7 @@ static void test_spflt_catch_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
-/* It has left, and is back: both times without a context. */
+/* A task leaves and comes back, both times without a context. */
 static void test_spflt_catch_up_back(struct kunit *test)
 {
 	struct task_struct *me = new_current(test), *stranger = new_task(test);
@@ -497,8 +486,7 @@ static void test_spflt_catch_up_back(struct kunit *test)
 	knc_spflt_find(me)->preference = PREFERENCE;
 	host.without_context = me;
 	task_switch(NULL, 0, stranger);
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, preference(), 0);
+	expect_at_switch(test, me, 0);
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }

@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module and the kernel: it takes what it needs, and whatever is refused, it
- * gives back what it has. Part of knc_pmu_test.c.
+ * Part of knc_pmu_test.c: the module registers what it needs. If anything is refused,
+ * it gives back what it has registered.
  */
 
 #define HOST_REGISTERS	(BIT(HOST_PERFCTR0) | BIT(HOST_PERFCTR1) |	\
 			 BIT(HOST_EVNTSEL0) | BIT(HOST_EVNTSEL1))
-/* What a module that is loaded has; the kprobe has done its work. */
+/* What a loaded module has registered; the kprobes are gone again. */
 #define HOST_LOADED	(HOST_REGISTERS | BIT(HOST_NMI) | BIT(HOST_PREPARE) | \
 			 BIT(HOST_ONLINE) | BIT(HOST_PMU) | BIT(HOST_TABLE) | \
 			 BIT(HOST_FREE) | BIT(HOST_SWITCH) |		\
 			 (COMPAT_USER_RDPMC ? BIT(HOST_FORK) : 0))
-/* What is called by way of tracepoints, or of the PMU */
+/* What may call the module: the PMU and the tracepoints */
 #define HOST_CALLERS	(BIT(HOST_PMU) | BIT(HOST_FORK) | BIT(HOST_FREE) | BIT(HOST_SWITCH))
 
-/* The module is loaded; what is refused is set before. */
+/* Loads the module; host.refused is set before. */
 static void host_load(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
 }
 
-/* It goes, and leaves nothing. */
+/* On a kernel that refuses nothing */
+static void host_start(struct kunit *test)
+{
+	host_begin();
+	host_load(test);
+}
+
 static void host_unload(struct kunit *test)
 {
 	knc_module_exit();
@@ -30,8 +36,7 @@ static void host_unload(struct kunit *test)
 
 static void test_load(struct kunit *test)
 {
-	host_begin();
-	host_load(test);
+	host_start(test);
 	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
 	KUNIT_EXPECT_STREQ(test, host.name, "cpu");
 	KUNIT_EXPECT_EQ(test, host.type, PERF_TYPE_RAW);
@@ -43,20 +48,22 @@ static void test_load(struct kunit *test)
 
 	host_unload(test);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
-	/* Quiet by then: the last interrupt has found its handler. */
+	/*
+	 * The registers are still reserved when the NMI handler goes: no interrupt can
+	 * come.
+	 */
 	KUNIT_EXPECT_EQ(test, host.held_at_nmi, HOST_REGISTERS | BIT(HOST_NMI));
-	/* Nobody is in a function of the module any more, nor will be. */
+	/* No tracepoint calls the module any more. */
 	KUNIT_EXPECT_GE(test, host.waits, 1);
 	KUNIT_EXPECT_EQ(test, host.held_at_wait & HOST_CALLERS, 0);
 }
 
-/* The interrupt's handler outlives the last interrupt. */
+/* The NMI handler is there until the last interrupt. */
 static void test_unload_running(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 
-	host_begin();
-	host_load(test);
+	host_start(test);
 	add_all(test, &event, 1);
 	host_unload(test);
 	KUNIT_EXPECT_EQ(test, host.lvtpc_at_nmi, 0x10400);
@@ -65,7 +72,7 @@ static void test_unload_running(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
 }
 
-/* Another driver has raw events, and grants one, or refuses: it is left alone. */
+/* Another driver has raw events, and grants or refuses one: the module does not load. */
 static void test_load_other_pmu(struct kunit *test)
 {
 	static const int answers[] = { 0, -EBUSY, -EOPNOTSUPP, -EINVAL };
@@ -85,7 +92,7 @@ static void test_load_other_pmu(struct kunit *test)
 	}
 }
 
-/* What is asked for only if something else is there */
+/* What the module asks for in this configuration */
 static bool host_is_asked(enum host_thing thing)
 {
 	return thing != HOST_FORK || COMPAT_USER_RDPMC;
@@ -108,7 +115,7 @@ static int host_error(enum host_thing thing)
 	}
 }
 
-/* Whatever it is that fails at load, nothing stays, and the next load works. */
+/* Whatever fails at load, nothing stays registered, and the next load works. */
 static void test_load_refused(struct kunit *test)
 {
 	enum host_thing thing;
@@ -116,7 +123,7 @@ static void test_load_refused(struct kunit *test)
 	for (thing = 0; thing < HOST_THINGS; thing++) {
 		host_begin();
 		host.refused = BIT(thing);
-		/* As knc_cpu_online() leaves them, which is not called here */
+		/* as knc_cpu_online() would, which is not called here */
 		knc_pmu_reset(this_cpu());
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), host_error(thing),
 				    "thing %u", thing);
@@ -125,7 +132,7 @@ static void test_load_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, !!(host.asked & BIT(thing)), host_is_asked(thing),
 				    "thing %u", thing);
 		if (!host_error(thing)) {
-			/* It counts, and says what it cannot do. */
+			/* The module counts, and its PMU says what is missing. */
 			KUNIT_EXPECT_EQ(test, thing == HOST_OVERFLOW,
 					!!(host.capabilities & PERF_PMU_CAP_NO_INTERRUPT));
 			KUNIT_EXPECT_EQ(test, host.maps, COMPAT_USER_RDPMC && thing != HOST_FORK);
@@ -134,7 +141,6 @@ static void test_load_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "thing %u", thing);
 		KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "thing %u", thing);
 
-		/* As a module is found when it is loaded again */
 		host_begin();
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), 0, "after thing %u", thing);
 		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_LOADED, "after thing %u", thing);
@@ -144,7 +150,7 @@ static void test_load_refused(struct kunit *test)
 	}
 }
 
-/* A register that faults is found before anything is written. */
+/* A register that faults is detected before any write. */
 static void test_probe(struct kunit *test)
 {
 	enum host_thing thing;
@@ -169,13 +175,11 @@ static void test_init_before_registration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, host.held, 0);
 }
 
-/* An event that is refused leaves nothing behind, and the next one is taken. */
 static void test_init_refused(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
-	host_begin();
-	host_load(test);
+	host_start(test);
 	host.runs = new_task(test);
 	make_spflt_event(event, host.runs);
 	host.refused = BIT(HOST_MEMORY);
@@ -183,27 +187,25 @@ static void test_init_refused(struct kunit *test)
 	host.refused = 0;
 	event->attr.config = 1 << 19;
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -EINVAL);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 0);
+	expect_followed(test, 0);
 	event->attr.config = INSTRUCTIONS;
 	event->hw.idx = 0;
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
 	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), 1);
-	/* It takes no more than the module has, and has nothing to give back. */
+	expect_followed(test, 1);
+	/* The event registers nothing and has no destroy(). */
 	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
 	KUNIT_EXPECT_PTR_EQ(test, event->destroy, NULL);
 	host_unload(test);
 }
 
-/* Types of events that are not ours */
 static void test_init_others(struct kunit *test)
 {
 	static const u32 types[] = { PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW };
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 	unsigned int i;
 
-	host_begin();
-	host_load(test);
+	host_start(test);
 	event->attr.type = PERF_TYPE_MAX + 3;
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
 	event->attr.type = PERF_TYPE_SOFTWARE;
@@ -216,7 +218,6 @@ static void test_init_others(struct kunit *test)
 	host_unload(test);
 }
 
-/* A CPU that is on its way up, or down, takes no event. */
 static void test_init_offline(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -229,13 +230,12 @@ static void test_init_offline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
 }
 
-/* Hotplug: a CPU that comes up gets its registers; one that has them keeps them. */
+/* A CPU that comes online has its registers reset, unless they are in use. */
 static void test_hotplug(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	unsigned int cpu = smp_processor_id();
 
-	add_all(test, &event, 1);
 	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_cpu_online(cpu), 0);
 	KUNIT_EXPECT_EQ(test, record.count, 0);
@@ -251,7 +251,7 @@ static void test_hotplug(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
 }
 
-/* A CPU on its way up runs tasks with events before its turn in hotplug comes. */
+/* A CPU on its way up may run events before the driver's hotplug callback. */
 static void test_add_off(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
@@ -274,11 +274,10 @@ static void test_add_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
 	count(1, 10);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 10);
+	expect_count(test, event, 10);
 }
 
-/* Added without being started, it does not run; started twice, it is once. */
+/* An event that is only added does not run; a second start changes nothing. */
 static void start_and_stop(struct kunit *test, struct perf_event *event, int idx)
 {
 	disable();
@@ -291,8 +290,7 @@ static void start_and_stop(struct kunit *test, struct perf_event *event, int idx
 	count(idx, 100);
 	knc_start(event, PERF_EF_RELOAD);
 	count(idx, 10);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 110);
+	expect_count(test, event, 110);
 
 	knc_stop(event, PERF_EF_UPDATE);
 	knc_stop(event, PERF_EF_UPDATE);
@@ -302,14 +300,14 @@ static void start_and_stop(struct kunit *test, struct perf_event *event, int idx
 	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
 }
 
-/* On each counter: an event of the core-ring interface has counter 0. */
+/* On each counter: core-ring events are on counter 0. */
 static void test_start_and_stop(struct kunit *test)
 {
 	start_and_stop(test, new_event(test, INSTRUCTIONS, 1000), 1);
 	start_and_stop(test, new_event(test, L2_MISS, 1000), 0);
 }
 
-/* Where RDPMC is open to programs, no counter holds what a task has left there. */
+/* While programs may use RDPMC, a counter without an event is cleared. */
 static void test_nothing_stale(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -325,39 +323,35 @@ static void test_nothing_stale(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], 0);
 
-	/* The counter of the event that stays is its own. */
 	add_all(test, event, 2);
 	count(0, 1234);
 	count(1, 5678);
 	del_all(event, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x20 + !event[1]->hw.idx], 0);
-	knc_event_read(event[1]);
-	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 2 * 1234);
+	expect_count(test, event[1], 2 * 1234);
 
-	/* An event that has just come to a counter that another has left */
+	/* An event is loaded on a counter that was cleared. */
 	disable();
 	knc_del(event[1], 0);
 	KUNIT_ASSERT_EQ(test, knc_add(event[1], PERF_EF_START), 0);
 	enable();
 	count(event[1]->hw.idx, 100);
-	knc_event_read(event[1]);
-	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 2 * 1234 + 100);
+	expect_count(test, event[1], 2 * 1234 + 100);
 
-	/* What was cleared is not cleared again. */
+	/* A cleared counter is not cleared again. */
 	disable();
 	record_restart();
 	enable();
 	KUNIT_EXPECT_EQ(test, record.count, 1);
 
-	/* And what was cleared is loaded again. */
+	/* A cleared counter is loaded for the next event. */
 	add_all(test, &other, 1);
 	count(other->hw.idx, 10);
-	knc_event_read(other);
-	KUNIT_EXPECT_EQ(test, local64_read(&other->count), 10);
+	expect_count(test, other, 10);
 	knc_rdpmc_open = false;
 }
 
-/* A group of which some are no events of ours */
+/* Groups with software events, and with events of another PMU */
 static void test_group_of_others(struct kunit *test)
 {
 	struct perf_event *software = new_event(test, 0, 0);
@@ -369,28 +363,26 @@ static void test_group_of_others(struct kunit *test)
 	software->event_caps = PERF_EV_CAP_SOFTWARE;
 	one->group_leader = software;
 	two->group_leader = software;
-	/* perf core holds the context's mutex; this will do. */
+	/* for lockdep: perf core holds the context's mutex */
 	local_irq_disable();
 	KUNIT_EXPECT_EQ(test, knc_check_group(one), 0);
 	list_add_tail(&one->sibling_list, &software->sibling_list);
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
 	list_del_init(&one->sibling_list);
 
-	/* It leads, and they are in between. */
 	one->group_leader = one;
 	software->group_leader = one;
 	list_add_tail(&software->sibling_list, &one->sibling_list);
 	two->group_leader = one;
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
 
-	/* An event of another PMU's, that is none of the kernel's own */
+	/* The other event is not a software event. */
 	software->event_caps = 0;
 	two->group_leader = software;
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), -EINVAL);
 	local_irq_enable();
 }
 
-/* Without a hook to fork(), or for a page at each sample, there is no RDPMC. */
 static void test_rdpmc_without_hook(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -411,7 +403,6 @@ static void test_rdpmc_without_hook(struct kunit *test)
 }
 
 #if COMPAT_USER_RDPMC
-/* The page tells the counter, and none where there is none. */
 static void test_rdpmc_idx(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
@@ -425,7 +416,7 @@ static void test_rdpmc_idx(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, compat_event_idx(event), 0);
 }
 
-/* A child's address space has no page; a thread has its parent's. */
+/* A new address space has no page; a thread shares its parent's. */
 static void test_rdpmc_fork(struct kunit *test)
 {
 	struct task_struct *parent = new_task(test), *child = new_task(test);
@@ -448,18 +439,16 @@ static void test_rdpmc_fork(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mm[0]->context.perf_rdpmc_allowed), 2);
 }
 
-/* Before the first program can read a counter, those without an event are cleared. */
+/* Before the first program can use RDPMC, counters without an event are cleared. */
 static void test_rdpmc_clear(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 
-	add_all(test, &event, 1);
 	record.msr[0x20] = 4711;
 	count(1, 100);
 	compat_clear_this_cpu(NULL);
 	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
+	expect_count(test, event, 100);
 	KUNIT_EXPECT_NE(test, record.msr[0x21], 0);
 
 	knc_pmu_quiesce(this_cpu());
@@ -469,14 +458,12 @@ static void test_rdpmc_clear(struct kunit *test)
 }
 #endif
 
-/* A CPU that comes back knows nothing of what was there. */
 static void test_quiesced(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 	struct perf_event *again = new_event(test, INSTRUCTIONS, 1000);
 	struct knc_cpu *kc = this_cpu();
 
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	kc->pending = true;
 	record_restart();
 	knc_pmu_quiesce(kc);
@@ -485,7 +472,7 @@ static void test_quiesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
 	KUNIT_EXPECT_PTR_EQ(test, kc->event[1], NULL);
 
-	/* The same event again is written to PerfEvtSel again. */
+	/* PerfEvtSel is written again for the same event. */
 	knc_pmu_reset(kc);
 	this_cpu_ptr(&knc_owners)->event[1] = NULL;
 	add_all(test, &again, 1);
@@ -493,7 +480,7 @@ static void test_quiesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
-/* A late interrupt in the middle of it leaves the LVT entry masked. */
+/* A late interrupt during quiesce leaves the LVT entry masked. */
 static void test_quiesced_late(struct kunit *test)
 {
 	struct knc_owners *owners = this_cpu_ptr(&knc_owners);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel as the module's host sees it: what the driver asks it for, what it
- * gives back, and in which order; and any of it can be refused.
+ * The kernel as the module sees it: records what the module registers and releases, and
+ * in which order. Any of it can be refused.
  */
 #ifndef _KNC_TEST_HOST_H
 #define _KNC_TEST_HOST_H
@@ -26,40 +26,40 @@ enum host_thing {
 	HOST_CPU, HOST_APIC, HOST_MSR_CTRL, HOST_MSR_STATUS, HOST_MSR_SPFLT,
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
 	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_PMU,
-	/* Without these it loads, and does less. */
+	/* Without these the module loads, with fewer features. */
 	HOST_OVERFLOW, HOST_TOOK, HOST_FORK, HOST_TABLE, HOST_FREE, HOST_SWITCH,
 	HOST_THINGS,
 	HOST_MEMORY = HOST_THINGS
 };
 
 static struct {
-	/* A bit for each thing: what is refused, what the driver has */
+	/* A bit for each thing: what is refused, registered, asked for */
 	unsigned long refused;
 	unsigned long held;
 	unsigned long asked;
-	/* What it should not have done */
+	/* Errors: registered twice, or released without being registered */
 	unsigned int wrong;
-	/* What perf core says of a raw event before the module has registered */
+	/* What perf core returns for a raw event before the module has registered */
 	int raw_event;
 	unsigned int created, released;
 	u32 created_type;
-	/* What it had when it waited for the tracepoints' users */
+	/* What was registered when it waited for the tracepoints' users */
 	unsigned long held_at_wait;
 	unsigned int waits;
-	/* ... and when it gave the NMI handler up */
+	/* ... and when it removed the NMI handler */
 	unsigned long held_at_nmi;
 	u32 lvtpc_at_nmi;
-	/* What it told perf core */
+	/* What it registered with perf core */
 	int type;
 	int capabilities;
 	const char *name;
 	bool maps;
 	int (*event_init)(struct perf_event *event);
 	unsigned int took, irqs;
-	/* The task that runs, if it is not the test's own, and one without a context */
+	/* The current task, or NULL for the test's; and a task without a context */
 	struct task_struct *runs;
 	const struct task_struct *without_context;
-	/* If not 0, a CPU that is on its way up or down */
+	/* A CPU that is going up or down, or 0 */
 	int offline;
 	/* This CPU's stacks for the entry from user mode */
 	struct cpu_entry_area *entry_area;
@@ -86,7 +86,7 @@ static void host_give(enum host_thing thing)
 	host.held &= ~BIT(thing);
 }
 
-/* Returns true if it is there. */
+/* Returns true if it exists. */
 static bool host_ask(enum host_thing thing)
 {
 	host.asked |= BIT(thing);
@@ -102,31 +102,6 @@ static int host_rdmsr_safe(u32 msr, u64 *value)
 	return host_ask(thing) ? 0 : -EIO;
 }
 
-static int host_perfctr(unsigned int msr)
-{
-	return host_take(msr == 0x20 ? HOST_PERFCTR0 : HOST_PERFCTR1);
-}
-
-static int host_evntsel(unsigned int msr)
-{
-	return host_take(msr == 0x28 ? HOST_EVNTSEL0 : HOST_EVNTSEL1);
-}
-
-static void host_release_perfctr(unsigned int msr)
-{
-	host_give(msr == 0x20 ? HOST_PERFCTR0 : HOST_PERFCTR1);
-}
-
-static void host_release_evntsel(unsigned int msr)
-{
-	host_give(msr == 0x28 ? HOST_EVNTSEL0 : HOST_EVNTSEL1);
-}
-
-static int host_register_nmi(void)
-{
-	return host_take(HOST_NMI) ? 0 : -ENOMEM;
-}
-
 static void host_unregister_nmi(void)
 {
 	host.held_at_nmi = host.held;
@@ -139,11 +114,6 @@ static int host_setup_state(enum cpuhp_state state)
 	enum host_thing thing = state == CPUHP_BP_PREPARE_DYN ? HOST_PREPARE : HOST_ONLINE;
 
 	return host_take(thing) ? (int)thing : -ENOSPC;
-}
-
-static void host_remove_state(int state)
-{
-	host_give(state);
 }
 
 static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
@@ -219,17 +189,6 @@ static enum host_thing host_tracepoint(const struct tracepoint *tp)
 	return strcmp(tp->name, "sched_process_free") ? HOST_FORK : HOST_FREE;
 }
 
-static int host_probe_register(const struct tracepoint *tp)
-{
-	return host_take(host_tracepoint(tp)) ? 0 : -ENOMEM;
-}
-
-static int host_probe_unregister(const struct tracepoint *tp)
-{
-	host_give(host_tracepoint(tp));
-	return 0;
-}
-
 static void host_wait_for_tracepoint(void)
 {
 	host.waits++;
@@ -271,24 +230,25 @@ static struct task_struct *host_current(void)
 #undef register_nmi_handler
 #undef kzalloc
 #define rdmsrq_safe(msr, value)			host_rdmsr_safe(msr, value)
-#define reserve_perfctr_nmi(msr)		host_perfctr(msr)
-#define reserve_evntsel_nmi(msr)		host_evntsel(msr)
-#define release_perfctr_nmi(msr)		host_release_perfctr(msr)
-#define release_evntsel_nmi(msr)		host_release_evntsel(msr)
-#define register_nmi_handler(t, fn, fl, n)	((void)(fn), host_register_nmi())
+#define reserve_perfctr_nmi(msr)		host_take(HOST_PERFCTR0 + (msr) - 0x20)
+#define reserve_evntsel_nmi(msr)		host_take(HOST_EVNTSEL0 + (msr) - 0x28)
+#define release_perfctr_nmi(msr)		host_give(HOST_PERFCTR0 + (msr) - 0x20)
+#define release_evntsel_nmi(msr)		host_give(HOST_EVNTSEL0 + (msr) - 0x28)
+#define register_nmi_handler(t, fn, fl, n)	((void)(fn), host_take(HOST_NMI) ? 0 : -ENOMEM)
 #define unregister_nmi_handler(type, name)	host_unregister_nmi()
 #define cpuhp_setup_state(st, n, up, down)	((void)(up), host_setup_state(st))
 #define cpuhp_setup_state_nocalls(st, n, up, dn) ((void)(up), host_setup_state(st))
-#define cpuhp_remove_state(state)		host_remove_state(state)
-#define cpuhp_remove_state_nocalls(state)	host_remove_state(state)
+#define cpuhp_remove_state(state)		host_give(state)
+#define cpuhp_remove_state_nocalls(state)	host_give(state)
 #define register_kprobe(probe)			host_register_kprobe(probe)
 #define unregister_kprobe(probe)		host_unregister_kprobe(probe)
 #define compat_pmu_register(pmu, name, type)	host_register_pmu(pmu, name, type)
 #define compat_pmu_unregister(pmu)		host_unregister_pmu(pmu)
 #define perf_event_create_kernel_counter(a, c, t, o, x) host_create_counter(a)
 #define perf_event_release_kernel(event)	host_release_kernel(event)
-#define tracepoint_probe_register(t, fn, d)	((void)(fn), host_probe_register(t))
-#define tracepoint_probe_unregister(t, fn, d)	host_probe_unregister(t)
+#define tracepoint_probe_register(t, fn, d) \
+	((void)(fn), host_take(host_tracepoint(t)) ? 0 : -ENOMEM)
+#define tracepoint_probe_unregister(t, fn, d)	host_give(host_tracepoint(t))
 #define tracepoint_synchronize_unregister()	host_wait_for_tracepoint()
 #define x86_match_cpu(ids)			((void)(ids), host_ask(HOST_CPU))
 #define x2apic_enabled()			(!host_ask(HOST_APIC))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests of the driver: its own sources, compiled against registers that
- * record what is done to them. Expected values are the manual's (327357-001),
- * written as numbers, not taken from the driver's headers.
+ * KUnit tests of the driver, whose sources are compiled here against registers that
+ * record each access. Expected values come from the manual (327357-001) and are
+ * numbers, not names from the driver's headers.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -14,7 +14,7 @@
 #include "record.h"
 #include "host.h"
 
-/* The host is tested, too, but does not bind to the CPU that the tests run on. */
+/* The module's host is tested as well, but not bound to this CPU. */
 #undef module_init
 #undef module_exit
 #undef MODULE_DEVICE_TABLE
@@ -45,10 +45,10 @@
 #define L2_MISS		0x10cbULL
 #define L2_HIT		0x10ccULL
 
-/* The samples that perf core would have been given */
+/* The samples that the driver has delivered */
 static struct {
 	unsigned int count;
-	/* ... at the level of an NMI that is none: by a replay */
+	/* of these, in a replay, which has entered NMI context */
 	unsigned int replayed;
 	bool throttle;
 	struct perf_event *throttle_also;
@@ -68,10 +68,10 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	samples.replayed += !!in_nmi();
 	samples.ctrl |= record.msr[0x2f];
 	samples.periods += data->period;
-	/* So late that one more period is over: the next begins anew. */
+	/* a whole period too late: the next one begins anew */
 	if (beyond >= (s64)event->hw.sample_period)
 		samples.dropped += beyond;
-	/* As PERF_SAMPLE_READ does with the others of a group. */
+	/* as PERF_SAMPLE_READ does with the other events of a group */
 	if (samples.read_also) {
 		knc_event_read(samples.read_also);
 		if (samples.read_also->hw.idx >= 0 &&
@@ -79,7 +79,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 		    record.counted[samples.read_also->hw.idx])
 			samples.wrong_reads++;
 	}
-	/* Linux 6.16 and newer stop the whole group. */
+	/* as Linux 6.16 and newer, which stop the whole group */
 	if (samples.throttle_also)
 		knc_stop(samples.throttle_also, 0);
 	return samples.throttle;
@@ -153,14 +153,14 @@ static void reset_hardware(void)
 	record_restart();
 }
 
-/* A CPU as it comes online, its PMU enabled by perf core, nothing recorded. */
+/* A CPU that has come online, with its PMU enabled and nothing recorded */
 static int knc_test_init(struct kunit *test)
 {
 	static_call_update(knc_perf_event_overflow, record_overflow);
 	host_begin();
 	knc_spflt_init();
 
-	/* The driver's state is per CPU: stay on this one. */
+	/* The driver's state is per CPU. */
 	migrate_disable();
 	reset_hardware();
 
@@ -171,10 +171,10 @@ static void knc_test_exit(struct kunit *test)
 {
 	record.runs = false;
 	host_begin();
-	/* After a failed assertion this is another thread than the test's. */
+	/* After a failed assertion another thread runs this. */
 	if (get_current()->migration_disabled)
 		migrate_enable();
-	/* No test may do what the strict hardware would answer with #GP. */
+	/* No test may cause #GP on the strict hardware. */
 	KUNIT_EXPECT_EQ(test, record.forbidden, 0);
 }
 
@@ -188,6 +188,24 @@ static void add_all(struct kunit *test, struct perf_event **events, int count)
 	enable();
 }
 
+/* A new event, on counter 1 if that is free and can have it */
+static struct perf_event *add_new(struct kunit *test, u64 config, u64 period)
+{
+	struct perf_event *event = new_event(test, config, period);
+
+	add_all(test, &event, 1);
+
+	return event;
+}
+
+/* Instructions by 1000 on counter 1, cycles by 500 on counter 0 */
+static void add_pair(struct kunit *test, struct perf_event *event[2])
+{
+	event[0] = new_event(test, INSTRUCTIONS, 1000);
+	event[1] = new_event(test, CYCLES, 500);
+	add_all(test, event, 2);
+}
+
 static void del_all(struct perf_event **events, int count)
 {
 	int i;
@@ -198,7 +216,6 @@ static void del_all(struct perf_event **events, int count)
 	enable();
 }
 
-/* Whether an event is on a counter, and on the one that the host has given it */
 static bool is_on_counter(const struct perf_event *event)
 {
 	int idx = knc_find_slot(this_cpu(), event);
@@ -206,7 +223,13 @@ static bool is_on_counter(const struct perf_event *event)
 	return idx >= 0 && idx == event->hw.idx;
 }
 
-/* The hardware: a counter advances, and says so if it wraps. */
+static void expect_count(struct kunit *test, struct perf_event *event, u64 count)
+{
+	knc_event_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
+}
+
+/* The hardware: a counter advances, and STATUS is set if it wraps. */
 static void count(unsigned int idx, u64 events)
 {
 	u64 value = record.msr[0x20 + idx] + events;
@@ -278,14 +301,15 @@ static const struct config_case config_cases[] = {
 	{ "cache event bit 24", PERF_TYPE_HW_CACHE, 0x1000000, .err = -EINVAL },
 };
 
-#define DESC_FROM_NAME(type)						\
-static void type##_desc(const struct type *c, char *desc)		\
+/* A test for each of its cases, by their names */
+#define NAMED_PARAM(test)						\
+static void test##_desc(const struct test##_case *c, char *desc)	\
 {									\
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);			\
-}
+}									\
+KUNIT_ARRAY_PARAM(test, test##_cases, test##_desc)
 
-DESC_FROM_NAME(config_case)
-KUNIT_ARRAY_PARAM(config, config_cases, config_case_desc);
+NAMED_PARAM(config);
 
 static void test_config(struct kunit *test)
 {
@@ -304,30 +328,29 @@ static void test_config(struct kunit *test)
 
 static void test_refusals(struct kunit *test)
 {
+	static const struct {
+		struct perf_event_attr attr;
+		int err;
+	} cases[] = {
+		{ { .config2 = 1 }, -EINVAL },
+		{ { .config1 = 2 }, -EINVAL },
+		{ { .sample_type = PERF_SAMPLE_BRANCH_STACK }, -EOPNOTSUPP },
+		{ { .precise_ip = 1 }, -EOPNOTSUPP },
+		{ { .exclude_host = 1 }, -EOPNOTSUPP },
+		{ { .exclude_idle = 1 }, -EOPNOTSUPP },
+		{ { }, 0 },
+	};
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-	struct perf_event_attr attr = event->attr;
+	unsigned int i;
 
-	event->attr.config2 = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EINVAL);
-	event->attr = attr;
-	event->attr.config1 = 2;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EINVAL);
-	event->attr = attr;
-	event->attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
-	event->attr = attr;
-	event->attr.precise_ip = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
-	event->attr = attr;
-	event->attr.exclude_host = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
-	event->attr = attr;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		event->attr = cases[i].attr;
+		event->attr.type = PERF_TYPE_RAW;
+		KUNIT_EXPECT_EQ_MSG(test, knc_event_config(event), cases[i].err, "case %u", i);
+	}
+	/* A task's event never counts idle time. */
 	event->attr.exclude_idle = 1;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), -EOPNOTSUPP);
 	event->attach_state = PERF_ATTACH_TASK;
-	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
-	event->attach_state = 0;
-	event->attr = attr;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
 }
 
@@ -350,8 +373,7 @@ static const struct sched_case sched_cases[] = {
 	{ "no room for a core-ring event", { CYCLES, INSTRUCTIONS, L2_MISS }, { 1, 0, -1 } },
 };
 
-DESC_FROM_NAME(sched_case)
-KUNIT_ARRAY_PARAM(sched, sched_cases, sched_case_desc);
+NAMED_PARAM(sched);
 
 static void test_sched(struct kunit *test)
 {
@@ -375,7 +397,7 @@ static void test_sched(struct kunit *test)
 	}
 }
 
-/* An event on counter 0 that fits both makes room, and keeps its count. */
+/* An event on counter 0 that fits both is moved, and keeps its count. */
 static void test_move_aside(struct kunit *test)
 {
 	struct perf_event *first = new_event(test, CYCLES, 0);
@@ -426,7 +448,7 @@ static void test_groups(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, ret, 0);
 			event = new_event(test, cases[i].config[j], 0);
 			event->group_leader = leader;
-			/* perf core holds the context's mutex; this will do. */
+			/* for lockdep: perf core holds the context's mutex */
 			local_irq_disable();
 			ret = knc_check_group(event);
 			local_irq_enable();
@@ -435,7 +457,7 @@ static void test_groups(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, ret, cases[i].err, "group %u", i);
 	}
 
-	/* The leader's CPU has been away. */
+	/* The leader's CPU has been offline. */
 	leader = new_event(test, CYCLES, 0);
 	event = new_event(test, INSTRUCTIONS, 0);
 	event->group_leader = leader;
@@ -478,8 +500,7 @@ static const struct period_case period_cases[] = {
 	{ "period 1 over by some", 1, -5, P40 - 1, 1, true },
 };
 
-DESC_FROM_NAME(period_case)
-KUNIT_ARRAY_PARAM(period, period_cases, period_case_desc);
+NAMED_PARAM(period);
 
 static void test_period(struct kunit *test)
 {
@@ -492,28 +513,25 @@ static void test_period(struct kunit *test)
 	disable();
 	event->hw.idx = 1;
 	knc_event_start(event);
-	/* The period that is over is reported with the length that it had. */
 	KUNIT_EXPECT_EQ(test, event->hw.last_period, c->over ? c->period : 4711);
 	KUNIT_EXPECT_PTR_EQ(test, this_cpu()->event[1], event);
 	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], c->value);
-	/* Signed: RDPMC programs extend the sign of what they read. */
+	/* Signed: programs extend the sign of what RDPMC reads. */
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.prev_count), (s64)c->value - P40);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), c->left_after);
 }
 
-/* A counting event goes over 2^40 in parts; no part, and no event, is lost. */
 static void test_count_beyond_width(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 	u64 total = 0;
 	int i;
 
-	add_all(test, &event, 1);
 	for (i = 0; i < 5; i++) {
 		u64 to_wrap = P40 - record.msr[0x21];
 
-		/* It wraps, and some skid is counted before the stop. */
+		/* The counter wraps, and counts some skid before it is stopped. */
 		count(1, to_wrap + 3);
 		total += to_wrap + 3;
 		KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
@@ -525,13 +543,11 @@ static void test_count_beyond_width(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), total);
 }
 
-/* A sampling period beyond 2^40 takes several wraps and gives one sample. */
 static void test_period_beyond_width(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, P40 + 5);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, P40 + 5);
 	int wraps = 0;
 
-	add_all(test, &event, 1);
 	while (!samples.count && wraps < 10) {
 		count(1, P40 - record.msr[0x21]);
 		knc_pmi(&nowhere);
@@ -543,55 +559,43 @@ static void test_period_beyond_width(struct kunit *test)
 
 #include "pmi.c"
 
-/* Economy: a register is written to change it, and read if it may have changed */
+/* No register is written with the value that it has. */
 
 static void test_switch_same_events(struct kunit *test)
 {
-	static const struct access out[] = { STOP, PMC(1, P40 - 900), PMC(0, P40 - 350) };
-	static const struct access in[] = {
-		LOAD(1, P40 - 900), LOAD(0, P40 - 350), RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 100);
 	count(0, 150);
 	record_restart();
 	del_all(event, 2);
-	record_expect(test, out, ARRAY_SIZE(out));
+	record_expect(test, STOP, PMC(1, P40 - 900), PMC(0, P40 - 350));
 	record_restart();
 	add_all(test, event, 2);
-	record_expect(test, in, ARRAY_SIZE(in));
+	record_expect(test, LOAD(1, P40 - 900), LOAD(0, P40 - 350), RUN(3));
 }
 
 static void test_switch_other_task(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, PMC(1, P40 - 900), LOAD(1, P40 - 700), RUN(2),
-	};
-	struct perf_event *one = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *one = add_new(test, INSTRUCTIONS, 1000);
 	struct perf_event *other = new_event(test, INSTRUCTIONS, 700);
 
-	add_all(test, &one, 1);
 	count(1, 100);
 	record_restart();
 	del_all(&one, 1);
 	add_all(test, &other, 1);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, PMC(1, P40 - 900), LOAD(1, P40 - 700), RUN(2));
 }
 
 static void test_read_running(struct kunit *test)
 {
-	static const struct access expected[] = { PMC(1, P40 - 900) };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 100);
 	record_restart();
 	knc_event_read(event);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, PMC(1, P40 - 900));
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
@@ -603,26 +607,21 @@ static void test_idle_pmu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 }
 
-/* A section within another changes nothing, and an end without a begin neither. */
+/* A nested disable does nothing, nor does an enable without a disable. */
 static void test_disable_twice(struct kunit *test)
 {
-	static const struct access expected[] = { STOP, RUN(2) };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	record_restart();
 	disable();
 	disable();
 	enable();
 	enable();
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, RUN(2));
 }
 
-/* A start and a stop outside of a disabled section take effect at once. */
+/* Start and stop take effect at once while the PMU is enabled. */
 static void test_start_stop_enabled(struct kunit *test)
 {
-	static const struct access stopped[] = { STOP, PMC(1, P40 - 1000) };
-	static const struct access started[] = { STOP, LOAD(1, P40 - 1000), RUN(3) };
 	struct perf_event *event[] = {
 		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
 	};
@@ -630,7 +629,7 @@ static void test_start_stop_enabled(struct kunit *test)
 	add_all(test, event, 1);
 	record_restart();
 	knc_stop(event[0], PERF_EF_UPDATE);
-	record_expect(test, stopped, ARRAY_SIZE(stopped));
+	record_expect(test, STOP, PMC(1, P40 - 1000));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
 	knc_start(event[0], PERF_EF_RELOAD);
@@ -641,26 +640,24 @@ static void test_start_stop_enabled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 	record_restart();
 	knc_start(event[0], PERF_EF_RELOAD);
-	record_expect(test, started, ARRAY_SIZE(started));
+	record_expect(test, STOP, LOAD(1, P40 - 1000), RUN(3));
 }
 
-/* Inside one it takes effect at its end. */
+/* While it is disabled they take effect when it is enabled. */
 static void test_start_stop_disabled(struct kunit *test)
 {
-	static const struct access expected[] = { PMC(1, P40 - 1000), LOAD(1, P40 - 1000) };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	disable();
 	record_restart();
 	knc_stop(event, PERF_EF_UPDATE);
 	knc_start(event, PERF_EF_RELOAD);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, PMC(1, P40 - 1000), LOAD(1, P40 - 1000));
 	enable();
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
-/* Known state (1.4.4): whatever a CPU brings with it is gone. */
+/* A reset gives the known state (1.4.4), whatever the registers held. */
 static void test_reset(struct kunit *test)
 {
 	struct knc_cpu *kc = this_cpu();
@@ -683,7 +680,7 @@ static void test_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
 
-	/* First nothing counts, last interrupts may come. */
+	/* The counters stop first, and the LVT entry is unmasked last. */
 	KUNIT_EXPECT_EQ(test, record.log[0].reg, 0x2f);
 	KUNIT_EXPECT_EQ(test, record.log[1].kind, LVTPC);
 	KUNIT_EXPECT_EQ(test, record.log[1].value, 0x10400);
@@ -695,7 +692,7 @@ static void test_reset(struct kunit *test)
 #include "races.c"
 #include "host.c"
 
-/* The tables against the sources that were collected */
+/* The tables of events against tests/data */
 
 #define INCLUDE_TEXT(name)						\
 	#name ": .incbin \"" KNC_TEST_DATA "/" #name ".csv\"\n"		\
@@ -747,7 +744,7 @@ static unsigned int check_csv(struct kunit *test, const char *csv, int first,
 		KUNIT_EXPECT_EQ(test, knc_event_counters(event), umask == 0x10 ? 1 : 3);
 		if (column_cntmsk >= 0) {
 			KUNIT_ASSERT_EQ(test, kstrtou32(field[column_cntmsk], 0, &cntmsk), 0);
-			/* Never on a counter that others know it not to work on. */
+			/* never on a counter that the source says does not count it */
 			KUNIT_EXPECT_EQ(test, knc_event_counters(event) & ~cntmsk, 0);
 		}
 		rows++;

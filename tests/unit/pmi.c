@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Part of knc_pmu_test.c: the interrupt, in each state that it can find, and who reads
- * an event meanwhile.
+ * Part of knc_pmu_test.c: the interrupt in each state of the CPU, and reads of an event
+ * meanwhile.
  */
-
-/* Each access, in order */
 
 #define STOP		{ WRMSR, 0x2f, 0 }
 #define CTRL_IS(v)	{ RDMSR, 0x2f, v }
@@ -16,14 +14,8 @@
 #define LOAD(i, v)	{ WRMSR, 0x20 + (i), v }
 #define RUN(v)		{ WRMSR, 0x2f, v }
 
-static void expect_pmi(struct kunit *test, const struct access *expected,
-		       unsigned int count)
+static void expect_after_pmi(struct kunit *test, enum knc_state state)
 {
-	enum knc_state state = this_cpu()->state;
-
-	record_restart();
-	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
-	record_expect(test, expected, count);
 	/* Samples are taken while nothing runs. */
 	KUNIT_EXPECT_EQ(test, samples.ctrl, 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
@@ -31,77 +23,66 @@ static void expect_pmi(struct kunit *test, const struct access *expected,
 	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
 }
 
+/* A PMI makes exactly these accesses, and restores the state. */
+#define expect_pmi(test, ...) do {					\
+	enum knc_state state_ = this_cpu()->state;			\
+	record_restart();						\
+	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);			\
+	record_expect(test, __VA_ARGS__);				\
+	expect_after_pmi(test, state_);					\
+} while (0)
+
 static void test_pmi_one_counter(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000),
+		   RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
-	/* /proc/interrupts has it. */
 	KUNIT_EXPECT_EQ(test, host.irqs, 1);
 }
 
 static void test_pmi_both_counters(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(3), CLEAR(3), UNMASK,
-		PMC(0, 5), LOAD(0, P40 - 495), PMC(1, 0), LOAD(1, P40 - 1000),
-		RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 1000);
 	count(0, 505);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 5), LOAD(0, P40 - 495),
+		   PMC(1, 0), LOAD(1, P40 - 1000), RUN(3));
 	KUNIT_EXPECT_EQ(test, samples.count, 2);
 }
 
-/* Only what overflowed is touched. */
 static void test_pmi_one_of_two(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK,
-		PMC(0, 0), LOAD(0, P40 - 500), RUN(3),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 10);
 	count(0, 500);
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 0), LOAD(0, P40 - 500),
+		   RUN(3));
 	KUNIT_EXPECT_PTR_EQ(test, samples.event[0], event[1]);
 }
 
-/* The period that is reported is the one that is over, not the one that follows. */
 static unsigned long delivered_period;
 
 static int deliver_period(struct perf_event *event, struct perf_sample_data *data,
 			  struct pt_regs *regs)
 {
 	delivered_period = data->period;
-	/* perf core does so for a frequency. */
+	/* as perf core does for a frequency */
 	event->hw.sample_period = 300;
 	return 0;
 }
 
 static void test_pmi_period(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	count(1, 1000);
 	static_call_update(knc_perf_event_overflow, deliver_period);
 	knc_pmi(&nowhere);
@@ -109,54 +90,42 @@ static void test_pmi_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 300);
 	count(1, 300);
 	knc_pmi(&nowhere);
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_EQ(test, delivered_period, 300);
 }
 
-/* A throttled event stops there and then, the other goes on. */
+/* A throttled event stops at once, the other one goes on. */
 static void test_pmi_throttle(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 3), PMC(0, 3), RUN(2),
-	};
-	static const struct access resumed[] = { LOAD(0, P40 - 497), RUN(3) };
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(0, 503);
 	samples.throttle = true;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 3), PMC(0, 3), RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[0]));
 
-	/* perf core lets it go again at the next tick, without a reload. */
+	/* perf core starts it again at the next tick, without a reload. */
 	disable();
 	record_restart();
 	knc_start(event[1], 0);
 	enable();
-	record_expect(test, resumed, ARRAY_SIZE(resumed));
+	record_expect(test, LOAD(0, P40 - 497), RUN(3));
 	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 503);
 }
 
-/* Stopped with its group after it wrapped: its period is over without a sample. */
+/* An event has wrapped and is stopped with its group: its period ends without a sample. */
 static void test_pmi_throttle_group(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 0), PMC(1, 0), PMC(0, 0),
-	};
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(0, 500);
 	count(1, 1000);
 	samples.throttle = true;
 	samples.throttle_also = event[0];
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 0), PMC(1, 0), PMC(0, 0));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
@@ -168,17 +137,13 @@ static void test_pmi_throttle_group(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 }
 
-/* STATUS is left over, the counter has been loaded anew since. */
+/* A stale STATUS bit: the counter has been loaded since. */
 static void test_pmi_stale_status(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	record.msr[0x2d] = 2;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, P40 - 1000), RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 0);
 }
@@ -186,18 +151,12 @@ static void test_pmi_stale_status(struct kunit *test)
 /* A counter that no event is on: STATUS is cleared, and nothing is read or reported. */
 static void test_pmi_empty_slot(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(1), CLEAR(1), UNMASK, RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	record.msr[0x2d] = 1;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 }
 
-/* Registers that are not the driver's are left alone. */
 static void test_pmi_off(struct kunit *test)
 {
 	knc_pmu_quiesce(this_cpu());
@@ -207,7 +166,6 @@ static void test_pmi_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 }
 
-/* Bits of STATUS that no counter has say nothing. */
 static void test_pmi_reserved_status(struct kunit *test)
 {
 	record.msr[0x2d] = 0x700000004ULL;
@@ -219,9 +177,9 @@ static void test_pmi_reserved_status(struct kunit *test)
 }
 
 /*
- * STATUS is 0. The entry says whether it was a PMI: a late one, if it is masked, and
- * it is unmasked then. The counters go on in RUN and READ, as they did before, and
- * do not start in STOP and PMI.
+ * STATUS is 0. If the LVT entry is masked, the NMI was a late PMI, and the entry is
+ * unmasked; otherwise it was not the PMU's. The counters run on in RUN and READ, and
+ * stay stopped in STOP and PMI.
  */
 struct late_case {
 	const char *name;
@@ -255,59 +213,51 @@ static const struct late_case late_cases[] = {
 	  { STOP, STATUS_IS(0), LVT_IS(0x400) }, 3 },
 };
 
-DESC_FROM_NAME(late_case)
-KUNIT_ARRAY_PARAM(late, late_cases, late_case_desc);
+NAMED_PARAM(late);
 
 static void test_pmi_late(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 	struct knc_cpu *kc = this_cpu();
 
-	add_all(test, &event, 1);
+	add_new(test, INSTRUCTIONS, 1000);
 	count(1, 999);
 	kc->state = c->state;
 	record.msr[0x2f] = c->runs ? 2 : 0;
 	record.lvtpc = c->masked ? 0x10400 : 0x400;
 	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), c->handled);
-	record_expect(test, c->expected, c->count);
+	record_compare(test, c->expected, c->count);
 	KUNIT_EXPECT_EQ(test, kc->state, c->state);
 	KUNIT_EXPECT_FALSE(test, kc->pending);
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
 	kc->state = KNC_RUN;
 }
 
-/* The last event has gone: a late PMI starts nothing. */
 static void test_pmi_late_no_event(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK,
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1002);
 	del_all(&event, 1);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
-	/* It was on its way, and has masked the entry once more. */
+	/* The PMI was on its way, and has masked the entry again. */
 	record.lvtpc = 0x10400;
-	expect_pmi(test, expected, ARRAY_SIZE(expected));
+	expect_pmi(test, STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 }
 
-/* Soft-masked: it stops the counters, is noted, and leaves STATUS and the entry. */
+/* A soft-masked PMI stops the counters and is pending; STATUS and the LVT entry stay. */
 
-static void expect_soft_masked(struct kunit *test, const struct access *expected,
-			       unsigned int count)
+static void expect_soft_masked(struct kunit *test)
 {
 	enum knc_state state = this_cpu()->state;
 
 	record.lvtpc = 0x10400;
 	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
-	record_expect(test, expected, count);
+	record_expect(test, CTRL_IS(0), STOP, STATUS_IS(2));
 	KUNIT_EXPECT_TRUE(test, this_cpu()->pending);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, state);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
@@ -329,36 +279,29 @@ static void expect_replayed(struct kunit *test, struct perf_event *event,
 	KUNIT_EXPECT_FALSE(test, in_nmi());
 }
 
-static const struct access masked_in_stop[] = { CTRL_IS(0), STOP, STATUS_IS(2) };
-
 static void test_pmi_in_stop(struct kunit *test)
 {
-	static const struct access replay[] = {
-		CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	disable();
-	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	expect_soft_masked(test);
 	record_restart();
 	enable();
-	record_expect(test, replay, ARRAY_SIZE(replay));
+	record_expect(test, CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
 
-/* An event that comes meanwhile is started with the rest. */
+/* An event that is added while a PMI is pending starts with the others. */
 static void test_pmi_in_stop_add(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	struct perf_event *other = new_event(test, CYCLES, 0);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	disable();
-	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	expect_soft_masked(test);
 	KUNIT_ASSERT_EQ(test, knc_add(other, PERF_EF_START), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	enable();
@@ -372,20 +315,16 @@ static void overflow_now(void)
 	knc_pmi(&nowhere);
 }
 
-/* Right before the counters stop they run: the PMI is handled, and they go on. */
+/* A PMI right before the write that stops the counters is handled at once. */
 static void test_pmi_beside_stop(struct kunit *test)
 {
-	static const struct access expected[] = {
-		CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		LOAD(1, P40 - 1000), RUN(2), STOP,
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	record_restart();
 	record_hook(WRMSR, 0x2f, overflow_now, NULL);
 	disable();
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
+		      LOAD(1, P40 - 1000), RUN(2), STOP);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
 	enable();
@@ -393,31 +332,26 @@ static void test_pmi_beside_stop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 }
 
-/* Right after they start, before the driver has said so: the same. */
+/* The same right after the write that starts them, while the state is still STOP */
 static void test_pmi_beside_start(struct kunit *test)
 {
-	static const struct access expected[] = {
-		RUN(2), CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	disable();
 	record_restart();
 	record_hook(WRMSR, 0x2f, NULL, overflow_now);
 	enable();
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, RUN(2), CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
+		      LOAD(1, P40 - 1000), RUN(2));
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 }
 
-/* Right before they start: it is pending, and the driver looks again. */
+/* A PMI right before the write that starts them is pending and replayed. */
 static void test_pmi_before_start(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	disable();
 	record_hook(WRMSR, 0x2f, overflow_now, NULL);
 	enable();
@@ -425,12 +359,10 @@ static void test_pmi_before_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
 
-/* Again and again, at each write that starts or stops them */
 static unsigned int writes_left, wraps;
 
 static void overflow_again(void)
 {
-	/* If it has not wrapped already */
 	if (record.msr[0x21] >> 39) {
 		wraps++;
 		overflow_now();
@@ -441,10 +373,9 @@ static void overflow_again(void)
 
 static void test_pmi_again(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	unsigned int writes;
 
-	add_all(test, &event, 1);
 	for (writes = 1; writes < 12; writes++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
@@ -459,21 +390,17 @@ static void test_pmi_again(struct kunit *test)
 	}
 }
 
-/* PMI in READ: the counters stop, and the reader starts them again. */
+/* A PMI in KNC_READ stops the counters; the reader replays it and starts them. */
 static void test_pmi_in_read(struct kunit *test)
 {
-	static const struct access expected[] = {
-		PMC(1, P40 - 900), STOP, STATUS_IS(2),
-		STOP, CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 100);
 	record_restart();
 	record_hook(RDPMC, 1, NULL, overflow_now);
 	knc_event_read(event);
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, PMC(1, P40 - 900), STOP, STATUS_IS(2), STOP, CLEAR(3), UNMASK,
+		      PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 }
@@ -486,20 +413,19 @@ static void nmi_now(void)
 	KUNIT_EXPECT_EQ(nmi_test, this_cpu()->state, KNC_PMI);
 }
 
-/* A real NMI within a replay, before STATUS is clear and after */
+/* An NMI within a replay, before STATUS is cleared and after */
 static void test_pmi_in_replay(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	int after;
 
 	nmi_test = test;
-	add_all(test, &event, 1);
 	for (after = 0; after < 2; after++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
 		disable();
 		count(1, 1000);
-		expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+		expect_soft_masked(test);
 		record_hook(WRMSR, 0x2e, after ? NULL : nmi_now, after ? nmi_now : NULL);
 		record_restart();
 		enable();
@@ -511,21 +437,17 @@ static void test_pmi_in_replay(struct kunit *test)
 	}
 }
 
-/* A counter that is stopped has wrapped: the sample comes before the event leaves. */
+/* An event that has wrapped is stopped: its sample is taken first. */
 
 static void test_stop_wrapped(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, PMC(1, 2), CLEAR(3), UNMASK, PMC(1, 2), LOAD(1, P40 - 998),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1002);
 	record.lvtpc = 0x10400;
 	record_restart();
 	KUNIT_EXPECT_TRUE(test, knc_event_stop(event));
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, PMC(1, 2), CLEAR(3), UNMASK, PMC(1, 2), LOAD(1, P40 - 998));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
 	KUNIT_EXPECT_EQ(test, samples.periods, 1000);
@@ -534,21 +456,18 @@ static void test_stop_wrapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1002);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 
-	/* Once it is stopped it has no more. */
 	record_restart();
 	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 }
 
-/* The other counter has wrapped as well: both have their sample, in one replay. */
+/* Both counters have wrapped: one replay takes both samples. */
 static void test_stop_wrapped_both(struct kunit *test)
 {
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_pair(test, event);
 	count(1, 1000);
 	count(0, 500);
 	knc_stop(event[0], 0);
@@ -558,25 +477,21 @@ static void test_stop_wrapped_both(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 }
 
-/* The replay of a stop throttles the event: it is stopped, and not by the caller. */
+/* The replay throttles the event: then the caller has not stopped it. */
 static void test_stop_throttled(struct kunit *test)
 {
-	static const struct access expected[] = {
-		STOP, PMC(1, 0), CLEAR(3), UNMASK, PMC(1, 0), PMC(1, 0),
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	samples.throttle = true;
 	record_restart();
 	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
-	record_expect(test, expected, ARRAY_SIZE(expected));
+	record_expect(test, STOP, PMC(1, 0), CLEAR(3), UNMASK, PMC(1, 0), PMC(1, 0));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
 
-/* To be moved is no reason to go on. */
+/* An event that is throttled as it is moved stays stopped. */
 static void test_move_throttled(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -594,16 +509,13 @@ static void test_move_throttled(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 
-	/* perf core lets it go on. */
 	knc_start(event[1], 0);
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
 	count(1, 10);
-	knc_event_read(event[1]);
-	KUNIT_EXPECT_EQ(test, local64_read(&event[1]->count), 1010);
+	expect_count(test, event[1], 1010);
 }
 
-/* Throttled before it is moved: the same. */
 static void test_move_stopped(struct kunit *test)
 {
 	struct perf_event *event[] = {
@@ -622,7 +534,7 @@ static void test_move_stopped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
 }
 
-/* Where a sample is of */
+/* The registers of a sample */
 
 static const struct pt_regs *delivered_regs;
 static struct pt_regs delivered;
@@ -637,25 +549,23 @@ static int deliver_regs(struct perf_event *event, struct perf_sample_data *data,
 
 static void test_pmi_regs(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	struct pt_regs regs = {};
 
-	add_all(test, &event, 1);
 	static_call_update(knc_perf_event_overflow, deliver_regs);
 	count(1, 1000);
 	knc_pmi(&regs);
 	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
 
-	/* A replay is a place in the driver. */
+	/* a replay has registers of the driver */
 	count(1, 1000);
 	knc_stop(event, 0);
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_FALSE(test, user_mode(&delivered));
 	KUNIT_EXPECT_EQ(test, delivered.ip & ~0x3ffffUL,
 			(unsigned long)test_pmi_regs & ~0x3ffffUL);
 }
 
-/* A sample of user mode alone has nothing of the kernel's, whose thread this is. */
+/* A sample of a user mode event has no register of the kernel; this is a kernel thread. */
 static void test_pmi_regs_user(struct kunit *test)
 {
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
@@ -679,17 +589,16 @@ static void test_pmi_regs_user(struct kunit *test)
 	knc_pmi(&regs);
 	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
 
-	/* A replay is in the kernel, too. */
+	/* The same for a replay. */
 	count(1, 1000);
 	delivered = *task_pt_regs(get_current());
 	delivered.ip = 1;
 	knc_stop(event, 0);
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
 	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
 }
 
-/* An NMI comes while a replayed sample is delivered, which then reads an event. */
+/* An NMI in the delivery of a replayed sample, and then a read */
 static unsigned int delivery_depth, delivery_deepest;
 
 static int deliver_and_read(struct perf_event *event, struct perf_sample_data *data,
@@ -707,21 +616,19 @@ static int deliver_and_read(struct perf_event *event, struct perf_sample_data *d
 
 static void test_pmi_in_delivery(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 1000);
 	disable();
-	expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+	expect_soft_masked(test);
 	delivery_deepest = 0;
 	static_call_update(knc_perf_event_overflow, deliver_and_read);
 	enable();
-	static_call_update(knc_perf_event_overflow, record_overflow);
 	KUNIT_EXPECT_EQ(test, delivery_deepest, 1);
 	expect_replayed(test, event, 1000, 2);
 }
 
-/* One of 16 interrupts is timed, and of those that were the PMU's. */
+/* One in 16 PMIs is timed, and no NMI of another source. */
 static void test_pmi_timed(struct kunit *test)
 {
 	unsigned int i;
@@ -772,7 +679,7 @@ static struct kunit_case knc_pmi_cases[] = {
 	{}
 };
 
-/* What an event on no counter is read as: its last count, with no access */
+/* A read of an event on no counter gives the last count, without an access. */
 static void expect_last_count(struct kunit *test, struct perf_event *event, u64 count)
 {
 	record_restart();
@@ -802,7 +709,6 @@ static void test_read_no_slot(struct kunit *test)
 	expect_last_count(test, event, 100);
 	enable();
 
-	/* Another has its counter now. */
 	del_all(&event, 1);
 	add_all(test, &other, 1);
 	KUNIT_ASSERT_EQ(test, other->hw.idx, 1);
@@ -812,7 +718,6 @@ static void test_read_no_slot(struct kunit *test)
 	expect_last_count(test, event, 100);
 }
 
-/* By an NMI, in each state */
 static void test_read_in_state(struct kunit *test)
 {
 	static const struct {
@@ -842,7 +747,6 @@ static void test_read_in_state(struct kunit *test)
 	}
 }
 
-/* While a counter is loaded the event is on none. */
 static struct perf_event *read_by_nmi;
 
 static void read_now(void)
@@ -869,20 +773,19 @@ static void test_read_in_load(struct kunit *test)
 		}
 }
 
-/* The same where it is loaded anew, by a replay */
+/* The same while a replay loads the counter */
 static void test_read_in_reload(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	unsigned int after;
 
-	add_all(test, &event, 1);
 	read_by_nmi = event;
 	for (after = 0; after < 2; after++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
 		disable();
 		count(1, 1000);
-		expect_soft_masked(test, masked_in_stop, ARRAY_SIZE(masked_in_stop));
+		expect_soft_masked(test);
 		record_hook(WRMSR, 0x21, after ? NULL : read_now, after ? read_now : NULL);
 		enable();
 		expect_replayed(test, event, 1000, 2);
@@ -890,12 +793,11 @@ static void test_read_in_reload(struct kunit *test)
 	}
 }
 
-/* While it is stopped an NMI may read it as well: nothing is counted twice. */
+/* A read by an NMI while the event is stopped counts nothing twice. */
 static void test_read_in_account(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, &event, 1);
 	count(1, 100);
 	read_by_nmi = event;
 	record_hook(RDPMC, 1, NULL, read_now);
@@ -903,29 +805,24 @@ static void test_read_in_account(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 900);
 
-	/* Who reads a reader gets the last count. */
+	/* A read within a read gets the last count. */
 	knc_start(event, 0);
 	count(1, 100);
 	record_restart();
 	record_hook(RDPMC, 1, NULL, read_now);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 200);
+	expect_count(test, event, 200);
 	KUNIT_EXPECT_EQ(test, record.count, 1);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
 
-/* The interrupt is long overdue: half the counter's range beyond the wrap. */
 static void test_long_overdue(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 
-	add_all(test, &event, 1);
 	count(1, P39 + 10);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P39 + 10);
+	expect_count(test, event, P39 + 10);
 	count(1, P39);
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P40 + 10);
+	expect_count(test, event, P40 + 10);
 }
 
 static struct kunit_case knc_read_cases[] = {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Part of knc_pmu_test.c: what the driver does to a running event, with an
- * interrupt before and after each of its accesses to a register in turn. The hardware of
- * record.h runs meanwhile, and knows what it has counted. The interrupt may be late,
- * other NMIs come, and may take its place: for each point some of that is drawn.
+ * Part of knc_pmu_test.c: operations on a running event, with an interrupt before or
+ * after each register access. The hardware of record.h runs meanwhile and knows the
+ * true counts. For each point it is drawn how late the interrupt is, and whether NMIs
+ * of other sources come or take its place.
  */
 #ifndef KNC_TEST_SEED
-#define KNC_TEST_SEED	1	/* run --seed has others. */
+#define KNC_TEST_SEED	1	/* run --seed changes it. */
 #endif
 
-struct race {
+struct race_case {
 	const char *name;
 	void (*operation)(struct perf_event **event);
-	/* How many accesses to try; more than the operation has */
+	/* more accesses than the operation has */
 	unsigned int accesses;
 };
 
-/* Two events that sample: [0] on counter 1, [1] on counter 0; [2] needs that one. */
+/* Events [0] on counter 1 and [1] on counter 0; [2] can be on counter 0 only. */
 static struct perf_event *race_event[3];
 
 static void race_read(struct perf_event **event)
@@ -65,14 +65,13 @@ static void race_move(struct perf_event **event)
 	enable();
 }
 
-/* The next period is another one, as perf core does it. */
+/* A new period, as perf core sets it */
 static void race_period(struct perf_event **event)
 {
 	s64 left, period = event[0]->hw.sample_period;
 
 	disable();
 	knc_stop(event[0], PERF_EF_UPDATE);
-	/* What was counted of it is dropped. */
 	left = local64_read(&event[0]->hw.period_left);
 	if (left > 0)
 		samples.dropped += period - left;
@@ -83,7 +82,7 @@ static void race_period(struct perf_event **event)
 	enable();
 }
 
-static const struct race races[] = {
+static const struct race_case race_cases[] = {
 	{ "read", race_read, 12 },
 	{ "stop and start", race_stop, 16 },
 	{ "throttle and unthrottle", race_throttled, 16 },
@@ -93,16 +92,15 @@ static const struct race races[] = {
 	{ "new period", race_period, 16 },
 };
 
-DESC_FROM_NAME(race)
-KUNIT_ARRAY_PARAM(race, races, race_desc);
+NAMED_PARAM(race);
 
-/* One way for it to happen; 0 in @stranger and @swallow: no NMI but the PMU's own */
+/* One point; 0 in @stranger and @swallow: no NMI of another source */
 struct race_point {
 	unsigned int period, late, stranger, swallow;
 	bool mask_late, throttle, read;
 };
 
-/* A program that traces NMIs reads events: at no time more than was counted. */
+/* A read in an NMI never gives more than was counted. */
 static void race_nmi_reads(void)
 {
 	u64 before, count = 0;
@@ -134,7 +132,7 @@ static void race_begin(struct kunit *test, const struct race_point *point)
 	samples.read_also = point->read ? race_event[1] : NULL;
 }
 
-/* What the samples say was counted, and what is counted of the next period */
+/* The periods of all samples, and what the next period has so far */
 static u64 race_sampled(const struct perf_event *event)
 {
 	s64 period = event->hw.sample_period;
@@ -165,7 +163,7 @@ static void race_check(struct kunit *test, const struct race_point *point)
 
 	EXPECT_AT(count[0] + count[1] + count[2],
 		  record.counted[0] + record.counted[1]);
-	/* Each period that is over has one sample, whenever its PMI came. */
+	/* Each period that is over has one sample, however late its PMI was. */
 	EXPECT_AT(count[0], race_sampled(race_event[0]));
 	EXPECT_AT(samples.wrong_reads, 0);
 	EXPECT_AT(samples.ctrl, 0);
@@ -177,8 +175,9 @@ static void race_check(struct kunit *test, const struct race_point *point)
 	if (!point->swallow || !point->mask_late)
 		EXPECT_AT(record.lvtpc, 0x400);
 	/*
-	 * Where the entry is masked late, the driver knows each PMI for its own, and
-	 * until it has stopped the counters an edge may be lost: STATUS tells.
+	 * With an LVT entry that is masked late the driver recognises each of its PMIs.
+	 * An edge may be lost until it has stopped the counters: STATUS shows the
+	 * overflow.
 	 */
 	if (point->mask_late)
 		EXPECT_AT(record.unclaimed, 0);
@@ -187,7 +186,7 @@ static void race_check(struct kunit *test, const struct race_point *point)
 #undef EXPECT_AT
 }
 
-static void race_at(struct kunit *test, const struct race *race,
+static void race_at(struct kunit *test, const struct race_case *race,
 		    const struct race_point *point)
 {
 	unsigned long flags;
@@ -203,7 +202,7 @@ static void race_at(struct kunit *test, const struct race *race,
 	enable();
 
 	race->operation(race_event);
-	/* What is late comes at last, while they run or when they have left. */
+	/* The late interrupt comes while the events run, or after they have left. */
 	for (i = 0; i < point->late && point->late % 2; i++)
 		knc_read_status();
 	del_all(race_event, 2);
@@ -216,7 +215,7 @@ static void race_at(struct kunit *test, const struct race *race,
 	race_check(test, point);
 }
 
-static void race_draw(struct rnd_state *rnd, const struct race *race,
+static void race_draw(struct rnd_state *rnd, const struct race_case *race,
 		      struct race_point *point)
 {
 	u32 bits = prandom_u32_state(rnd);
@@ -228,13 +227,13 @@ static void race_draw(struct rnd_state *rnd, const struct race *race,
 	point->stranger = (bits >> 16) % (4 * race->accesses);
 }
 
-/* Places: 40 accesses */
+/* in places: those of 40 accesses */
 #define RACE_LATE	81
 #define RACE_DRAWS	16
 
 static void test_race(struct kunit *test)
 {
-	const struct race *race = test->param_value;
+	const struct race_case *race = test->param_value;
 	struct race_point point;
 	struct rnd_state rnd;
 	unsigned int i, points = 0;
@@ -247,7 +246,10 @@ static void test_race(struct kunit *test)
 	for (point.period = 1; point.period <= race->accesses; point.period++)
 		for (point.late = 0; point.late < RACE_LATE; point.late++)
 			for (i = 0; i <= 2 * race->accesses + RACE_DRAWS; i++) {
-				/* In time, each place of another NMI is tried. */
+				/*
+				 * Without a late interrupt, try each place of another
+				 * NMI.
+				 */
 				if (point.late && i > RACE_DRAWS)
 					break;
 				race_draw(&rnd, race, &point);
@@ -255,7 +257,6 @@ static void test_race(struct kunit *test)
 					point.stranger = i;
 				race_at(test, race, &point);
 				points++;
-				/* The first that fails tells enough. */
 				if (test->status == KUNIT_FAILURE)
 					return;
 			}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A register file in the place of the hardware, which writes down each access.
- * It knows nothing of the PMU but which accesses the manual forbids; unless it is
- * told to run: then each access is an event on every counter that counts, and a
- * counter that wraps interrupts, as in 1.4.3.8 and 1.4.3.9.
+ * Registers in place of the hardware, which record each access and know which accesses
+ * the manual forbids. If they are told to run, each access is an event on every counter
+ * that counts, and a counter that wraps interrupts (1.4.3.8 and 1.4.3.9).
  */
 #ifndef _KNC_TEST_RECORD_H
 #define _KNC_TEST_RECORD_H
@@ -31,17 +30,17 @@ static struct {
 	/* The running hardware */
 	bool runs;
 	bool line, in_nmi;
-	/* Places are those before and after each access. */
+	/* Times are in places: before and after each access */
 	unsigned int pending;		/* places until the interrupt comes */
-	unsigned int late;		/* how many that is for an overflow */
-	bool mask_late;			/* the entry is masked then, not at the edge */
+	unsigned int late;		/* places from an overflow to its interrupt */
+	bool mask_late;			/* the entry is masked at the interrupt, not at the edge */
 	unsigned int stranger;		/* places until an NMI of another source */
-	unsigned int swallow;		/* the interrupt whose NMI another one takes */
+	unsigned int swallow;		/* which interrupt another NMI takes the place of */
 	unsigned int interrupts, lost, unclaimed;
 	u64 counted[2];
 	void (*on_stranger)(void);
 
-	/* What happens once, before or after the next access of this kind */
+	/* Called once, before or after the next access of this kind */
 	struct {
 		enum access_kind kind;
 		u32 reg;
@@ -52,7 +51,7 @@ static struct {
 
 int knc_pmi(struct pt_regs *regs);
 
-/* What an interrupt finds whose place does not matter */
+/* Registers of an interrupt that may be anywhere */
 static struct pt_regs nowhere;
 
 static void record_access(enum access_kind kind, u32 reg, u64 value)
@@ -67,7 +66,7 @@ static void record_restart(void)
 	record.count = 0;
 }
 
-/* An NMI of the PMU's, or of another source: handlers are called for both. */
+/* An NMI of the PMU or of another source: both call all handlers. */
 static void record_nmi(bool own)
 {
 	record.in_nmi = true;
@@ -82,7 +81,7 @@ static void record_nmi(bool own)
 	record.in_nmi = false;
 }
 
-/* Another source's handler comes first, and claims the NMI that was for both. */
+/* Another handler has claimed the NMI for both. */
 static bool record_swallowed(void)
 {
 	if (!record.swallow || --record.swallow)
@@ -113,7 +112,7 @@ static void record_line(void)
 		record.pending = record.late + 1;
 }
 
-/* Each access is an event, that of a WRMSR under the old values. */
+/* Each access is an event; that of a WRMSR counts under the old values. */
 static void record_tick(void)
 {
 	unsigned int i;
@@ -128,7 +127,7 @@ static void record_tick(void)
 	}
 }
 
-/* The interrupts that are due: they come before an access, and after it. */
+/* The interrupts that are due, before or after an access */
 static void record_nmis(void)
 {
 	if (!record.runs || record.in_nmi)
@@ -164,7 +163,6 @@ static void record_before(enum access_kind kind, u32 reg)
 	record_nmis();
 }
 
-/* Once the access is done */
 static void record_after(enum access_kind kind, u32 reg)
 {
 	record_call_hook(kind, reg, &record.hook.after);
@@ -173,74 +171,65 @@ static void record_after(enum access_kind kind, u32 reg)
 	record_nmis();
 }
 
+/* The bits that the manual allows to write; 0: there is no such register. */
+static u64 record_writable(u32 msr)
+{
+	switch (msr) {
+	case 0x20: case 0x21:
+		return GENMASK_ULL(39, 0);
+	case 0x28: case 0x29:
+		return GENMASK_ULL(31, 0) & ~BIT_ULL(19);
+	case 0x2c:
+		return BIT_ULL(63) | 3;
+	case 0x2e: case 0x2f:
+		return 3;
+	default:
+		return 0;
+	}
+}
+
 static void knc_wrmsr(u32 msr, u64 value)
 {
+	u64 writable = record_writable(msr);
+
 	record_before(WRMSR, msr);
 	record_access(WRMSR, msr, value);
 	record_tick();
-	switch (msr) {
-	case 0x20: case 0x21:
-		if (value >> 40)
-			record.forbidden++;
-		break;
-	case 0x28: case 0x29:
-		if (value >> 32 || value & (1 << 19))
-			record.forbidden++;
-		break;
-	case 0x2c:
-		if (value & ~((1ULL << 63) | 3))
-			record.forbidden++;
-		break;
-	case 0x2e:
-		if (value & ~3ULL)
-			record.forbidden++;
+	record.forbidden += !writable || value & ~writable;
+	if (!writable)
+		return;
+	if (msr == 0x2e)
 		record.msr[0x2d] &= ~value;
-		record_after(WRMSR, msr);
-		return;
-	case 0x2f:
-		if (value & ~3ULL)
-			record.forbidden++;
-		break;
-	default:
-		record.forbidden++;
-		return;
-	}
-	record.msr[msr] = value;
+	else
+		record.msr[msr] = value;
 	record_after(WRMSR, msr);
+}
+
+static u64 record_read(enum access_kind kind, u32 reg, u32 msr)
+{
+	u64 value;
+
+	record_before(kind, reg);
+	value = record.msr[msr];
+	record_access(kind, reg, value);
+	record_tick();
+	record_after(kind, reg);
+	return value;
 }
 
 static u64 knc_rdmsr(u32 msr)
 {
-	u64 value = 0;
+	/* STATUS can be read, CLEAR cannot. */
+	bool readable = msr == 0x2d || (msr != 0x2e && record_writable(msr));
 
-	record_before(RDMSR, msr);
-	switch (msr) {
-	case 0x20: case 0x21: case 0x28: case 0x29:
-	case 0x2c: case 0x2d: case 0x2f:
-		value = record.msr[msr];
-		break;
-	default:
-		record.forbidden++;
-	}
-	record_access(RDMSR, msr, value);
-	record_tick();
-	record_after(RDMSR, msr);
-	return value;
+	record.forbidden += !readable;
+	return record_read(RDMSR, msr, readable ? msr : 0);
 }
 
 static u64 knc_rdpmc(u32 idx)
 {
-	u64 value = 0;
-
-	record_before(RDPMC, idx);
-	if (idx < 2)
-		value = record.msr[0x20 + idx];
-	else
-		record.forbidden++;
-	record_access(RDPMC, idx, value);
-	record_tick();
-	record_after(RDPMC, idx);
-	return value;
+	record.forbidden += idx > 1;
+	return record_read(RDPMC, idx, idx > 1 ? 0 : 0x20 + idx);
 }
 
 static void knc_write_lvtpc(u32 value)
@@ -267,9 +256,8 @@ static u32 knc_read_lvtpc(void)
 /* Files of tests/data, as text; knc_pmu_test.c includes them. */
 extern const char knc_events[], knc_events_extra[];
 
-/* What was recorded is exactly this, in this order. */
-static void record_expect(struct kunit *test, const struct access *expected,
-			  unsigned int count)
+static void record_compare(struct kunit *test, const struct access *expected,
+			   unsigned int count)
 {
 	unsigned int i;
 
@@ -283,5 +271,10 @@ static void record_expect(struct kunit *test, const struct access *expected,
 				    "access %u", i);
 	}
 }
+
+#define record_expect(test, ...) do {					\
+	static const struct access expected_[] = { __VA_ARGS__ };	\
+	record_compare(test, expected_, ARRAY_SIZE(expected_));		\
+} while (0)
 
 #endif /* _KNC_TEST_RECORD_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Part of knc_pmu_test.c: the registers of the program, at each instruction of the
+ * Part of knc_pmu_test.c: the program's registers, found at each instruction of the
  * kernel's entry and exit (arch/x86/entry/calling.h and entry_64.S) that moves them
  * between the processor and a stack.
  */
@@ -22,7 +22,7 @@ static struct {
 	unsigned int step;
 } entry;
 
-/* Each register has a value that no other has. */
+/* Gives each register a value of the program, all of them different. */
 static void entry_begin(struct kunit *test, const char *path)
 {
 	unsigned long *reg = (unsigned long *)&entry.program;
@@ -38,7 +38,7 @@ static void entry_begin(struct kunit *test, const char *path)
 		entry.saved = task_pt_regs(entry.task);
 		host.runs = entry.task;
 	}
-	/* What older entries have left on the stacks has come from user mode, too. */
+	/* Older entries have left frames of user mode on the stacks. */
 	memset(&entry.area->entry_stack_page, 0x5b, sizeof(entry.area->entry_stack_page));
 	memset(&entry.area->estacks, 0x5b, sizeof(entry.area->estacks));
 	memset(entry.task->stack, 0x5b, THREAD_SIZE);
@@ -69,12 +69,18 @@ static void entry_check(void)
 
 	memset(&user, 0x77, sizeof(user));
 	knc_user_regs(&user, &entry.cpu);
-	/* A number of a system call, or of an error: nothing that a program has. */
+	/* the number of a system call or error code, not a register */
 	user.orig_ax = -1;
 	for (i = 0; i < sizeof(user) / sizeof(long); i++)
 		KUNIT_EXPECT_EQ_MSG(entry.test, got[i], expected[i], "%s, step %u, register %u",
 				    entry.path, entry.step, i);
 	entry.step++;
+}
+
+static void entry_check_at(unsigned long sp)
+{
+	entry.cpu.sp = sp;
+	entry_check();
 }
 
 static void entry_push(unsigned long value)
@@ -92,22 +98,28 @@ static unsigned long entry_pop(void)
 	return value;
 }
 
-/* From RDX on, as PUSH_REGS does it; then CLEAR_REGS */
-static void entry_push_regs(unsigned long ax)
+/* In the order in which PUSH_REGS pushes them; POP_REGS takes them the other way. */
+static const size_t entry_order[] = {
+	offsetof(struct pt_regs, si), offsetof(struct pt_regs, dx), offsetof(struct pt_regs, cx),
+	offsetof(struct pt_regs, ax), offsetof(struct pt_regs, r8), offsetof(struct pt_regs, r9),
+	offsetof(struct pt_regs, r10), offsetof(struct pt_regs, r11),
+	offsetof(struct pt_regs, bx), offsetof(struct pt_regs, bp),
+	offsetof(struct pt_regs, r12), offsetof(struct pt_regs, r13),
+	offsetof(struct pt_regs, r14), offsetof(struct pt_regs, r15),
+};
+
+static unsigned long *entry_reg(unsigned int i)
 {
-	entry_push(entry.cpu.dx);
-	entry_push(entry.cpu.cx);
-	entry_push(ax);
-	entry_push(entry.cpu.r8);
-	entry_push(entry.cpu.r9);
-	entry_push(entry.cpu.r10);
-	entry_push(entry.cpu.r11);
-	entry_push(entry.cpu.bx);
-	entry_push(entry.cpu.bp);
-	entry_push(entry.cpu.r12);
-	entry_push(entry.cpu.r13);
-	entry_push(entry.cpu.r14);
-	entry_push(entry.cpu.r15);
+	return (void *)&entry.cpu + entry_order[i];
+}
+
+/* PUSH_REGS from RDX on, then CLEAR_REGS */
+static void entry_push_regs(void)
+{
+	unsigned int i;
+
+	for (i = 1; i < ARRAY_SIZE(entry_order); i++)
+		entry_push(*entry_reg(i));
 	/* R15 to R8, and some that the kernel uses soon */
 	memset(&entry.cpu, 0, offsetof(struct pt_regs, ax));
 	entry.cpu.cx = 0;
@@ -122,10 +134,9 @@ static void entry_exception(struct kunit *test, unsigned long end, const char *p
 	unsigned long *place;
 
 	entry_begin(test, path);
-	/* The processor does this in one go. */
+	/* the processor pushes these */
 	memcpy((void *)end - 5 * sizeof(long), &entry.program.ip, 5 * sizeof(long));
-	entry.cpu.sp = end - 5 * sizeof(long);
-	entry_check();
+	entry_check_at(end - 5 * sizeof(long));
 	entry_push(-1);
 
 	/* call error_entry: PUSH_AND_CLEAR_REGS save_ret=1 */
@@ -136,7 +147,7 @@ static void entry_exception(struct kunit *test, unsigned long end, const char *p
 	entry_check();
 	*place = entry.cpu.di;
 	entry_check();
-	entry_push_regs(entry.cpu.ax);
+	entry_push_regs();
 	entry_push(RETURN_ADDRESS);
 	entry.cpu.di = end - sizeof(struct pt_regs);
 	entry.cpu.ax = 0;
@@ -152,7 +163,7 @@ static void test_user_exception(struct kunit *test)
 	entry_exception(test, CEA_ESTACK_TOP(&area->estacks, MCE), "#MC");
 }
 
-/* Once the registers are in task_pt_regs() they are found there, whatever the stack. */
+/* With the registers in task_pt_regs(), any stack may be in use. */
 static void test_user_kernel(struct kunit *test)
 {
 	struct cpu_entry_area *area = host.entry_area;
@@ -164,33 +175,24 @@ static void test_user_kernel(struct kunit *test)
 	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
 	entry.cpu.cs = __KERNEL_CS;
 
-	/* The task's stack, below the registers; another one; none of ours */
-	entry.cpu.sp = (unsigned long)entry.saved;
-	entry_check();
-	entry.cpu.sp = (unsigned long)entry.saved - 1000;
-	entry_check();
-	entry.cpu.sp = (unsigned long)(entry.saved + 1) + 8;
-	entry_check();
-	entry.cpu.sp = (unsigned long)area;
-	entry_check();
-	entry.cpu.sp = (unsigned long)&area->entry_stack_page;
-	entry_check();
-	entry.cpu.sp = CEA_ESTACK_TOP(&area->estacks, DF);
-	entry_check();
-	entry.cpu.sp = CEA_ESTACK_TOP(&area->estacks, NMI);
-	entry_check();
+	/* the task's stack, another stack, and none */
+	entry_check_at((unsigned long)entry.saved);
+	entry_check_at((unsigned long)entry.saved - 1000);
+	entry_check_at((unsigned long)(entry.saved + 1) + 8);
+	entry_check_at((unsigned long)area);
+	entry_check_at((unsigned long)&area->entry_stack_page);
+	entry_check_at(CEA_ESTACK_TOP(&area->estacks, DF));
+	entry_check_at(CEA_ESTACK_TOP(&area->estacks, NMI));
 
-	/* An exception that has come from the kernel, on the stack for those of users */
+	/* an exception from kernel mode on the stack for entries from user mode */
 	frame->cs = __KERNEL_CS;
-	entry.cpu.sp = (unsigned long)frame - 8;
-	entry_check();
+	entry_check_at((unsigned long)frame - 8);
 	frame = (struct pt_regs *)CEA_ESTACK_TOP(&area->estacks, DB) - 1;
 	frame->cs = __KERNEL_CS;
-	entry.cpu.sp = (unsigned long)frame - 8;
-	entry_check();
+	entry_check_at((unsigned long)frame - 8);
 }
 
-/* SYSCALL keeps what the processor would push elsewhere in RCX and R11. */
+/* SYSCALL saves in RCX and R11 what an exception pushes. */
 static void test_user_syscall(struct kunit *test)
 {
 	unsigned long irq_flags;
@@ -203,22 +205,19 @@ static void test_user_syscall(struct kunit *test)
 	entry.cpu.sp = entry.program.sp;
 	entry.cpu.ip = SYSCALL_IP;
 	entry_check();
-	/* The program may have any stack pointer: it may point to what others have left. */
+	/* The stack pointer may be any address, such as one on a stack of the kernel. */
 	entry.program.sp = (unsigned long)&host.entry_area->entry_stack_page + 1024;
-	entry.cpu.sp = entry.program.sp;
-	entry_check();
+	entry_check_at(entry.program.sp);
 
-	/* The scratch space of an entry: nothing enters here while interrupts are off. */
+	/* The entry's scratch space: interrupts stay off while it is in use. */
 	local_irq_save(irq_flags);
 	this_cpu_write(cpu_tss_rw.x86_tss.sp2, entry.program.sp);
 	entry.cpu.ip = SYSCALL_IP + 16;
 	entry_check();
-	/* Page tables of the kernel's (SWITCH_TO_KERNEL_CR3) */
-	entry.cpu.sp = CR3;
-	entry_check();
+	/* the kernel's page tables (SWITCH_TO_KERNEL_CR3) */
+	entry_check_at(CR3);
 	entry.cpu.ip = SYSCALL_IP + 100;
-	entry.cpu.sp = (unsigned long)(entry.saved + 1);
-	entry_check();
+	entry_check_at((unsigned long)(entry.saved + 1));
 	entry_push(__USER_DS);
 	entry_push(entry.program.sp);
 	entry_push(entry.cpu.r11);
@@ -230,7 +229,7 @@ static void test_user_syscall(struct kunit *test)
 	entry_push(entry.cpu.ax);
 	entry_push(entry.cpu.di);
 	entry_push(entry.cpu.si);
-	entry_push_regs(entry.cpu.ax);
+	entry_push_regs();
 	entry.cpu.ax = 0;
 	entry.cpu.di = 0;
 	entry_push(RETURN_ADDRESS);
@@ -239,28 +238,31 @@ static void test_user_syscall(struct kunit *test)
 /* POP_REGS, but for RDI, from task_pt_regs() */
 static void entry_pop_regs(void)
 {
-	static const size_t order[] = {
-		offsetof(struct pt_regs, r15), offsetof(struct pt_regs, r14),
-		offsetof(struct pt_regs, r13), offsetof(struct pt_regs, r12),
-		offsetof(struct pt_regs, bp), offsetof(struct pt_regs, bx),
-		offsetof(struct pt_regs, r11), offsetof(struct pt_regs, r10),
-		offsetof(struct pt_regs, r9), offsetof(struct pt_regs, r8),
-		offsetof(struct pt_regs, ax), offsetof(struct pt_regs, cx),
-		offsetof(struct pt_regs, dx), offsetof(struct pt_regs, si),
-	};
 	struct pt_regs cpu = entry.cpu;
 	unsigned int i;
 
 	*entry.saved = entry.program;
 	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
 	memcpy(&entry.cpu.ip, &cpu.ip, 5 * sizeof(long));
-	entry.cpu.sp = (unsigned long)entry.saved;
-	entry_check();
-	for (i = 0; i < ARRAY_SIZE(order); i++) {
-		*(unsigned long *)((void *)&entry.cpu + order[i]) = entry_pop();
+	entry_check_at((unsigned long)entry.saved);
+	for (i = ARRAY_SIZE(entry_order); i--;) {
+		*entry_reg(i) = entry_pop();
 		entry_check();
 	}
 	entry.cpu.di = entry.cpu.sp;
+	entry_check();
+}
+
+/* RDI, and RAX for a moment (SWITCH_TO_USER_CR3_STACK) */
+static void entry_switch_cr3(void)
+{
+	entry_push(entry.program.di);
+	entry_push(entry.cpu.ax);
+	entry.cpu.di = CR3;
+	entry_check();
+	entry.cpu.ax = entry_pop();
+	entry_check();
+	entry.cpu.di = entry_pop();
 	entry_check();
 }
 
@@ -271,22 +273,13 @@ static void test_user_iret(struct kunit *test)
 	entry_begin(test, "IRET");
 	entry.program.cs = __USER32_CS;
 	entry_pop_regs();
-	entry.cpu.sp = end;
-	entry_check();
+	entry_check_at(end);
 	entry_push(entry.program.ss);
 	entry_push(entry.program.sp);
 	entry_push(entry.program.flags);
 	entry_push(entry.program.cs);
 	entry_push(entry.program.ip);
-	/* RDI, and RAX for a moment (SWITCH_TO_USER_CR3_STACK) */
-	entry_push(entry.program.di);
-	entry_push(entry.cpu.ax);
-	entry.cpu.di = CR3;
-	entry_check();
-	entry.cpu.ax = entry_pop();
-	entry_check();
-	entry.cpu.di = entry_pop();
-	entry_check();
+	entry_switch_cr3();
 }
 
 static void test_user_sysret(struct kunit *test)
@@ -298,25 +291,14 @@ static void test_user_sysret(struct kunit *test)
 	entry.program.r11 = entry.program.flags;
 	entry_pop_regs();
 	entry.cpu.ip = SYSCALL_IP + 150;
-	entry.cpu.sp = end;
-	entry_check();
+	entry_check_at(end);
 	entry_push(entry.program.sp);
-	entry_push(entry.program.di);
-	entry_push(entry.cpu.ax);
-	entry.cpu.di = CR3;
-	entry_check();
-	entry.cpu.ax = entry_pop();
-	entry_check();
-	entry.cpu.di = entry_pop();
-	entry_check();
-	entry.cpu.sp = entry_pop();
-	entry_check();
-	/* The program's, which may point anywhere */
-	entry.cpu.sp = end - 2048;
-	entry_check();
+	entry_switch_cr3();
+	entry_check_at(entry_pop());
+	entry_check_at(end - 2048);
 }
 
-/* A thread of the kernel has none, and a task that has never been there has not yet. */
+/* A kernel thread has no registers of a program, nor has a task that has not run yet. */
 static void test_user_none(struct kunit *test)
 {
 	static const struct pt_regs none = { .cs = __USER_CS };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /init of a card's own kernel on the emulated card: what uos/init and
- * tests/guest/guest.sh are elsewhere. No program of Debian's runs on Linux 2.6.38,
- * as its C library refuses kernels before 3.2; this one and the tests are linked
- * with another.
+ * /init for a card's own kernel, Linux 2.6.38, on the emulated card: it does what
+ * uos/init and tests/guest/guest.sh do elsewhere. Debian's programs do not run there,
+ * as their C library needs Linux 3.2; this program and the tests are linked with
+ * another one.
  *
- * /uos/settings has "token=..." from run-uos, /uos/command is one line: the
- * boot's name, "module" or "builtin", settings (NAME=value) and tests. Results go to the second
- * serial port, and the last line there carries the token.
+ * /uos/settings has "token=..." from run-uos. /uos/command is one line: the boot's
+ * name, "module" or "builtin", settings (NAME=value) and tests. Results go to the
+ * second serial port; the last line carries the token.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -31,7 +31,7 @@
 #define MODULE	"/tests/modules/knc_pmu.ko"
 #define CPUS	"/sys/devices/system/cpu"
 
-/* In the kernel's log these are no good end of a boot. */
+/* These in the kernel's log fail the boot. */
 static const char * const splats[] = {
 	"Uhhuh", "unknown NMI", "NMI received for unknown", "Dazed", "WARNING:", "BUG:",
 	"Oops", "INFO: ", "irq loop stuck", "general protection", "Call Trace",
@@ -80,7 +80,7 @@ static void finish(const char *how)
 		pause();
 }
 
-/* The second serial port, as it is: no line ends of its own */
+/* The second serial port, in raw mode */
 static void open_results(void)
 {
 	struct termios raw;
@@ -148,9 +148,8 @@ static char *kernel_log(void)
 }
 
 /*
- * That kernel measures how fast the processor's clock is, against a timer, and does
- * not notice when a busy host has it look too late: all times are wrong then, by a
- * factor of ten or so.
+ * Linux 2.6.38 measures the processor's clock against a timer, and does not notice if a
+ * busy host delays a reading: all times are then wrong by a large factor.
  */
 static bool clock_is_wrong(void)
 {
@@ -161,7 +160,7 @@ static bool clock_is_wrong(void)
 	return wrong;
 }
 
-/* Which of the CPUs are online is the tests' business, but not for ever. */
+/* Tests may leave CPUs offline: bring them back. */
 static void all_online(void)
 {
 	char path[128];
@@ -180,7 +179,7 @@ static void all_online(void)
 	closedir(dir);
 }
 
-/* Runs one test, and passes on what it says; false if it has failed. */
+/* Runs one test, which prints its result; false if it has failed. */
 static bool run_program(const char *test)
 {
 	int status;
@@ -192,7 +191,7 @@ static bool run_program(const char *test)
 	}
 	if (pid > 0 && waitpid(pid, &status, 0) == pid && !WIFSIGNALED(status) &&
 	    WEXITSTATUS(status) <= 1) {
-		/* and the children that it has left */
+		/* reap the children that it has left */
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 		return !WEXITSTATUS(status);
@@ -209,8 +208,8 @@ static bool said(const char *text)
 }
 
 /*
- * What an owner sends, by Debian's busybox. That is newer than the kernel, and
- * cannot list directories there.
+ * tools/report, by Debian's busybox, which is newer than the kernel and cannot list
+ * directories there.
  */
 static void test_report(void)
 {
@@ -257,7 +256,7 @@ static void run_test(const char *test)
 	all_online();
 }
 
-/* No interrupt was lost, where none is meant to be, and a test can tell */
+/* Whether no interrupt was lost, in boots that must not lose any */
 static bool is_balanced(void)
 {
 	static const char * const untold[] = { "idle", "bench", "other" };
@@ -269,7 +268,7 @@ static bool is_balanced(void)
 	return !with_module || run_program("interrupts-balance");
 }
 
-/* Nothing in the kernel's log, no interrupt lost, none that nobody knew */
+/* The kernel's log is clean, and no interrupt was lost. */
 static void check_boot(void)
 {
 	char *log = kernel_log(), *line, *why = NULL;
@@ -314,7 +313,7 @@ int main(void)
 	with_module = !strcmp(driver, "module");
 	setenv("TEST_DRIVER", driver, 1);
 	insert_module("/tests/modules/knc_test_loop.ko");
-	/* Where there are strange NMIs on purpose */
+	/* these tests send NMIs that have no handler */
 	if (!strcmp(boot, "races"))
 		insert_module("/tests/modules/knc_test_nmi.ko");
 

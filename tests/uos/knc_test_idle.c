@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An idle driver like that of the cards, for one CPU of the emulated card, which has
- * no deep idle states. It does to the PMU what is done there: saves the registers but
- * STATUS, loses all of them, gives them back in the same order, and the LVT entry
- * last. Until then so many instructions go by that an event with a short period
- * overflows, and its interrupt is lost.
+ * An idle driver like the cards' own, for one CPU of the emulated card, which has no
+ * deep idle states. It does the same to the PMU: it saves the registers except STATUS,
+ * clears them, and restores them in the same order, the LVT entry last. Until then so
+ * many instructions are executed that an event with a short period overflows, and its
+ * interrupt is lost.
  *
- * The functions have the names that they have there; knc_test_idle_other.c has
- * others.
+ * The functions have the names of the cards' driver; knc_test_idle_other.c has others.
  */
 #include <linux/cpuidle.h>
 #include <linux/module.h>
@@ -25,21 +24,21 @@
 #define OVF_CONTROL	0x2e
 #define GLOBAL_CTRL	0x2f
 
-/* The CPU that sleeps deeply, for so many turns of a loop on its way back */
+/* The CPU that sleeps deeply, and how many turns of a loop it takes to wake */
 static int cpu = 1;
 module_param(cpu, int, 0444);
 static int turns = 20000;
 module_param(turns, int, 0644);
-/* Which of the states, as far as it is asked */
+/* The state to use, if the governor asks for it */
 static int state;
 module_param(state, int, 0644);
-/* How often it has, and how often it had lost an interrupt then */
+/* How many times it has slept, and has lost an interrupt */
 static unsigned long slept;
 module_param(slept, ulong, 0444);
 static unsigned long lost;
 module_param(lost, ulong, 0444);
 
-/* What is saved and given back, in this order */
+/* The registers that are saved and restored, in this order */
 static const u32 registers[] = {
 	GLOBAL_CTRL, PERFCTR, PERFCTR + 1, EVNTSEL, EVNTSEL + 1, SPFLT_CONTROL,
 };
@@ -58,7 +57,7 @@ static void save(struct saved *saved)
 	saved->lvtpc = apic_read(APIC_LVTPC);
 }
 
-/* As after a reset; GLOBAL_CTRL is the first, so that nothing runs then. */
+/* Clears the registers as a reset does; GLOBAL_CTRL first, which stops the counters. */
 static void lose(void)
 {
 	int i;
@@ -94,11 +93,11 @@ static void sleep_deeply(void)
 	lost += !!status;
 }
 
-/* Interrupts are off. Those that wake it come when the registers are back. */
+/* Interrupts are off: the one that wakes the CPU comes after the registers are restored. */
 static int enter(void)
 {
 	current_thread_info()->status &= ~TS_POLLING;
-	/* From here on whoever wants it awake sends an interrupt. */
+	/* from here on it takes an interrupt to wake the CPU */
 	smp_mb();
 	if (!need_resched()) {
 		sleep_deeply();
@@ -130,7 +129,7 @@ static int prepare(struct cpuidle_device *dev)
 	return 0;
 }
 
-/* Without an owner, which each device holds: it could not be unloaded. */
+/* Without an owner: each device would hold a reference to it. */
 static struct cpuidle_driver driver = {
 	.name = "knc_test_idle",
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Takes NMIs that nobody else wants, as tests/guest/kmod/knc_test_nmi.c does, by
- * what Linux 2.6.38 has for it; and, when it is told so, what a card's kernel does
- * besides: NMIs go to its RAS module first, which may keep them, and a machine check is
- * announced as an NMI is.
+ * Handles NMIs without another handler, as tests/guest/kmod/knc_test_nmi.c does, on
+ * Linux 2.6.38. On request it also does what a card's kernel does: there NMIs go to the
+ * RAS module first, which may keep them, and a machine check is announced as an NMI is.
  */
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
@@ -18,11 +17,11 @@
 #define TRAP_NMI		2
 #define TRAP_MACHINE_CHECK	18
 
-/* How many: no more than were sent */
+/* how many: no more than were sent */
 static unsigned long taken;
 module_param(taken, ulong, 0444);
 
-/* So many NMIs nobody else is to see */
+/* how many NMIs are kept from other handlers */
 static unsigned int swallow;
 module_param(swallow, uint, 0644);
 
@@ -35,7 +34,7 @@ static int knc_test_nmi(struct notifier_block *self, unsigned long reason, void 
 	return NOTIFY_STOP;
 }
 
-/* Whoever has a use for one comes before. */
+/* The last handler: others come first. */
 static struct notifier_block knc_test_nmi_notifier = {
 	.notifier_call = knc_test_nmi,
 	.priority = -1,
@@ -57,7 +56,10 @@ static struct notifier_block knc_test_swallow_notifier = {
 	.priority = INT_MAX,
 };
 
-/* As do_machine_check() has it; written: it is announced, read: whether it was stopped */
+/*
+ * As in do_machine_check(). A write announces one; a read tells whether a handler took
+ * it.
+ */
 static int stopped;
 
 static int knc_test_machine_check(const char *value, const struct kernel_param *param)

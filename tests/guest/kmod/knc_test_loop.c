@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A loop of known length in kernel mode, with interrupts off, and what events
- * count from right before it to right after it.
+ * A loop of known length in kernel mode, with interrupts off, and what events count
+ * from right before to right after it.
  *
- * The events are read where the kernel reads them, through their PMU's read():
- * what the readings themselves execute does not depend on the loop's length.
+ * The events are read through their PMU's read(), as the kernel does: the cost of the
+ * reads does not depend on the loop's length.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -17,7 +17,7 @@
 
 #include "knc_test_loop.h"
 
-/* Global, so that sampled addresses and call chains can be held against it */
+/* Global: tests look up its address. */
 void knc_test_loop_spin(unsigned long iterations);
 
 noinline void knc_test_loop_spin(unsigned long iterations)
@@ -30,7 +30,7 @@ noinline void knc_test_loop_spin(unsigned long iterations)
 		     : "+r" (iterations) : : "cc");
 }
 
-/* As Linux 2.6.38 has it */
+/* as in Linux 2.6.38 */
 #ifndef READ_ONCE
 #define READ_ONCE(x)	ACCESS_ONCE(x)
 #endif
@@ -78,7 +78,7 @@ static long knc_test_loop_ioctl(struct file *file, unsigned int cmd, unsigned lo
 	long ret = 0;
 	u32 i;
 
-	/* The descriptors are trusted to be events: for root, in a test */
+	/* The descriptors must be events: only root uses this, in a test. */
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (cmd != KNC_TEST_LOOP_RUN)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Takes every NMI that is nobody's, for as long as it is loaded: the emulator sends
- * some that are not the PMU's, and the kernel would complain of them.
+ * Handles NMIs without another handler: the emulator sends some, and the kernel would
+ * complain.
  */
 #include <linux/module.h>
 
 #include <asm/nmi.h>
 
-/* How many: no more than were sent */
+/* how many: no more than were sent */
 static unsigned long taken;
 module_param(taken, ulong, 0444);
 

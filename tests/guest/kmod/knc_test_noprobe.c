@@ -44,7 +44,7 @@ static int __init knc_test_noprobe_init(void)
 	return 0;
 }
 
-/* The list's entry outlives the module: there is nothing to undo it with */
+/* The kernel has no function to remove the entry. */
 static void __exit knc_test_noprobe_exit(void)
 {
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Says by the error with which it does not load whether the counters have an
- * owner: EBUSY, or ENXIO if they are free. With hold=1 it is the owner itself, of one
- * register, for as long as it is loaded.
+ * Tells by its error at load whether the counters are reserved: EBUSY, or ENXIO if they
+ * are free. With hold=1 it loads, and reserves one register until it is unloaded.
  */
 #include <linux/bits.h>
 #include <linux/module.h>
@@ -13,7 +12,7 @@
 static int hold;
 module_param(hold, int, 0444);
 
-/* The last one that a driver would take: it gives back what it has by then. */
+/* The last register that a driver reserves: it must release the others. */
 #define HELD	0x29
 
 /* PerfCtr0, PerfCtr1, PerfEvtSel0, PerfEvtSel1 */
@@ -40,7 +39,7 @@ static int __init knc_test_owner_init(void)
 }
 module_init(knc_test_owner_init);
 
-/* Loaded, it holds. */
+/* loaded: the register stays reserved */
 static void __exit knc_test_owner_exit(void)
 {
 	release_evntsel_nmi(HELD);

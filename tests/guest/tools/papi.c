@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that uses PAPI: two presets at once, natives, a preset too many, and
- * overflow. "papi TEST"; says nothing if all is as it should be.
+ * A program that uses PAPI: two presets at once, native events, a third event, and
+ * overflow. "papi TEST" prints nothing if all is well.
  */
 #include "loops.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define ROUNDS		1000000
-/* What PAPI itself executes between the counter's start and its stop */
+/* Instructions of PAPI between the counter's start and its stop */
 #define SLACK		20000
 #define OVERFLOWS	40
 
@@ -67,8 +67,8 @@ static void test_natives(void)
 }
 
 /*
- * There are two counters: the third is refused, and the two count on. PAPI asks the
- * kernel, whose word for a group that cannot be is EINVAL.
+ * The third event is refused, and the two others still count. For PAPI the kernel's
+ * EINVAL means that a group does not fit.
  */
 static void test_third(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that uses libpfm4: "pfm names" prints what it has for this CPU, "pfm
- * count" counts by such a name, "pfm sample" samples.
+ * A program that uses libpfm4: "pfm names" prints its names for this CPU, "pfm count"
+ * counts by name, "pfm sample" samples.
  */
 #include "loops.h"
 
@@ -55,7 +55,7 @@ static void print_names(void)
 		must(rc == PFM_SUCCESS, "event %d: %s", i, pfm_strerror(rc));
 		snprintf(name, sizeof(name), "knc::%s", info.name);
 		attr = encode(name);
-		/* What is left are the bits that the kernel sets itself. */
+		/* without the bits that the kernel sets */
 		printf("%s,%u,0x%llx\n", info.name, attr.type,
 		       (unsigned long long)attr.config & 0xffff);
 	}
