@@ -59,11 +59,7 @@ class Event:
         self.umask = units[self.unit]
         # Counter 0 alone has what the core-ring interface reports.
         self.counters = (0,) if self.unit == "CRI" else (0, 1)
-        self.topic, self.period, self.more = None, None, ""
-
-    @property
-    def counter(self):
-        return ", ".join(map(str, self.counters))
+        self.topic, self.period, self.more, self.emulated = None, None, "", True
 
     def terms(self):
         """For perf, where nothing knows the name."""
@@ -94,7 +90,7 @@ class Metric:
         self.expr, self.brief = entry.pop("expr"), entry.pop("brief")
         self.source, self.more = entry.pop("source"), entry.pop("more", "")
         self.scale_unit = entry.pop("unit", "")
-        found = re.fullmatch(r"([0-9.]*)(.*)", self.scale_unit)
+        found = re.fullmatch(r"([0-9.]*(?:e-?[0-9]+)?)(.*)", self.scale_unit)
         self.scale, self.unit = float(found.group(1) or 1), found.group(2)
         self.thresholds = [Threshold(line) for line in
                            entry.pop("threshold", "").splitlines() if line.strip()]
@@ -116,6 +112,18 @@ class Metric:
             if event not in ordered:
                 ordered.append(event)
         return ordered
+
+
+def fit(first, second):
+    """Is there a counter for each of the two?"""
+    return any(a != b for a in first.counters for b in second.counters)
+
+
+def at_once(metric, events):
+    """Can all that the metric is made of be counted at the same time?"""
+    by_name = {event.name: event for event in events}
+    found = [by_name[name] for name, _ in metric.events() if name != DURATION]
+    return len(found) == 1 or len(found) == 2 and fit(*found)
 
 
 def one_line(text):
@@ -152,6 +160,7 @@ def describe(events, tables):
         if not event:
             raise Bad(f"{TABLES}: {section} is not in {HEADER}")
         event.topic, event.period = entry.pop("topic"), entry.pop("period")
+        event.emulated = entry.pop("emulated", "yes") == "yes"
         event.more = entry.pop("more", "")
         if entry:
             raise Bad(f"{TABLES}: {section}: what is {', '.join(entry)}?")
@@ -195,11 +204,6 @@ def perf_event(event):
     return entry
 
 
-def perf_threshold(metric):
-    """As newer perf has it. 6.1 does not read it."""
-    return " | ".join(f"{metric.name} {t.text}" for t in metric.thresholds)
-
-
 def perf_metric(metric):
     entry = {"BriefDescription": metric.brief, "MetricExpr": metric.expr,
              "MetricGroup": ";".join(metric.groups), "MetricName": metric.name}
@@ -208,7 +212,8 @@ def perf_metric(metric):
     if metric.scale_unit:
         entry["ScaleUnit"] = metric.scale_unit
     if metric.thresholds:
-        entry["MetricThreshold"] = perf_threshold(metric)
+        # Newer perf marks such a value; 6.1 does not read it.
+        entry["MetricThreshold"] = f"{metric.name} {metric.thresholds[0].text}"
     return entry
 
 
@@ -217,8 +222,13 @@ def as_json(entries):
 
 
 def perf_files():
-    """perf's event tables: {file: text}, for pmu-events/arch/x86/knightscorner."""
+    """perf's event tables: {file: text}, for pmu-events/arch/x86/knightscorner.
+
+    Metrics that take several runs are left out: perf would let their events take turns,
+    and compute with 0 where one had none.
+    """
     events, metrics = load()
+    metrics = [metric for metric in metrics if at_once(metric, events)]
     topics = {}
     for event in sorted(events, key=lambda event: event.name):
         topics.setdefault(event.topic, []).append(perf_event(event))

@@ -245,6 +245,13 @@ int main(int argc, char **argv)
 		spin20(strtoull(argv[2], NULL, 16));
 		return 0;
 	}
+	/* what ring 3 has executed, in truth */
+	if (argc == 2 && !strcmp(argv[1], "--true")) {
+		printf("%llu %llu %llu\n", (unsigned long long)td_sum(TD_INSN_USER),
+		       (unsigned long long)td_sum(TD_CYCLES_USER),
+		       (unsigned long long)td_sum(TD_BRANCH_USER));
+		return 0;
+	}
 	/* an event that exists as long as this process lives */
 	if (argc == 2 && !strcmp(argv[1], "--hold")) {
 		ev_on(ev_self(INSTRUCTIONS));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/shell, as somebody at a terminal has it: how it opens, the size of the
-terminal, perf, and a file that is taken home.
+terminal, perf, knc-metrics, and a file that is taken home.
 """
 import fcntl
 import os
@@ -83,6 +83,7 @@ def session(work):
     want("errors at boot", there.type("dmesg | grep -c 'ACPI.*Error'"), "^0$")
     want("perf record", there.type("perf record -q -c 100000 -e instructions ./workload"),
          "primes below")
+    want("knc-metrics", there.type("knc-metrics -u -M ipc ./workload"), r"\nipc +0\.[45]\d+")
     size = there.type("wc -c <perf.data")
     want("save", there.type("save perf.data nosuch"), "^save: nosuch: no such file$")
     status = there.finish("poweroff")

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Every metric of a program of which all is known, as perf prints it, with its unit, as
+# knc-metrics prints it, and by hand
+. ./lib.sh
+[ "$pmu" = cpu ] || skip "perf's tables are for a PMU called cpu"
+
+# true_counts PROGRAM... - instructions, cycles and branches of ring 3, by the emulator
+true_counts()
+{
+	set -- "$(./gt --true)" "$("$@")" "$(./gt --true)"
+	echo "$1 $3" | awk '{ print $4 - $1, $5 - $2, $6 - $3 }'
+}
+
+# printed METRIC FILE - its value and unit, out of a report of knc-metrics
+printed()
+{
+	awk -v m="$1" '$1 == m { gsub(/[~,]/, ""); print $2, $3 }' "$2"
+}
+
+# agree METRIC UNIT VALUE PERCENT [PROGRAM...] - what knc-metrics has printed of it, into
+# $ours, and what perf prints of the program, if it has the metric
+agree()
+{
+	_m=$1 _unit=$2 _value=$3 _margin=$4
+	shift 4
+	printed $_m "$ours" >"$tmp/value"
+	read -r _got _its <"$tmp/value"
+	[ "$_its" = "$_unit" ] || fail "knc-metrics: $_m is in \"$_its\", not \"$_unit\""
+	near "knc-metrics: $_m" "$_got" "$_value" "$_margin" 0.001
+	[ $# -gt 0 ] || return 0
+	perf stat -o "$tmp/stat" -M $_m:u "$@" || fail "perf stat -M $_m"
+	sed -n "s/.*# *\([-0-9.]*\) \(.*\)$_m:u.*/\1 \2/p" "$tmp/stat" >"$tmp/value"
+	read -r _got _its <"$tmp/value"
+	[ "$_its" = "$_unit" ] || fail "perf: $_m is in \"$_its\", not \"$_unit\""
+	near "perf: $_m" "$_got" "$_value" "$_margin" 0.05
+}
+
+# near WHAT VALUE WANTED PERCENT ROUNDING
+near()
+{
+	# shellcheck disable=SC2046
+	between "$1" "$2" $(awk -v w="$3" -v p="$4" -v r="$5" \
+		'BEGIN { print w * (1 - p / 100) - r, w * (1 + p / 100) + r }')
+}
+
+reads=4000000
+ours=$tmp/ours
+knc-metrics -u -o "$ours" ./walk 64 2>"$tmp/said" || fail "$(tail -n 2 "$tmp/said")"
+read -r insns cycles branches <<-EOT
+	$(true_counts ./walk 64)
+EOT
+between "true instructions" "$insns" $((5 * reads)) $((5 * reads + 400000))
+between "true branches" "$branches" $reads $((reads + 100000))
+
+by_hand()
+{
+	awk -v i="$insns" -v c="$cycles" -v r=$reads "BEGIN { print $1 }"
+}
+agree cpi_thread '' "$(by_hand 'c / i')" 3 ./walk 64
+agree cpi_core '' "$(by_hand 'c / i')" 3 ./walk 64
+agree ipc '' "$(by_hand 'i / c')" 3 ./walk 64
+# One thread of a core of 1 GHz, and what the program does not take in ring 3
+agree clock_rate GHz 0.97 6 ./walk 64
+agree l1_read_miss_ratio % 100 1 ./walk 64
+# One page for 64 lines, none of which the second level holds either
+agree l1_tlb_miss_ratio % "$(by_hand '100 / 64')" 2 ./walk 64
+agree l2_tlb_miss_ratio % "$(by_hand '100 / 64')" 2 ./walk 64
+agree l1_tlb_misses_per_l2_tlb_miss '' 1 1 ./walk 64
+agree branch_mispredict_ratio % 0.01 100 ./walk 64
+agree l1_l2_bytes Bytes "$(by_hand '64 * r')" 1 ./walk 64
+agree latency_impact '' "$(by_hand '(c - i - r) / r')" 4
+# The half of the memory that the kernel has left modified in L2, of 512 KiB
+agree memory_write_bytes Bytes 524288 40
+
+# Of what the emulator has no model there is no number.
+none=$(grep -c 'no value: the emulator has no model of' "$ours")
+[ "$none" -eq 17 ] || fail "$none metrics without a model"
+for m in $(knc-metrics --list | sed -n 's/^\([a-z]\w*\)  (.*/\1/p'); do
+	grep -q "agree $m " "$0" || [ "$(printed $m "$ours" | cut -d' ' -f1)" = - ] ||
+		fail "nobody has computed $m by hand"
+done
+
+knc-metrics -u -o "$ours" -M l1_write_miss_ratio,l1_l2_bytes ./walk 64 write
+agree l1_write_miss_ratio % 100 1 ./walk 64 write
+# Each line comes, and goes back.
+agree l1_l2_bytes Bytes "$(by_hand '2 * 64 * r')" 1 ./walk 64 write
+ok
