@@ -28,7 +28,7 @@ source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
 # Of these tools, those that there are
 tools_dir = $(datadir)/knc-pmu
 tools := $(notdir $(wildcard tools/knc-draw tools/knc-host tools/knc-metrics))
-tools_files := $(wildcard tools/knc_tables.py tools/knc_pmu_tables.ini knc_pmu_events.h)
+tools_files := $(wildcard tools/knc_perf.py tools/knc_tables.py tools/knc_pmu_tables.ini knc_pmu_events.h)
 
 install: install-dev install-tools
 
