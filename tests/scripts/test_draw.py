@@ -46,6 +46,22 @@ gt     81   12.345679:     100000 instructions:u:
 two words    82/83   12.345680:     100000 instructions:
 \tffffffff81000010 do_<it>+0x10 ([kernel.kallsyms])
 \t          401700 main+0x5 (/root/gt)
+
+gt     81   12.345681:     100000 cycles:u:
+\t          401700 main+0x5 (/root/gt (deleted))
+\t               0 [unknown] ([unknown])
+"""
+# Names as perf and the compiler have them
+CPLUSPLUS = """
+gt     81   12.345678:     100000 instructions:
+\t          401680 call<int (*)(int)>+0x10 (/root/gt)
+
+gt     81   12.345679:     100000 instructions:
+\t          401690 call<int (*)(long)>+0x10 (/root/gt)
+
+gt     81   12.345680:     100000 instructions:
+\t          4016a0 std::function<void (int)>::operator()(int) const (inlined)
+\t          4016a0 (anonymous namespace)::run (int) (/root/gt)
 """
 FOLDED = "gt;main;inner 2\ntwo words;main;do_<it>_[k] 1\n"
 
@@ -195,14 +211,42 @@ class Draw(ScriptTest):
         self.assertEqual(light, sorted(light))
 
     def test_draw_reads_stacks(self):
-        want = {("gt", "main", "inner"): 2, ("two words", "main", "do_<it>_[k]"): 1}
+        stacks = {("gt", "main", "inner"): 2, ("two words", "main", "do_<it>_[k]"): 1}
+        want = {"instructions:u": {("gt", "main", "inner"): 2},
+                "instructions": {("two words", "main", "do_<it>_[k]"): 1},
+                "cycles:u": {("gt", "[unknown]", "main"): 1}}
         self.assertEqual(draw.read_stacks(SCRIPT.splitlines(True)), want)
-        self.assertEqual(draw.read_stacks(FOLDED.splitlines(True)), want)
+        self.assertEqual(draw.read_stacks(FOLDED.splitlines(True)), {"": stacks})
+
+    def test_draw_names_of_functions(self):
+        """Those of C++ have blanks and parentheses."""
+        self.assertEqual(draw.read_stacks(CPLUSPLUS.splitlines(True))["instructions"], {
+            ("gt", "call<int (*)(int)>"): 1, ("gt", "call<int (*)(long)>"): 1,
+            ("gt", "(anonymous namespace)::run (int)",
+             "std::function<void (int)>::operator()(int) const"): 1})
+
+    def test_draw_flame_of_one_event(self):
+        script = self.path("script", SCRIPT.encode())
+        status, out, err = self.run_it("knc-draw", "flame", script)
+        self.assertEqual(status, 0)
+        self.assertIn("2 samples of instructions:u;", out)
+        self.assertIn("instructions:u, instructions, cycles:u", err)
+        svg = self.path("svg")
+        status, out, _ = self.run_it("knc-draw", "flame", script, "--show", "cycles:u",
+                                     "--svg", svg)
+        self.assertIn("1 samples of cycles:u;", out)
+        with open(svg, encoding="utf-8") as f:
+            self.assertIn("where the samples are: 1 samples of cycles:u<", f.read())
+        # Nothing is left out without a word.
+        odd = self.path("odd", SCRIPT.encode() + b"\t  inner\n")
+        status, out, err = self.run_it("knc-draw", "flame", odd)
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("line 17 is not of a stack", err)
 
     def test_draw_flame(self):
-        root = draw.tree(draw.read_stacks(SCRIPT.splitlines(True)))
+        root = draw.tree(draw.read_stacks(FOLDED.splitlines(True))[""])
         self.assertEqual((root.total, root.below["gt"].total), (3, 2))
-        text = draw.text_flame(root, 80, 0)
+        text = draw.text_flame(root, 80, 0, "3 samples")
         self.assertRegex(text, r" 66\.7%  66\.7%  #+ +    inner\n")
         self.assertLess(text.index("gt"), text.index("two words"))
         svg = draw.svg_flame(root, "a & b")
@@ -237,7 +281,8 @@ class Draw(ScriptTest):
         junk = self.path("junk", b"\xff\xfe nothing\n")
         for args, content, why in (
                 (["card"], junk, "there is no line of a CPU in it"),
-                (["flame"], junk, "there are no stacks in it"),
+                (["flame"], junk, "line 1 is not of a stack"),
+                (["flame"], self.path("empty", b""), "there are no stacks in it"),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
                  "cycles: no CPU has counted it"),
                 (["card", "--show", "x"], self.path("s", STAT.encode()),
