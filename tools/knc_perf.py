@@ -68,7 +68,10 @@ def fields_of(line, pattern):
         entry = json.loads(re.sub(r" : -?(nan|inf)\b", " : null", line))
     except ValueError:
         return {}
-    return {JSON_NAMES.get(key, key): value for key, value in entry.items()}
+    fields = {JSON_NAMES.get(key, key): value for key, value in entry.items()}
+    # perf 6.1 prints 0 for a metric that it cannot compute, too.
+    fields["metric_value"] = fields.get("metric_value") or None
+    return fields
 
 
 def read(lines, separator=","):
@@ -77,7 +80,7 @@ def read(lines, separator=","):
     share = 100.0
     for line in lines:
         fields = fields_of(line.strip("\n"), pattern)
-        if "value" in fields or "metric_value" in fields:
+        if "value" in fields or "metric" in fields:
             found = record(fields)
             share = found.share if found.event else share
             yield found._replace(share=share)

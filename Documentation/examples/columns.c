@@ -2,7 +2,7 @@
 /*
  * A sum over a matrix that is slow for a reason; Documentation/tutorial.rst finds it.
  *
- *	cc -o columns -O2 -g -static -fno-omit-frame-pointer columns.c
+ *	cc -o columns -O2 -g -static -Wl,--eh-frame-hdr columns.c
  */
 #include <stdio.h>
 

@@ -35,7 +35,10 @@ grep -qE '^gt;.*;spin20(_lo)? 1[0-9][0-9]$|^gt;.*;spin20(_lo)? 20[0-9]$' "$tmp/o
 	fail "stackcollapse: $(head -n 2 "$tmp/out")"
 
 # And pictures of what they say, on the card itself
+perf script -i "$data" >"$tmp/out" 2>"$tmp/said" || fail "perf script: $(tail -n 2 "$tmp/said")"
 knc-draw flame "$tmp/out" >"$tmp/flame" 2>&1 || fail "knc-draw flame: $(tail -n 1 "$tmp/flame")"
+grep -q '^2[0-9][0-9] samples of instructions:u;' "$tmp/flame" ||
+	fail "knc-draw flame: $(head -n 1 "$tmp/flame")"
 grep -qE '^ *(9[0-9]|100)\.[0-9]% +(9[0-9]|100)\.[0-9]% .* spin20' "$tmp/flame" ||
 	fail "knc-draw flame: $(head -n 3 "$tmp/flame")"
 last=$(($(nproc) - 1))
@@ -46,4 +49,11 @@ knc-draw card "$tmp/csv" --svg "$tmp/svg" >"$tmp/card" 2>&1 ||
 grep -q "^most: *core $((last / 4)) thread $((last % 4)): 20\.*" "$tmp/card" ||
 	fail "knc-draw card: $(grep most "$tmp/card")"
 grep -q '</svg>' "$tmp/svg" || fail "knc-draw card: half a picture"
+
+# Five events take turns.
+perf stat -a -A -j -o "$tmp/json" -e instructions,cycles,branches,branch-misses,cache-misses \
+	taskset -c $last ./gt --spin20 f4240 || fail "perf stat -a -A -j"
+knc-draw card "$tmp/json" >"$tmp/card" 2>&1 || fail "knc-draw card: $(tail -n 1 "$tmp/card")"
+grep -q "^~: estimates; $(nproc) threads" "$tmp/card" ||
+	fail "knc-draw card: $(tail -n 1 "$tmp/card")"
 ok

@@ -4,11 +4,14 @@ import importlib.machinery
 import importlib.util
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMS = [os.path.join(TOP, room) for room in ("scripts", "tools")]
+# Where those in Python find their modules
+sys.path += ROOMS
 
 
 def find(name):
