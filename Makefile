@@ -75,7 +75,6 @@ setup demo shell bench bench-emulator:
 	@scripts/$@
 
 perf:
-	@scripts/setup perf
 	@scripts/build-perf
 
 tables:

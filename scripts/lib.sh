@@ -2,10 +2,14 @@
 #
 # What the scripts share; read with ".", never run. POSIX sh.
 #
-# A build goes to $KNC_PMU_CACHE/<what>/<key>, where the key is a hash of
-# everything the build is made of. It is made under a lock in <key>.tmp and
-# renamed when it is complete, so an interrupted build is never taken for a
-# finished one and two runs never build the same thing twice.
+# A build goes to $KNC_PMU_CACHE/<what>/<key>, where the key is a hash of what would
+# make the result another one: our files, options, the versions of what is compiled,
+# unpacked or copied, and the compiler's. Versions of libraries that are linked are not
+# in it: what was built stays good when apt upgrades the library.
+#
+# It is made under a lock in <key>.tmp and renamed when it is complete, so an
+# interrupted build is never taken for a finished one and two runs never build the
+# same thing twice.
 #
 # shellcheck shell=sh disable=SC2034
 
@@ -85,6 +89,20 @@ key_of()
 		   sha256sum <"$_f" ;;
 		esac
 	done | sha256sum | cut -c1-16
+}
+
+# with_libraries FILE... - these programs, and every library that the loader maps for them
+with_libraries()
+{
+	_found=$(ldd "$@") || die "$*: ldd cannot tell the libraries"
+	case $_found in
+	*"not found"*) die "$(echo "$_found" | grep 'not found'): neither here nor in a package" ;;
+	esac
+	{
+		printf '%s\n' "$@"
+		echo "$_found" |
+			sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p'
+	} | LC_ALL=C sort -u
 }
 
 # Print how a background build gets on, so that nobody takes it for hung.
