@@ -25,10 +25,9 @@ includedir ?= $(prefix)/include
 datadir ?= $(prefix)/share
 mandir ?= $(datadir)/man
 source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
-# Of these tools, those that there are
 tools_dir = $(datadir)/knc-pmu
-tools := $(notdir $(wildcard tools/knc-draw tools/knc-host tools/knc-metrics))
-tools_files := $(wildcard tools/knc_perf.py tools/knc_tables.py tools/knc_pmu_tables.ini knc_pmu_events.h)
+tools := $(notdir $(wildcard tools/knc-*))
+tools_files := $(wildcard tools/*.py tools/*.ini) knc_pmu_events.h
 
 install: install-dev install-tools
 
@@ -56,11 +55,8 @@ install-source:
 	install -D -m 644 -t '$(source_dir)/compat' $(wildcard compat/*.[ch])
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 
-deb:
-	@scripts/build-deb
-
-rpm:
-	@scripts/build-rpm
+deb rpm:
+	@scripts/build-packages $@
 
 book:
 	@scripts/build-book
