@@ -17,7 +17,7 @@ kdir-is-there:
 		'of the kernel of the card>". The emulated card needs none: make demo.' >&2; \
 		exit 1; }
 
-# What is installed beside the driver; the packages are made by these, too.
+# What is installed beside the driver, also by the packages
 version := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
