@@ -17,7 +17,7 @@ kdir-is-there:
 		'of the kernel of the card>". The emulated card needs none: make demo.' >&2; \
 		exit 1; }
 
-# What is installed beside the driver; the packages are made by these, too.
+# What is installed beside the driver, also by the packages
 version := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
@@ -25,10 +25,9 @@ includedir ?= $(prefix)/include
 datadir ?= $(prefix)/share
 mandir ?= $(datadir)/man
 source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
-# Of these tools, those that there are
 tools_dir = $(datadir)/knc-pmu
-tools := $(notdir $(wildcard tools/knc-draw tools/knc-host tools/knc-metrics))
-tools_files := $(wildcard tools/knc_perf.py tools/knc_tables.py tools/knc_pmu_tables.ini knc_pmu_events.h)
+tools := $(notdir $(wildcard tools/knc-*))
+tools_files := $(wildcard tools/*.py tools/*.ini) knc_pmu_events.h
 
 install: install-dev install-tools
 
@@ -56,11 +55,8 @@ install-source:
 	install -D -m 644 -t '$(source_dir)/compat' $(wildcard compat/*.[ch])
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 
-deb:
-	@scripts/build-deb
-
-rpm:
-	@scripts/build-rpm
+deb rpm:
+	@scripts/build-packages $@
 
 book:
 	@scripts/build-book
@@ -75,7 +71,6 @@ setup demo shell bench bench-emulator:
 	@scripts/$@
 
 perf:
-	@scripts/setup perf
 	@scripts/build-perf
 
 tables:

@@ -2,14 +2,18 @@
 #
 # What the scripts share; read with ".", never run. POSIX sh.
 #
-# A build goes to $KNC_PMU_CACHE/<what>/<key>, where the key is a hash of
-# everything the build is made of. It is made under a lock in <key>.tmp and
-# renamed when it is complete, so an interrupted build is never taken for a
-# finished one and two runs never build the same thing twice.
+# A build goes to $KNC_PMU_CACHE/<what>/<key>, where the key is a hash of what would
+# make the result another one: our files, options, the versions of what is compiled,
+# unpacked or copied, and the compiler's. Versions of libraries that are linked are not
+# in it: what was built stays good when apt upgrades the library.
+#
+# It is made under a lock in <key>.tmp and renamed when it is complete, so an
+# interrupted build is never taken for a finished one and two runs never build the
+# same thing twice.
 #
 # shellcheck shell=sh disable=SC2034
 
-# The directory of the checkout; every script sets "here" before it reads this.
+# Every script sets "here" before it reads this file.
 # shellcheck disable=SC2154
 top=$(cd "$here/.." && pwd)
 cache=${KNC_PMU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/knc-pmu}
@@ -28,18 +32,21 @@ die()
 	exit 1
 }
 
-# help_asked ARG... - the script's first comment, if that is what is wanted
+# usage STATUS - print the script's first comment and exit
+usage()
+{
+	sed -n '4,${/^#/!q; /^# *shellcheck /q; s/^# \{0,1\}//p}' "$0"
+	exit "$1"
+}
+
 help_asked()
 {
 	case ${1:-} in
-	-h | --help)
-		sed -n '4,${/^#/!q; /^# *shellcheck /q; s/^# \{0,1\}//p}' "$0"
-		exit 0 ;;
+	-h | --help) usage 0 ;;
 	esac
 }
 
-# no_arguments ARG... - for a script that takes none: whoever gives it one
-# believes that it does something else.
+# no_arguments ARG... - for a script that takes none: an argument is an error
 no_arguments()
 {
 	help_asked "$@"
@@ -87,16 +94,29 @@ key_of()
 	done | sha256sum | cut -c1-16
 }
 
-# Print how a background build gets on, so that nobody takes it for hung.
-# watch_log WHAT LOG START PATTERN TOTAL
+# with_libraries FILE... - these programs, and every library that the loader maps for them
+with_libraries()
+{
+	_found=$(ldd "$@") || die "$*: ldd cannot tell the libraries"
+	case $_found in
+	*"not found"*) die "$(echo "$_found" | grep 'not found'): neither here nor in a package" ;;
+	esac
+	{
+		printf '%s\n' "$@"
+		echo "$_found" |
+			sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p'
+	} | LC_ALL=C sort -u
+}
+
+# watch_log WHAT LOG START PATTERN TOTAL - print the progress of a build, for ever
 watch_log()
 {
 	_every=10
-	# The sleep outlives us by a little: it must hold nobody's pipe open.
+	# The sleep outlives this shell: it must not hold the caller's pipe open.
 	while sleep "$_every" >/dev/null 2>&1; do
 		_n=
 		if [ -n "$4" ]; then
-			# None yet is no error.
+			# grep fails while there is no such line.
 			_n=$(grep -c -- "$4" "$2" 2>/dev/null) || :
 			_n=", ${_n:-0} of about $5 steps"
 		fi
@@ -105,9 +125,8 @@ watch_log()
 	done
 }
 
-# logged WHAT LOG PATTERN TOTAL COMMAND... - run COMMAND, all its output to LOG;
-# tell the progress (lines that match PATTERN, of about TOTAL) while it runs,
-# and the log's end if it fails.
+# logged WHAT LOG PATTERN TOTAL COMMAND... - run COMMAND with its output in LOG. Print
+# the progress (lines that match PATTERN, of about TOTAL), and LOG's end if it fails.
 logged()
 {
 	_what=$1 _log=$2 _pattern=$3 _total=$4
@@ -126,8 +145,8 @@ logged()
 	say "$_what: done in $(since "$_start")"
 }
 
-# once WHAT KEY FUNCTION - leave the path of the build in $built; FUNCTION makes
-# it in the directory that it is given, in a subshell, unless it is there.
+# once WHAT KEY FUNCTION - set $built to the path of the build. If it is missing,
+# FUNCTION makes it, in a subshell, in the directory that is its argument.
 once()
 {
 	built=$cache/$1/$2
@@ -145,7 +164,7 @@ once()
 		"$3" "$built.tmp"
 		mv "$built.tmp" "$built"
 	) 9>"$cache/$1/$2.lock"
-	# Not "( ... ) || exit": that would switch "set -e" off in there.
+	# "( ... ) || exit" would switch "set -e" off in the subshell.
 	_rc=$?
 	[ "$_rc" -eq 0 ] || exit 1
 	[ -e "$built" ] || die "$1: nothing was built"

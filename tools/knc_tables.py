@@ -61,6 +61,10 @@ class Event:
         self.counters = (0,) if self.unit == "CRI" else (0, 1)
         self.topic, self.period, self.more, self.emulated = None, None, "", True
 
+    @property
+    def counter(self):
+        return ",".join(map(str, self.counters))
+
     def terms(self):
         """For perf, where nothing knows the name."""
         return f"event={self.code},umask={self.umask}"
@@ -130,11 +134,11 @@ def one_line(text):
     return " ".join(text.split())
 
 
-def read_events(header=None):
-    """Both lists, in their order."""
-    header = header or read(HEADER)
+def read_events(macros=("KNC_EVENTS", "KNC_EVENTS_EXTRA")):
+    """These lists, in their order."""
+    header = read(HEADER)
     units = dict(UNIT.findall(header))
-    return [Event(row, units) for macro in ("KNC_EVENTS", "KNC_EVENTS_EXTRA")
+    return [Event(row, units) for macro in macros
             for row in EVENT.findall(macro_body(header, macro))]
 
 
@@ -196,7 +200,7 @@ def sentences(*texts):
 
 def perf_event(event):
     entry = {"BriefDescription": event.brief,
-             "Counter": ",".join(map(str, event.counters)),
+             "Counter": event.counter,
              "EventCode": event.code, "EventName": event.name,
              "SampleAfterValue": event.period, "UMask": event.umask}
     if event.more:
@@ -253,7 +257,7 @@ def perfmon_event(event):
     return {"EventCode": event.code, "UMask": event.umask, "EventName": event.name,
             "BriefDescription": event.brief,
             "PublicDescription": sentences(event.brief, event.more),
-            "Counter": ",".join(map(str, event.counters)),
+            "Counter": event.counter,
             "SampleAfterValue": event.period, **PERFMON_NONE}
 
 
