@@ -6,8 +6,7 @@
  * its interrupt with the instruction that overflows. A sweep makes the period one
  * longer each time, so that the overflow comes at each instruction of an operation in
  * turn. An event that is enabled again goes on with the rest of its period: a loop of
- * known length (the run-up) uses up most of it, and the overflow after that one is far
- * away.
+ * known length (the run-up) uses up most of it. The next overflow is far away.
  *
  * The emulator can do two other things after a number of instructions: send an NMI of
  * another source, and stop a hardware thread until another thread has acted on it.

@@ -115,7 +115,7 @@ static int host_error(enum host_thing thing)
 	}
 }
 
-/* Whatever fails at load, nothing stays registered, and the next load works. */
+/* After a step of loading fails, nothing stays registered, and the next load works. */
 static void test_load_refused(struct kunit *test)
 {
 	enum host_thing thing;
