@@ -280,7 +280,8 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	close(fd);
 	note("a switch costs %llu instructions, beside %llu tasks with SPFLT events %llu",
 	     alone, n, beside);
-	must(beside * 100 <= alone * 102,
+	/* What KCSAN adds is not the same each time. */
+	must(beside * 100 <= alone * (scale() > 1 ? 105 : 102),
 	     "a stranger's switch costs %llu instructions, beside %llu sleeping tasks %llu",
 	     alone, n, beside);
 }
