@@ -59,7 +59,7 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 	 * RDI. The frame may also be of an exception in the kernel.
 	 */
 	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame) ||
-	    (frame->orig_ax == saved->di &&
+	    (regs->sp <= (unsigned long)&frame->orig_ax && frame->orig_ax == saved->di &&
 	     !memcmp(&frame->ip, &saved->ip, sizeof(*frame) - offsetof(struct pt_regs, ip)))) {
 		*user = *saved;
 		return;

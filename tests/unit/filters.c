@@ -293,6 +293,9 @@ static void test_spflt_follow_twice(struct kunit *test)
 	expect_followed(test, 1);
 	/* The second event does not reset the preference. */
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	/* Nor does an IPI that comes after the task has used SPFLT. */
+	knc_spflt_adopt(me);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
 static void test_spflt_refused(struct kunit *test)

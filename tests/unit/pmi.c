@@ -544,7 +544,7 @@ static int deliver_regs(struct perf_event *event, struct perf_sample_data *data,
 {
 	delivered_regs = regs;
 	delivered = *regs;
-	return 0;
+	return samples.throttle;
 }
 
 static void test_pmi_regs(struct kunit *test)
@@ -596,6 +596,13 @@ static void test_pmi_regs_user(struct kunit *test)
 	knc_stop(event, 0);
 	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
 	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
+
+	knc_start(event, PERF_EF_RELOAD);
+	regs.cs = __KERNEL_CS;
+	samples.throttle = true;
+	count(1, 1000);
+	knc_pmi(&regs);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
 
 /* An NMI in the delivery of a replayed sample, and then a read */

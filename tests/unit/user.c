@@ -134,10 +134,18 @@ static void entry_exception(struct kunit *test, unsigned long end, const char *p
 	unsigned long *place;
 
 	entry_begin(test, path);
+	/* The last entry was at the same place, with other registers, and its exit left RDI. */
+	memcpy(&entry.saved->ip, &entry.program.ip, 5 * sizeof(long));
+	entry.saved->di = STALE;
+	*((unsigned long *)end - 6) = STALE;
 	/* the processor pushes these */
 	memcpy((void *)end - 5 * sizeof(long), &entry.program.ip, 5 * sizeof(long));
 	entry_check_at(end - 5 * sizeof(long));
 	entry_push(-1);
+	/* or it was at another place, with -1 in RDI */
+	entry.saved->ip++;
+	entry.saved->di = -1;
+	entry_check();
 
 	/* call error_entry: PUSH_AND_CLEAR_REGS save_ret=1 */
 	entry_push(RETURN_ADDRESS);
