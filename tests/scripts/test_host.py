@@ -10,7 +10,7 @@ from common import ScriptTest
 SSH = """#!/bin/sh
 cd "$WORK/$1" || exit 255
 [ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
-PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/kallsyms|kallsyms|")"
+PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/||")"
 """
 PERF = r"""#!/bin/sh
 # What it was given, a word a line
@@ -31,6 +31,7 @@ class Host(ScriptTest):
             os.mkdir(self.path(card))
             self.path(f"{card}/kallsyms", f"ffffffff81000000 T {card}\n".encode())
             self.path(f"{card}/count", f"{i + 7}".encode())
+            self.path(f"{card}/cpuinfo", b"processor\t: 0\ncore id\t\t: 60\n")
 
     def host(self, *args):
         return self.run_it("knc-host", args[0], "--ssh", self.path("ssh"), *args[1:],
@@ -56,9 +57,10 @@ class Host(ScriptTest):
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(out, "mic0,CPU0,7,,cycles,1,100.00,,\n"
                               "mic1,CPU0,8,,cycles,1,100.00,,\n")
-        status, out, _ = self.run_it("knc-draw", "card", self.path("mic1.csv"))
-        self.assertEqual(status, 0)
-        self.assertIn("core 0 thread 0: 8", out)
+        status, out, err = self.run_it("knc-draw", "card", "--topology",
+                                       self.path("mic1.cpuinfo"), self.path("mic1.csv"))
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("core 60 thread 0: 8", out)
 
     def test_host_one_card_fails(self):
         self.path("mic0/broken", b"")
