@@ -83,6 +83,8 @@ def session(work):
     want("errors at boot", there.type("dmesg | grep -c 'ACPI.*Error'"), "^0$")
     want("perf record", there.type("perf record -q -c 100000 -e instructions ./workload"),
          "primes below")
+    want("an event without a model", there.type("perf stat -e VPU_ELEMENTS_ACTIVE/u,cycles true"),
+         "^perf: the emulator has no model of vpu_elements_active: its 0 is not a count\n(?!perf:)")
     want("knc-metrics", there.type("knc-metrics -u -M ipc ./workload"), r"\nipc +0\.[45]\d+")
     size = there.type("wc -c <perf.data")
     want("save", there.type("save perf.data nosuch"), "^save: nosuch: no such file$")
