@@ -117,6 +117,17 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #define COMPAT_X86_PMU_COUNTERS(n)	.cntr_mask64 = GENMASK_ULL((n) - 1, 0)
 #endif
 
+/*
+ * A write to this file starts timers, and waits for hotplug, which may wait for
+ * perf_pmu_unregister(), which waits for the write.
+ */
+static inline void compat_remove_interval(struct pmu *pmu)
+{
+	static const struct attribute interval = { .name = "perf_event_mux_interval_ms" };
+
+	sysfs_remove_file(&pmu->dev->kobj, &interval);
+}
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 
 static inline struct pmu *compat_pmu_register(const struct pmu *template,
@@ -137,16 +148,12 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 #define compat_cpu_context(pmu, cpu)	(*per_cpu_ptr((pmu)->cpu_pmu_context, cpu))
 #endif
 
-/*
- * perf core frees its timers for multiplexing and does not cancel them. A write to this
- * file starts them, even without events.
- */
+/* perf core frees its timers for multiplexing and does not cancel them. */
 static inline void compat_pmu_unregister(struct pmu *pmu)
 {
-	static const struct attribute interval = { .name = "perf_event_mux_interval_ms" };
 	int cpu;
 
-	sysfs_remove_file(&pmu->dev->kobj, &interval);
+	compat_remove_interval(pmu);
 	for_each_possible_cpu(cpu)
 		hrtimer_cancel(&compat_cpu_context(pmu, cpu)->hrtimer);
 	perf_pmu_unregister(pmu);

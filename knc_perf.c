@@ -66,7 +66,7 @@ static bool knc_find_overflow(void)
 static bool knc_can_sample;
 
 /* If perf core knows raw events, another driver has registered them. */
-static bool knc_others_have_cpu(void)
+static int knc_refuse_others(void)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_RAW,
@@ -76,21 +76,25 @@ static bool knc_others_have_cpu(void)
 	struct perf_event *event;
 
 	event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
+	if (event == ERR_PTR(-ENOENT))
+		return 0;
+	if (event == ERR_PTR(-ENOMEM))
+		return -ENOMEM;
 	if (!IS_ERR(event))
 		perf_event_release_kernel(event);
+	pr_err("the kernel's own driver has the counters: boot with initcall_blacklist=init_hw_perf_events\n");
 
-	return PTR_ERR_OR_ZERO(event) != -ENOENT;
+	return -EBUSY;
 }
 
 int knc_perf_prepare(void)
 {
-	if (knc_others_have_cpu()) {
-		pr_err("the kernel's own driver has the counters: boot with initcall_blacklist=init_hw_perf_events\n");
-		return -EBUSY;
-	}
+	int ret = knc_refuse_others();
 
-	knc_can_sample = knc_find_overflow();
-	return 0;
+	if (!ret)
+		knc_can_sample = knc_find_overflow();
+
+	return ret;
 }
 
 /* One PMI in so many is timed: to read the clock is expensive in an NMI. */

@@ -28,6 +28,12 @@ static inline struct pmu *compat_pmu_allocate(const struct pmu *template)
 	return dev_get_platdata(&holder->dev);
 }
 
+static inline void compat_pmu_unregister(struct pmu *pmu)
+{
+	compat_remove_interval(pmu);
+	perf_pmu_unregister(pmu);
+}
+
 static inline int compat_no_event(struct perf_event *event)
 {
 	return -ENOENT;
@@ -64,7 +70,7 @@ static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
 		per_cpu_ptr(contexts, cpu)->online = cpu_online(cpu);
 	ret = perf_pmu_register(pmu, name, type);
 	cpus_read_unlock();
-	perf_pmu_unregister(&keeper);
+	compat_pmu_unregister(&keeper);
 
 	return ret;
 }
@@ -100,7 +106,5 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 
 	return ret ? ERR_PTR(ret) : pmu;
 }
-
-#define compat_pmu_unregister(pmu)	perf_pmu_unregister(pmu)
 
 #endif /* _KNC_COMPAT_BEFORE_6_2_H */
