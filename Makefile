@@ -81,16 +81,12 @@ tables:
 bench-card:
 	@scripts/bench module builtin --cores 1 61
 
-check:
-	@TEST='$(TEST)' scripts/check
-
-# Those of "check", and those that one asks for
-parts := scripts unit static tools emulator guest packages book \
-	card races debug kcsan mainline kernels uos mutants fuzz soak qemus sanitized
-checks := $(addprefix check-,$(parts)) coverage
+# All that tests/parts has
+parts := $(shell sed -n 's/^\**\([a-z]*\) .*/\1/p' tests/parts)
+checks := check $(addprefix check-,$(filter-out coverage,$(parts))) coverage
 
 $(checks):
-	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$@)
+	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$(filter-out check,$@))
 
 help:
 	@echo 'The driver:'
@@ -112,38 +108,16 @@ help:
 	@echo '  perf             perf with the events and metrics of this chip in its tables'
 	@echo '  tables           these tables, for perf and as Intel has them, in tables/'
 	@echo 'Tests:'
-	@echo '  check            all up to check-guest; TEST=<name> for one test'
-	@echo '  check-scripts    the scripts for users, without booting anything'
-	@echo '  check-packages   the packages, installed in a copy of this root (as root)'
-	@echo '  check-book       the documentation, and each command in it'
-	@echo '  check-unit       KUnit'
-	@echo '  check-static     sparse, checkpatch, gcc and clang with W=1'
-	@echo '  check-tools      knc-metrics, and the event tables for perf and other tools'
-	@echo '  check-emulator   the emulator alone, without the driver'
-	@echo '  check-qemus      the same with the QEMU of this Debian and of Debian 13'
-	@echo '  check-sanitized  the same with ASan, UBSan and debug-tcg in QEMU'
-	@echo '  check-guest      the driver on the emulated card; TEST=<name> for one'
-	@echo '  check-card       on all 244 threads of a card: perf stat -a'
-	@echo '  check-races      an overflow, an NMI, or another thread between any two'
-	@echo '                   instructions of the driver, in each form'
-	@echo '  check-debug      the same with KASAN, UBSAN, lockdep and kmemleak, both forms'
-	@echo '  check-kcsan      guest tests on a kernel that looks for data races'
-	@echo '  check-mainline   that the tests find the known defects of the mainline driver,'
-	@echo '                   and that they are gone with the two fixes'
-	@echo '  check-kernels    module and built in on Linux 6.1, 6.12 and the newest; an hour'
-	@echo '  check-uos        the driver on the kernel that the cards have, Linux 2.6.38:'
-	@echo '                   KDIR=<its build tree, x86_64> IMAGE=<bzImage>'
-	@echo '  check-mutants    that the tests notice faults in the driver; TEST=<name> for one'
-	@echo '  coverage         what of the driver the tests reach'
-	@echo '  check-fuzz       a quarter of an hour each of our fuzzer, trinity and stress-ng,'
-	@echo '                   or TEST_FUZZ_SECONDS, beside a loop that is counted'
-	@echo '  check-soak       everything at random for half an hour in each form, or for'
-	@echo '                   TEST_SOAK_SECONDS each'
+	@echo '  check            those with a star; TEST=<name> for one test'
+	@awk '/^[*a-z]/ { star = sub(/^\*/, "") ? "*" : " "; \
+		name = ($$1 == "coverage" ? "" : "check-") $$1 } \
+		/^  / { printf "%s %-16s%s\n", star, name, substr($$0, 2); name = ""; star = " " }' \
+		tests/parts
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
 	@echo '  bench            what the driver costs, beside the mainline driver; with KDIR'
 	@echo '                   and IMAGE as of check-uos, on that kernel beside its own'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	install-source deb rpm book dist help setup demo shell perf tables bench bench-card bench-emulator check \
+	install-source deb rpm book dist help setup demo shell perf tables bench bench-card bench-emulator \
 	$(checks)

@@ -9,7 +9,6 @@ import base64
 import fcntl
 import gzip
 import os
-import re
 import shlex
 import socket
 import subprocess

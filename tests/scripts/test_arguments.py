@@ -58,7 +58,7 @@ class Arguments(ScriptTest):
 
     def test_unknown_part(self):
         status, _, err = self.unbuilt("check", "nosuch", TEST="")
-        self.assertEqual(status, 1)
+        self.assertEqual(status, 4)
         self.assertIn("nosuch: no such part", err)
 
 

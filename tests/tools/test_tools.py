@@ -1,10 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables for other tools, and knc-metrics with a perf that is not one.
-
-run [--list] [NAME...] - prints "ok NAME" or "FAIL NAME why" for each test, or for
-those of these names; --list only names them.
-"""
+"""The tables for other tools, and knc-metrics with a perf that is not one."""
 import csv
 import io
 import json
@@ -12,13 +7,12 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-import traceback
+
+import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 TOOLS = os.path.join(TOP, "tools")
-sys.dont_write_bytecode = True
 sys.path.insert(0, TOOLS)
 import knc_tables  # pylint: disable=wrong-import-position
 
@@ -35,12 +29,6 @@ int main(void)
 	return 0;
 }
 """
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def same(got, want, what=""):
@@ -49,6 +37,11 @@ def same(got, want, what=""):
 
 def near(got, want, what=""):
     assert abs(got - want) <= 1e-9 * abs(want), f"{what}: {got!r}, not {want!r}"
+
+
+@pytest.fixture
+def tmp(tmp_path):
+    return tmp_path
 
 
 def code(text):
@@ -104,8 +97,7 @@ def check_entries(entries, wanted):
         assert is_prime(int(entry["SampleAfterValue"])), f"{name}: period"
 
 
-@test
-def tables_header(tmp):
+def test_tables_header(tmp):
     """All of the header's events, and no others, in each format"""
     wanted = header_events(tmp)
     same(len(wanted), 63)
@@ -113,8 +105,7 @@ def tables_header(tmp):
     check_entries(load(f"{generate(tmp, 'perfmon')}/KNC/knightscorner_core_v1.json"), wanted)
 
 
-@test
-def tables_manual(tmp):
+def test_tables_manual(tmp):
     """The same against the tables that were made from the manual"""
     rows = []
     for name in ("knc_events.csv", "knc_events_extra.csv"):
@@ -127,8 +118,7 @@ def tables_manual(tmp):
     same(wanted, {}, "left over")
 
 
-@test
-def tables_topics(tmp):
+def test_tables_topics(tmp):
     """perf's own topics, and nothing in it that perf 6.1 would take for another event"""
     events, metrics = perf_tables(tmp)
     same({entry["topic"] for entry in events} - {"cache.json", "floating-point.json",
@@ -147,8 +137,7 @@ def tables_topics(tmp):
     assert {"cpi", "tlb", "vector", "cache", "pairing", "memory"} <= groups
 
 
-@test
-def tables_at_once(tmp):
+def test_tables_at_once(tmp):
     """perf has no metric whose events would take turns, of which one may have none"""
     events, metrics = perf_tables(tmp)
     counters = {entry["EventName"]: entry["Counter"] for entry in events}
@@ -158,8 +147,7 @@ def tables_at_once(tmp):
         assert len(used) <= 2 and [counters[name] for name in used].count("0") <= 1, metric
 
 
-@test
-def tables_seconds(tmp):
+def test_tables_seconds(tmp):
     """Rates have the unit that they say, of duration_time in seconds as perf has it"""
     rates = {m.name: m for m in knc_tables.load()[1] if "duration_time" in m.expr}
     same({name: (m.scale, m.unit) for name, m in rates.items()},
@@ -171,16 +159,14 @@ def tables_seconds(tmp):
     near(got.metrics()["clock_rate"]["value"], 1.5)
 
 
-@test
-def tables_emulated(_tmp):
+def test_tables_emulated(_tmp):
     """Events without a model are those that the emulator's own table has not"""
     with open(f"{TOP}/emulator/target/i386/knc/events.c", encoding="utf-8") as f:
         modelled = set(re.findall(r"EVENT\(0x\w+, (\w+)\)", f.read()))
     same({e.name for e in knc_tables.load()[0] if e.emulated}, modelled)
 
 
-@test
-def tables_perfmon(tmp):
+def test_tables_perfmon(tmp):
     """TSV and JSON are the same list, and the mapfile names files that are there"""
     folder = generate(tmp, "perfmon")
     with open(f"{folder}/mapfile.csv", encoding="utf-8", newline="") as f:
@@ -213,8 +199,7 @@ def refused(tables, word):
     raise AssertionError(f"taken: {tables!r}")
 
 
-@test
-def tables_refused(_tmp):
+def test_tables_refused():
     """What does not fit the header is an error that names it"""
     refused("[NO_SUCH_EVENT]\ntopic = cache\nperiod = 3\n", "NO_SUCH_EVENT")
     refused("[DATA_READ]\ntopic = cache\nperiod = 3\n", "nothing about")
@@ -260,8 +245,7 @@ def recorded(name):
         return next(int(line.split(";")[0]) for line in f if f";{name};" in line)
 
 
-@test
-def metrics_pairs(tmp):
+def test_metrics_pairs(tmp):
     """Two events at most, one of them of unit mask 0x10; all that is needed"""
     run = as_json(tmp)
     seen = set()
@@ -280,8 +264,7 @@ def metrics_pairs(tmp):
             same(run.metrics()[m.name]["runs"], 1, m.name)
 
 
-@test
-def metrics_values(tmp):
+def test_metrics_values(tmp):
     """Arithmetic on what perf said: ratios, per cent, bytes, and 0 to divide by"""
     got = as_json(tmp).metrics()
     clocks, instructions = recorded("CPU_CLK_UNHALTED"), recorded("INSTRUCTIONS_EXECUTED")
@@ -301,8 +284,7 @@ def metrics_values(tmp):
     assert "divide" in got["vectorization_intensity"]["reason"], got
 
 
-@test
-def metrics_threshold(tmp):
+def test_metrics_threshold(tmp):
     """Exceeded ones are told, with what they mean and who says so"""
     for elements, exceeded in ((100, ["< 8"]), (800, ["< 16"]), (1600, [])):
         run = as_json(tmp, "-M", "vectorization_intensity",
@@ -318,15 +300,13 @@ def metrics_threshold(tmp):
     assert "! <" not in Run(tmp, "-M", "vectorization_intensity").err
 
 
-@test
-def metrics_sourced(_tmp):
+def test_metrics_sourced():
     """A threshold stands only where the notes have one that was read"""
     _, metrics = knc_tables.load()
     same([m.name for m in metrics if m.thresholds], ["vectorization_intensity"])
 
 
-@test
-def metrics_repeat(tmp):
+def test_metrics_repeat(tmp):
     """Mean and spread of several rounds"""
     run = as_json(tmp, "-r", "3", "-M", "l1_misses", grow=10,
                   counts={"DATA_READ_MISS_OR_WRITE_MISS": 100,
@@ -340,16 +320,14 @@ def metrics_repeat(tmp):
     assert re.search(r"l1_misses +120 +100 \.\. 140", text), text
 
 
-@test
-def metrics_shared(tmp):
+def test_metrics_shared(tmp):
     """What was counted for a part of the time only is not taken"""
     run = Run(tmp, "-M", "cpi_thread", share="40.00")
     same(run.status, 1)
     assert "40 %" in run.err and "watchdog" in run.err, run.err
 
 
-@test
-def metrics_denied(tmp):
+def test_metrics_denied(tmp):
     """One event that is refused takes its metric with it, and no other"""
     got = as_json(tmp, "-M", "cpi", deny="any=1").metrics()
     same(got["cpi_core"]["value"], None)
@@ -360,8 +338,7 @@ def metrics_denied(tmp):
     assert "limited" in run.err, run.err
 
 
-@test
-def metrics_not_counted(tmp):
+def test_metrics_not_counted(tmp):
     """What has no count is no 0, and who may have the counters is told"""
     for value, why in (("<not counted>", "another perf"), ("<not supported>", "not supported")):
         got = as_json(tmp, "-M", "ipc,branch", counts={"BRANCHES": value}).metrics()
@@ -370,8 +347,7 @@ def metrics_not_counted(tmp):
         assert got["ipc"]["value"]
 
 
-@test
-def metrics_not_modelled(tmp):
+def test_metrics_not_modelled(tmp):
     """On the emulated card what it has no model of is not counted, and has no value"""
     run = as_json(tmp, "-M", "v_pipe_share,ipc,hwp_bytes", perf=f"{HERE}/perf perf",
                   cpuinfo="model name : a card (emulated)")
@@ -387,8 +363,7 @@ def metrics_not_modelled(tmp):
     assert as_json(tmp, "-M", "v_pipe_share").metrics()["v_pipe_share"]["value"] == 0
 
 
-@test
-def metrics_stderr(tmp):
+def test_metrics_stderr(tmp):
     """What the program says is passed on as it is, and no part of perf's report"""
     for says in ("no end", "12%\r100%\r", "{", '{"counter-value', "1;;ipc;1;100.00\n", "",
                  "Error:\nnot perf's\n", '{"counter-value" : "1"\n'):
@@ -400,8 +375,7 @@ def metrics_stderr(tmp):
                 assert re.search(r"^ipc +0\.5000$", f.read(), re.M), says
 
 
-@test
-def metrics_ssh(tmp):
+def test_metrics_ssh(tmp):
     """The shell of another machine gets perf's arguments as they are"""
     with open(f"{tmp}/ssh", "w", encoding="utf-8") as f:
         f.write('#!/bin/sh\nshift\nexec bash -c "$*"\n')
@@ -411,8 +385,7 @@ def metrics_ssh(tmp):
     assert run.calls()[0].endswith("-- ./program a b {c,d}"), run.calls()
 
 
-@test
-def metrics_stdin(tmp):
+def test_metrics_stdin(tmp):
     """Each run reads the same"""
     with open(f"{tmp}/in", "w+", encoding="utf-8") as file:
         file.write("skipped line")
@@ -425,8 +398,7 @@ def metrics_stdin(tmp):
                 same([call.split(" < ")[1] for call in calls], ["line"] * 3)
 
 
-@test
-def metrics_turns(tmp):
+def test_metrics_turns(tmp):
     """Attached: turns of different length are compared by their rates"""
     run = as_json(tmp, "-p", "12", "-t", "0.5", "-M", "l1_hit_rate", program=(),
                   seconds=[1, 3],
@@ -446,8 +418,7 @@ def metrics_turns(tmp):
     assert run.calls()[0].endswith("-a -- ./program"), run.calls()
 
 
-@test
-def metrics_text(tmp):
+def test_metrics_text(tmp):
     """The report is on stderr, the program's words are passed on, once each"""
     run = Run(tmp, "-M", "cpi_thread,tlb")
     same((run.status, run.out), (0, ""))
@@ -457,8 +428,7 @@ def metrics_text(tmp):
     assert ";" not in run.err, run.err
 
 
-@test
-def metrics_csv(tmp):
+def test_metrics_csv(tmp):
     """CSV has the values that JSON has"""
     run = Run(tmp, "-f", "csv", "-o", f"{tmp}/csv")
     same((run.status, run.out), (0, ""), run.err)
@@ -471,16 +441,14 @@ def metrics_csv(tmp):
     same(rows, {})
 
 
-@test
-def metrics_status(tmp):
+def test_metrics_status(tmp):
     """The program's status is ours, and its counts are told all the same"""
     run = Run(tmp, "-M", "cpi_thread", status=3)
     same(run.status, 3)
     assert "cpi_thread" in run.err, run.err
 
 
-@test
-def metrics_killed(tmp):
+def test_metrics_killed(tmp):
     """A program that a signal has ended has the status that a shell gives it"""
     for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
         for says in ("", "no end"):
@@ -489,8 +457,7 @@ def metrics_killed(tmp):
     same(Run(tmp, "-M", "ipc", says="somebody: Killed\n").status, 0)
 
 
-@test
-def metrics_names(tmp):
+def test_metrics_names(tmp):
     """Names with blanks, in several -M; and all that there are for one that is not"""
     run = as_json(tmp, "-M", "ipc, branch_mispredict_ratio", "-M", "cpi_thread")
     same(list(run.metrics()), ["ipc", "branch_mispredict_ratio", "cpi_thread"])
@@ -499,24 +466,21 @@ def metrics_names(tmp):
         " tlb" in run.err, run.err
 
 
-@test
-def metrics_list_head(tmp):
+def test_metrics_list_head(tmp):
     """A reader that has seen enough is no error"""
     done = subprocess.run(["sh", "-c", f"{TOOLS}/knc-metrics --list | head -n 1"], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp)
     same((len(done.stdout.splitlines()), done.stderr), (1, b""))
 
 
-@test
-def shell_debian_perf(_tmp):
+def test_shell_debian_perf(_tmp):
     """Where perf has no tables, the shell's perf says so of -M, which it would ignore"""
     said = subprocess.run([f"{TOP}/uos/perf", "stat", "-M", "ipc", "true"], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
     assert "perf: -M is ignored" in said and "knc-metrics" in said, said
 
 
-@test
-def metrics_refused(tmp):
+def test_metrics_refused(tmp):
     """Bad calls are told apart, and nothing is counted for them"""
     for args, program, word in (((), (), "which program"),
                                 (("-M", "nosuch"), ("x",), "no such metric"),
@@ -533,8 +497,7 @@ def metrics_refused(tmp):
     assert run.status == 1 and "/no/such/perf" in run.err, run.err
 
 
-@test
-def metrics_list(tmp):
+def test_metrics_list(tmp):
     """--list has all metrics, their formulas and their sources"""
     run = Run(tmp, "--list", program=())
     same(run.status, 0)
@@ -543,35 +506,6 @@ def metrics_list(tmp):
         assert f"= {metric.expr}\n    after {metric.source}\n" in run.out, metric.name
 
 
-@test
-def generated(_tmp):
+def test_generated():
     """The documents are what the header and the tables make of them"""
     subprocess.run([f"{TOP}/scripts/gen-events", "--check"], check=True)
-
-
-def main():
-    tests = {function.__name__.replace("_", "-"): function for function in TESTS}
-    wanted, bad = sys.argv[1:], False
-    if wanted == ["--list"]:
-        print("\n".join(tests))
-        return False
-    for name in set(wanted) - set(tests):
-        print(f"FAIL tools no test is called {name}")
-        bad = True
-    for name, function in tests.items():
-        if wanted and name not in wanted:
-            continue
-        with tempfile.TemporaryDirectory() as tmp:
-            try:
-                function(tmp)
-            except Exception as why:  # pylint: disable=broad-except
-                bad = True
-                print(f"FAIL {name} {why}")
-                print("    " + traceback.format_exc().replace("\n", "\n    "))
-                continue
-        print(f"ok {name}")
-    return bad
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What pytest has to know: the parts of tests/parts, and how results are printed.
+
+A folder has tests as pytest knows them, or a function cases(run), which yields Cases:
+tests whose names come from elsewhere. Cases of one group run on one worker, in their
+order: a boot is made once for its group.
+"""
+import contextlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, TESTS)
+# These take a part of a name.
+PARTLY = ("unit", "static")
+
+
+@dataclass
+class Run:
+    """A word of tests/parts: what runs, on which kernel, and which of it."""
+    folder: str
+    kernel: str
+    names: list
+    keep: str
+
+    @property
+    def prefix(self):
+        return self.kernel and self.kernel + "/"
+
+
+def read_parts():
+    """{part: its runs and its environment}, and those of "make check"."""
+    with open(f"{TESTS}/parts", encoding="utf-8") as f:
+        found = re.findall(r"^(\*?)([a-z]+) (\S+)$", f.read(), re.M)
+    return {part: words.split(",") for _, part, words in found}, \
+        [part for star, part, _ in found if star]
+
+
+def read_runs(parts, kernel, keep):
+    """The runs of these parts, or of "make check"; on another kernel, if one is named."""
+    table, usual = read_parts()
+    runs = []
+    for part in parts or usual:
+        if part not in table:
+            raise pytest.UsageError(f"{part}: no such part; there are {', '.join(table)}")
+        for word in table[part]:
+            if "=" in word:
+                os.environ.setdefault(*word.split("="))
+                continue
+            folder, on, names = re.fullmatch(r"(\w+)@?([\w.-]*):?(\S*)", word).groups()
+            runs.append(Run(folder, kernel or on, names.split("+") if names else [],
+                            keep))
+    return runs
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", action="append", default=[], help="of tests/parts")
+    parser.addoption("--kernel", default="", help="another flavour of build-kernel")
+    parser.addoption("--keep", metavar="DIR", help="for what each boot leaves")
+    parser.addoption("--list", action="store_true", help="only name the tests")
+
+
+def pytest_configure(config):
+    config.runs = read_runs(config.option.part, config.option.kernel,
+                            config.option.keep and os.path.abspath(config.option.keep))
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Results(config), "results")
+
+
+def pytest_ignore_collect(collection_path, config):
+    room = str(collection_path)
+    if os.path.dirname(room) == TESTS and os.path.isdir(room):
+        return os.path.basename(room) not in {run.folder for run in config.runs}
+    return None
+
+
+def chosen(cases, wanted):
+    """Those that are wanted, and those that close their groups."""
+    groups = {case.group for case in cases if case.group and wanted(case)}
+    return [case for case in cases if wanted(case) or case.closes and case.group in groups]
+
+
+def pytest_generate_tests(metafunc):
+    if "case" not in metafunc.fixturenames:
+        return
+    folder = os.path.basename(os.path.dirname(metafunc.module.__file__))
+    params = []
+    for run in metafunc.config.runs:
+        if run.folder != folder:
+            continue
+        cases = [*metafunc.module.cases(run)]
+        if run.names:
+            cases = chosen(cases, lambda case: {case.name, case.group} & {*run.names})
+        for case in cases:
+            marks = ()
+            if case.group:
+                case.group = run.prefix + case.group
+                marks = pytest.mark.xdist_group(f"{folder}-{case.group}")
+            params.append(pytest.param(case, id=run.prefix + case.name, marks=marks))
+    metafunc.parametrize("case", params)
+
+
+def name_of(nodeid):
+    """A test's public name: that of the case, or the function's with dashes."""
+    found = re.search(r"\[(.*)\]", nodeid)
+    return found.group(1) if found else \
+        re.sub(r".*::test_|@.*", "", nodeid).replace("_", "-")
+
+
+def folder_of(nodeid):
+    return nodeid.split("/")[0]
+
+
+def asked_for(nodeid):
+    """Whether TEST names it: words of it, without the kernel that it runs on."""
+    name, folder = name_of(nodeid), folder_of(nodeid)
+    return [word for word in os.environ.get("TEST", "").split()
+            if word == name.rsplit("/")[-1] or folder in PARTLY and word in name]
+
+
+def case_of(item):
+    return item.callspec.params["case"] if hasattr(item, "callspec") else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    if os.environ.get("TEST"):
+        groups = {case_of(item).group for item in items
+                  if case_of(item) and asked_for(item.nodeid)}
+        items[:] = [item for item in items if asked_for(item.nodeid) or
+                    case_of(item) and case_of(item).closes and case_of(item).group in groups]
+    # The longest first
+    items.sort(key=lambda item: case_of(item).seconds if case_of(item) else 1, reverse=True)
+
+
+class Results:
+    """A line for each test; at the end, their number, and what was not run."""
+
+    def __init__(self, config):
+        self.config, self.results, self.wanted = config, {}, None
+
+    def pytest_collection_finish(self, session):
+        if session.items:
+            self.pytest_xdist_node_collection_finished(
+                None, [item.nodeid for item in session.items])
+
+    def pytest_xdist_node_collection_finished(self, node, ids):
+        if self.wanted is not None:
+            return
+        self.wanted = ids
+        had = {word for nodeid in ids for word in asked_for(nodeid)}
+        missing = [word for word in os.environ.get("TEST", "").split() if word not in had]
+        if missing:
+            print(f"check: error: no test is called {' '.join(missing)}; scripts/check "
+                  "--list names them", file=sys.stderr)
+            os._exit(1)
+        if self.config.option.list:
+            print("\n".join(f"{folder_of(nodeid)}/{name_of(nodeid)}" for nodeid in ids),
+                  flush=True)
+            os._exit(0)
+
+    def tell(self, verdict, nodeid, why=""):
+        if self.results.get(nodeid) != "FAIL":
+            self.results[nodeid] = verdict
+            first, *more = why.strip().splitlines() or [""]
+            print(f"{verdict} {name_of(nodeid)} {first}".rstrip())
+            print("".join(f"    {line}\n" for line in more[:60]), end="", flush=True)
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = f"{crash.message}\n" if crash else ""
+            self.tell("FAIL", report.nodeid, re.sub(r"^(Failed|AssertionError): ", "",
+                                                    f"{why}{report.longrepr}"))
+        elif report.skipped:
+            self.tell("skip", report.nodeid, report.longrepr[2].removeprefix("Skipped: "))
+        elif report.when == "call":
+            self.tell("ok", report.nodeid)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.results[report.nodeid] = "FAIL"
+            print(f"FAIL {report.nodeid} cannot be read")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session):
+        for nodeid in self.wanted or ():
+            if nodeid not in self.results:
+                self.tell("FAIL", nodeid, "was not run")
+        counts = list(self.results.values())
+        if counts.count("FAIL") or not counts.count("ok"):
+            session.exitstatus = 1
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self):
+        counts = list(self.results.values())
+        print(f"{counts.count('ok')} passed, {counts.count('FAIL')} failed" +
+              (f", {counts.count('skip')} skipped" if counts.count("skip") else ""))
+
+
+def pytest_report_teststatus():
+    return "", "", ""
+
+
+@pytest.fixture(scope="session")
+def running(request):
+    """running(case): the program that the tests of the case's group share. The first
+    begins it, by case.check(names of those that run), and it ends with the session."""
+    with contextlib.ExitStack() as stack:
+        begun = {}
+
+        def get(case):
+            if case.group not in begun:
+                begun[case.group] = stack.enter_context(case.check(
+                    [case_of(item).name for item in request.session.items
+                     if case_of(item) and case_of(item).group == case.group]))
+            return begun[case.group]
+
+        yield get

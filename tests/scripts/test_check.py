@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/check, in a copy that has other tests: what is not run has failed."""
+import os
+import shutil
+
+from common import TOP, ScriptTest
+
+PROGRAM = """#!/bin/sh
+[ "$1" != --list ] || exec echo a b c
+echo "ok a"; echo "FAIL b because"; echo "FAIL d strange"
+exit 3
+"""
+LISTED = """from lines import TESTS, check_listed as test, listed
+def cases(_run):
+    return listed(TESTS + "/demo/run", "demo")
+"""
+DEAD = """import os
+def test_dies(): os._exit(3)
+def test_after(): pass
+def test_again(): pass
+"""
+
+
+class Check(ScriptTest):
+    def check(self, files, status, *lines):
+        top = self.path("copy")
+        shutil.copytree(f"{TOP}/scripts", f"{top}/scripts")
+        os.makedirs(f"{top}/tests/demo")
+        for name in ("conftest.py", "lines.py", "pytest.ini"):
+            shutil.copy(f"{TOP}/tests/{name}", f"{top}/tests")
+        for name, text in {"parts": "demo demo\n", **files}.items():
+            with open(f"{top}/tests/{name}", "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(f"{top}/tests/{name}", 0o755)
+        got, out, _ = self.run_it(f"{top}/scripts/check", "demo", TEST="", KNC_PMU_JOBS="1")
+        self.assertEqual(got, status, out)
+        for line in lines:
+            self.assertIn(line, out.splitlines())
+        self.assertEqual(out.splitlines()[-1], lines[-1])
+
+    def test_check_program_ends(self):
+        self.check({"demo/run": PROGRAM, "demo/test_demo.py": LISTED}, 1, "ok a",
+                   "FAIL b because", "FAIL c no result: the run ended with status 3",
+                   "FAIL demo-run status 3", "1 passed, 3 failed")
+
+    def test_check_worker_dies(self):
+        self.check({"demo/test_demo.py": DEAD}, 1, "FAIL after was not run",
+                   "FAIL again was not run", "0 passed, 3 failed")
+
+    def test_check_no_test(self):
+        self.check({"demo/test_demo.py": "import nosuch\n"}, 1, "0 passed, 1 failed")

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What can be said about the sources without running them. Any message is a failure.
+
+What has passed is not checked again: the cache has a file for it, named by a hash of
+what was checked, and with what.
+"""
+import concurrent.futures
+import functools
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+
+import pytest
+from lines import TESTS, TOP, Case, built, quietly
+
+HERE = f"{TESTS}/static"
+CACHE = os.environ.get("KNC_PMU_CACHE") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "knc-pmu")
+silent = functools.partial(quietly, silent=True)
+
+
+def read(name):
+    with open(os.path.join(TOP, name), encoding="utf-8") as f:
+        return f.read()
+
+
+@functools.cache
+def sources(pattern):
+    """Files of the checkout whose names match."""
+    listed = quietly("git", "-C", TOP, "ls-files", "-co", "--exclude-standard").splitlines()
+    return [name for name in listed
+            if re.fullmatch(pattern, name) and os.path.isfile(os.path.join(TOP, name))]
+
+
+def scripts(interpreter):
+    """Programs in this language, by their first line or their name."""
+    return [name for name in sources(r"(?!Documentation|emulator|man).*") if re.match(
+        rf"#!.*[/ ]{interpreter}\n", read(name)) or interpreter == "python3" and name.endswith(".py")]
+
+
+@functools.cache
+def version(*command):
+    return quietly(*command, "--version")
+
+
+def unless_passed(check, names, *made_of):
+    """Call check() unless it has passed with these files and all else that it is made of."""
+    text = "\0".join([*map(str, made_of), *(f"{name}\0{read(name)}" for name in names)])
+    passed = f"{CACHE}/passed/{hashlib.sha256(text.encode()).hexdigest()}"
+    if not os.path.exists(passed):
+        check()
+        os.makedirs(os.path.dirname(passed), exist_ok=True)
+        with open(passed, "w", encoding="utf-8"):
+            pass
+
+
+def copy(names, work, place=lambda name: name):
+    for name in names:
+        dest = os.path.join(work, place(name))
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        shutil.copy(os.path.join(TOP, name), dest)
+
+
+# --- compilers ------------------------------------------------------------------------
+
+# In the order in which they need each other
+MODULES = (("", "Kbuild"), ("tests/unit", "tests/unit/Makefile"),
+           ("tests/compat", "tests/compat/Makefile"),
+           ("tests/guest/kmod", "tests/guest/kmod/Makefile"))
+
+
+def compile_modules(flavour, linked, tool, *make):
+    """All modules, anew, in a copy. A tree that was only prepared does not link."""
+    tree = built("build-kernel", flavour)
+    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*|tests/(unit|compat|data|guest/kmod)/.*")
+
+    def check():
+        with tempfile.TemporaryDirectory(prefix="static.") as work:
+            copy(names, work)
+            for folder, makefile in MODULES:
+                targets = ["modules"] if linked else re.search(
+                    r"^obj-.*= *(.*\.o)$", read(makefile), re.M).group(1).split()
+                silent("make", "-s", "-C", tree, f"M={work}/{folder}".rstrip("/"), *make,
+                       *targets)
+
+    unless_passed(check, names, tree, linked, make, version("gcc"), version(tool))
+
+
+# --- checkpatch -----------------------------------------------------------------------
+
+# What the kernel has and programs do not; macros that name functions or assert, casts
+# for printf(), errno as it is, memory that signal handlers and other processes write
+PROGRAM = ("PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,BIT_MACRO,MACRO_ARG_REUSE,"
+           "TYPECAST_INT_CONSTANT,ENOSYS,VOLATILE")
+# One header and its example are for C++ as well.
+CPLUSPLUS = ("SPACING,MULTISTATEMENT_MACRO_USE_DO_WHILE,EMBEDDED_FILENAME,AVOID_EXTERNS,"
+             "FUNCTION_ARGUMENTS")
+# A program without a library: symbols of the assembler and the linker, and functions
+# called like the instructions that they are
+BARE = "AVOID_EXTERNS,EMBEDDED_FUNCTION_NAME,LEADING_SPACE"
+# The list of events is an X-macro: macros that are lists, and arguments unused.
+LISTS = "COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_UNUSED"
+# <asm/nmi.h> and <asm/processor.h> are not what <linux/...> has by these names.
+X86 = "ARCH_INCLUDE_LINUX"
+# What checkpatch is not asked about: the first that matches
+STYLES = (
+    # The one place that may ask for the kernel's version
+    (r"compat\.h", "LINUX_VERSION_CODE,CONSTANT_COMPARISON"),
+    # What is deprecated was not then; and an attribute is a whole definition.
+    (r"compat/2\.6\.38/.*", f"{LISTS},{X86},DEPRECATED_API,TRAILING_SEMICOLON,MEMORY_BARRIER"),
+    # Names of perf's events have dashes, and are no differences.
+    (r"knc_pmu_events\.h", f"{LISTS},SPACING"),
+    (r"tests/guest/kmod/.*", f"{X86},INCLUDE_LINUX"),
+    (r"tests/emulator/.*", f"{PROGRAM},{BARE}"),
+    # GLib's names
+    (r"tests/bench/profile\.c", f"{PROGRAM},CAMELCASE,LINE_SPACING"),
+    # Lists of instructions; and a header of perf's own
+    (r"tests/guest/bpf\.c", f"{PROGRAM},COMPLEX_MACRO"),
+    (r"tests/guest/late\.c", f"{PROGRAM},INCLUDE_LINUX,AVOID_EXTERNS"),
+    (r"tests/unit/.*", f"{LISTS},{X86}"),
+    (r"(tests|scripts|tools|uos)/.*", PROGRAM),
+    (r"(include|Documentation)/.*", f"{PROGRAM},{CPLUSPLUS}"),
+    (r".*", f"{LISTS},{X86}"))
+
+
+def in_kernel(name):
+    """Where a file would be in a kernel tree: what may be included depends on it."""
+    driver = "/" not in name or name.startswith(("tests/unit/", "compat/"))
+    return f"arch/x86/events/knc/{name}" if driver else name
+
+
+def checkpatch():
+    source = built("build-kernel", "source")
+    # emulator/ is in QEMU's style, and tests/emulator looks after it.
+    names = sources(r"(?!emulator/).*\.[chS]")
+    # Without a repository: in one, checkpatch asks spdxcheck.py about licences, which
+    # wants a Python module that is not everywhere; "licence" looks after them.
+    env = {**os.environ, "GIT_DIR": "none"}
+
+    def style(name):
+        ignored = next(types for pattern, types in STYLES if re.fullmatch(pattern, name))
+        try:
+            unless_passed(lambda: silent(
+                "perl", f"{source}/scripts/checkpatch.pl", "--strict", "--quiet",
+                "--no-summary", "--show-types", "--terse", f"--ignore={ignored}", "--file",
+                in_kernel(name), cwd=work, env=env), [name], source, ignored)
+        except pytest.fail.Exception as why:
+            return str(why).partition("\n")[2]
+        return ""
+
+    with tempfile.TemporaryDirectory(prefix="static.") as work:
+        copy(names, work, in_kernel)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            wrong = "".join(pool.map(style, names))
+    if wrong:
+        pytest.fail(f"{len(wrong.splitlines())} messages\n{wrong}", pytrace=False)
+
+
+# --- the others -----------------------------------------------------------------------
+
+def shellcheck():
+    names = scripts("(ba)?sh")
+    unless_passed(lambda: silent("shellcheck", "-S", "warning", "-x", "-P", "SCRIPTDIR",
+                                 *names, cwd=TOP),
+                  names + ["scripts/lib.sh", "tests/guest/lib.sh"], version("shellcheck"))
+
+
+def pyflakes():
+    silent("/usr/bin/python3", "-m", "pyflakes", *scripts("python3"), cwd=TOP)
+
+
+def licence():
+    """In the first two lines; but data, and Debian's own forms, which have no comments."""
+    for name in sources(r"(?!COPYING$|.*\.csv$|.*\.expected$|debian/changelog$|"
+                        r"debian/copyright$|debian/source/format$|"
+                        r"debian/.*\.(dkms|examples|README\.Debian)$).*"):
+        if "SPDX-License-Identifier: GPL-2.0" not in "".join(
+                read(name).splitlines(keepends=True)[:2]):
+            yield f"{name}: no SPDX line"
+
+
+def in_tree(test, series, flavour):
+    source = built("build-kernel", "source" + suffix(series))
+    tree = built("build-kernel", flavour) if test == "patch_series" else "none"
+    unless_passed(lambda: silent(f"{HERE}/in-tree", test, source, tree,
+                                 f"{LISTS},SPACING,{X86},FILE_PATH_CHANGES"),
+                  sources(r"[^/]*\.[ch]|K[^/]*|(compat|scripts|tools|tests/(unit|data))/.*|"
+                          r"tests/static/in-tree"),
+                  test, source, tree, version("gcc"))
+
+
+def suffix(series):
+    return "" if series == "6.1" else f"-{series}"
+
+
+def none_of(lines):
+    said = list(lines)
+    assert not said, "\n".join(said)
+
+
+def of_series(series, flavour, linked):
+    """What is asked of each kernel; with one that is only prepared, nothing is linked."""
+    yield Case(f"gcc-W1-{series}",
+               lambda: compile_modules(flavour, linked, "gcc", "W=1"), seconds=60)
+    for name, test in (("in-tree", "install_in_tree"), ("unknown", "unknown_tree"),
+                       ("series", "patch_series")):
+        yield Case(f"{name}-{series}", lambda test=test: in_tree(test, series, flavour),
+                   seconds=40)
+
+
+def cases(run):
+    if run.kernel:
+        yield from of_series(run.kernel, "uos" + suffix(run.kernel), True)
+        return
+    yield from of_series("6.1", "uos", True)
+    yield from of_series("6.12", "prepared-6.12", False)
+    usual = {
+        "clang-W1": lambda: compile_modules("clang", False, "clang", "CC=clang", "W=1"),
+        "sparse": lambda: compile_modules("uos", True, "sparse", "C=2"),
+        "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
+        "licence": lambda: none_of(licence()),
+        "k1om": lambda: silent(f"{HERE}/k1om"), "gcc47": lambda: silent(f"{HERE}/gcc47"),
+        "anchors": lambda: quietly(f"{TESTS}/mutants/run", "--anchors")}
+    for name, check in usual.items():
+        yield Case(name, check, seconds=100 if name == "checkpatch" else 30)
+
+
+def test(case):
+    case.check()

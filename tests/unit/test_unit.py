@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""KUnit: all modules are loaded in one boot. SEED: of what the races draw (default 1)."""
+import glob
+import os
+import re
+import subprocess
+import tempfile
+
+import pytest
+from ktap import results
+from lines import Case, SCRIPTS, TESTS, built, once
+
+MODULES = (("tests/unit", "knc_pmu_test.ko"), ("tests/compat", "knc_compat_test.ko"))
+
+
+def names():
+    """All cases, as the module will print them: SUITE.CASE."""
+    text = ""
+    for file in sorted(glob.glob(f"{TESTS}/unit/*.c") + glob.glob(f"{TESTS}/compat/*.c")):
+        with open(file, encoding="utf-8") as f:
+            text += f.read()
+    for suite, body in re.findall(r"struct kunit_case (\w+)_cases\[\] = {(.*?)^};", text,
+                                  re.M | re.S):
+        for case in re.findall(r"KUNIT_CASE(?:_PARAM)?\((\w+)", body):
+            yield f"{suite}.{case}"
+
+
+@once
+def boot(kernel):
+    """{case: (verdict, notes)} of one boot, and its status."""
+    env = dict(os.environ)
+    # KUnit runs the cases before a module has its parameters, so it is compiled in.
+    if env.get("SEED"):
+        env["KNC_PMU_MAKE"] = f"{env.get('KNC_PMU_MAKE', '')} " \
+            f"KCFLAGS=-DKNC_TEST_SEED={env['SEED']}"
+    load = [word for folder, name in MODULES
+            for word in ("--module", built("build-module", kernel, folder, name, env=env))]
+    with tempfile.TemporaryDirectory(prefix="unit.") as out:
+        status = subprocess.run(
+            [f"{SCRIPTS}/run-uos", "--kernel", kernel, "--out", out, *load, "true"],
+            check=False, stdout=subprocess.DEVNULL).returncode
+        if not os.path.exists(f"{out}/console.log"):
+            pytest.fail(f"there was no boot: run-uos ended with status {status}")
+        with open(f"{out}/console.log", errors="replace", encoding="utf-8") as f:
+            return {name: (verdict, notes)
+                    for verdict, name, notes in results(f.read().splitlines())}, status
+
+
+def check(kernel, name):
+    verdict, notes = boot(kernel)[0].get(name, ("FAIL", ["no result"]))
+    if verdict == "skip":
+        pytest.skip(" ".join(notes))
+    if verdict == "FAIL":
+        pytest.fail("\n".join(note.strip() for note in notes), pytrace=False)
+
+
+def check_boot(kernel):
+    """Every suite is whole, each case is known, and the guest came to its end."""
+    told, status = boot(kernel)
+    strange = told.keys() - set(names())
+    assert not status and not strange, f"status {status}, {[told[name] for name in strange]}"
+
+
+def cases(run):
+    kernel = run.kernel or "uos"
+    for name in names():
+        yield Case(name, lambda name=name: check(kernel, name), "boot", 60)
+    yield Case("boot-unit", lambda: check_boot(kernel), "boot", 60, True)
+
+
+def test(case):
+    case.check()
