@@ -61,6 +61,7 @@ def pytest_addoption(parser):
     parser.addoption("--part", action="append", default=[], help="of tests/parts")
     parser.addoption("--kernel", default="", help="another flavour of build-kernel")
     parser.addoption("--keep", metavar="DIR", help="for what each boot leaves")
+    parser.addoption("--notes", action="store_true", help="of tests that pass")
     parser.addoption("--list", action="store_true", help="only name the tests")
 
 
@@ -180,6 +181,9 @@ class Results:
             self.tell("skip", report.nodeid, report.longrepr[2].removeprefix("Skipped: "))
         elif report.when == "call":
             self.tell("ok", report.nodeid)
+            if self.config.option.notes:
+                print("".join(f"    {note}\n" for _, note in report.user_properties), end="",
+                      flush=True)
 
     def pytest_collectreport(self, report):
         if report.failed:

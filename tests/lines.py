@@ -98,7 +98,7 @@ class Lines:
                 self.notes.append(line.rstrip())
 
     def check(self, name):
-        """The result of a test, as pytest has it."""
+        """The result of a test, as pytest has it. Returns its notes if it has passed."""
         self.read_until(name)
         told = self.found.get(name, [])
         if len(told) != 1:
@@ -110,6 +110,7 @@ class Lines:
             pytest.skip(why)
         if verdict == "FAIL":
             pytest.fail("\n".join([why, *notes]), pytrace=False)
+        return notes
 
     def failures(self):
         """What failed beside the tests that were asked for, or had a second result."""
@@ -137,8 +138,10 @@ def listed(run, group):
     yield Case(f"{group}-run", start, group, 120, True)
 
 
-def check_listed(case, running):
+def check_listed(case, running, record_property):
+    """The notes of a test that has passed are printed with --notes, and are in --junit-xml."""
     if case.closes:
         running(case).check_whole()
-    else:
-        running(case).check(case.name)
+        return
+    for note in running(case).check(case.name):
+        record_property("note", note)

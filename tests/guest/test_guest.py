@@ -2,7 +2,7 @@
 """The driver on the emulated card: a group for each boot."""
 import os
 
-from lines import TESTS, Case, Lines, quietly
+from lines import TESTS, Case, Lines, check_listed, quietly
 
 RUN = f"{TESTS}/guest/run"
 # About how long a boot takes, where that is more than a minute
@@ -28,8 +28,7 @@ def cases(run):
             yield Case(name, start, boot, SECONDS.get(boot, 60), closes)
 
 
-def test(case, running):
-    lines = running(case)
-    lines.check(case.name)
+def test(case, running, record_property):
     if case.closes:
-        lines.check_whole()
+        running(case).check(case.name)
+    check_listed(case, running, record_property)

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 from lines import TESTS, check_listed, listed
 
+test = check_listed
+
 
 def cases(_run):
     return listed(f"{TESTS}/packages/run", "packages")
-
-
-def test(case, running):
-    check_listed(case, running)

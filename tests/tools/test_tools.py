@@ -159,7 +159,7 @@ def test_tables_seconds(tmp):
     near(got.metrics()["clock_rate"]["value"], 1.5)
 
 
-def test_tables_emulated(_tmp):
+def test_tables_emulated():
     """Events without a model are those that the emulator's own table has not"""
     with open(f"{TOP}/emulator/target/i386/knc/events.c", encoding="utf-8") as f:
         modelled = set(re.findall(r"EVENT\(0x\w+, (\w+)\)", f.read()))
@@ -473,7 +473,7 @@ def test_metrics_list_head(tmp):
     same((len(done.stdout.splitlines()), done.stderr), (1, b""))
 
 
-def test_shell_debian_perf(_tmp):
+def test_shell_debian_perf():
     """Where perf has no tables, the shell's perf says so of -M, which it would ignore"""
     said = subprocess.run([f"{TOP}/uos/perf", "stat", "-M", "ipc", "true"], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout

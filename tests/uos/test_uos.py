@@ -11,8 +11,8 @@ def cases(_run):
     return [Case("uos")]
 
 
-def test(case, running):
+def test(case, running, record_property):
     if not case.check:
         pytest.skip("needs a card's kernel: make check-uos KDIR=<build tree, x86_64> "
                     "IMAGE=<bzImage>")
-    check_listed(case, running)
+    check_listed(case, running, record_property)
