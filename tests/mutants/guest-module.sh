@@ -36,7 +36,7 @@ one()
 dmesg -n 1
 while read -r fault tests; do
 	# shellcheck disable=SC2086
-	one sound "sound $fault" $tests
+	one sound0 "sound0 $fault" $tests
 	! grep -q '^FAIL' /tmp/told || exit 1
 	# shellcheck disable=SC2086
 	one "$fault" "fault $fault" $tests
