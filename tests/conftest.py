@@ -12,9 +12,9 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+from lines import once
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, TESTS)
 # These take a part of a name.
 PARTLY = ("unit", "static")
 
@@ -215,13 +215,10 @@ def running(request):
     """running(case): the program that the tests of the case's group share. The first
     begins it, by case.check(names of those that run), and it ends with the session."""
     with contextlib.ExitStack() as stack:
-        begun = {}
+        @once
+        def begin(group, start):
+            return stack.enter_context(start(
+                [case_of(item).name for item in request.session.items
+                 if case_of(item) and case_of(item).group == group]))
 
-        def get(case):
-            if case.group not in begun:
-                begun[case.group] = stack.enter_context(case.check(
-                    [case_of(item).name for item in request.session.items
-                     if case_of(item) and case_of(item).group == case.group]))
-            return begun[case.group]
-
-        yield get
+        yield lambda case: begin(case.group, case.check)

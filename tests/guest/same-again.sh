@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Counts, samples and times of several programs at once on two cores: tests/guest/run
+# Counts, samples and times of several programs at once on two cores: test_guest.py
 # compares those of two boots.
 . ./lib.sh
 

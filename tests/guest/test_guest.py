@@ -1,34 +1,225 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The driver on the emulated card: a group for each boot."""
+"""The driver on the emulated card: a group of tests for each of boots.py."""
+import hashlib
 import os
+import re
+import shutil
+import subprocess
+import tempfile
 
-from lines import TESTS, Case, Lines, check_listed, quietly
+import pytest
+from boots import BOOTS, WITHOUT_OWN_DRIVER
+from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
 
-RUN = f"{TESTS}/guest/run"
-# About how long a boot takes, where that is more than a minute
-SECONDS = {"main": 240, "races": 200, "storm": 90, "tools": 80, "alone": 70, "card": 600}
-# On request: the programs of one are to be fetched, the other takes long.
-ON_REQUEST = ("strangers", "card")
+HERE = f"{TESTS}/guest"
+# How much there is of some tests
+SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_CROWD", "TEST_PMIS",
+            "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED", "TEST_SOAK_SECONDS")
+# Of Debian's packages, for the boot "tools"
+PROGRAMS = """/usr/bin/papi_avail /usr/bin/papi_native_avail /usr/bin/stress-ng
+    /usr/bin/bpftrace /usr/bin/lua5.3 /usr/bin/likwid-perfctr /usr/bin/likwid-genTopoCfg
+    /usr/sbin/likwid-accessD /usr/lib/x86_64-linux-gnu/liblikwid.so
+    /usr/share/lua/likwid.lua"""
+PHI = "/usr/share/likwid/perfgroups/phi"
 
+
+@once
+def prepared(kernel, driver):
+    """The guest's /tests."""
+    work = tempfile.TemporaryDirectory(prefix="guest.")
+    if subprocess.run([f"{HERE}/build", kernel, driver, work.name], check=False,
+                      stdin=subprocess.DEVNULL).returncode:
+        pytest.fail("a test, or the driver, does not build", pytrace=False)
+    return work
+
+
+def tools(work):
+    """Programs of this machine with the libraries that they are linked with; our own."""
+    quietly(f"{SCRIPTS}/setup", "tools")
+    files = set(PROGRAMS.split())
+    for program in PROGRAMS.split():
+        said = subprocess.run(["ldd", program], check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        files.update(re.findall(r"(?:=> |^\s+)(/\S+)", said, re.M))
+    root, ours = f"{work}/root", f"{work}/programs"
+    for file in files:
+        os.makedirs(root + os.path.dirname(file), exist_ok=True)
+        shutil.copy(file, root + file)
+    shutil.copytree(PHI, root + PHI)
+    shutil.copytree(built("build-pfm-examples"), f"{ours}/examples")
+    for program, *libraries in (["walk"], ["papi", "-lpapi", "-lpfm"], ["pfm", "-lpfm"]):
+        quietly("gcc", "-O2", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
+                f"{HERE}/tools/{program}.c", f"{HERE}/loops.S", *libraries)
+    return ["--add", f"{built('build-perf')}:/usr/bin/perf", "--add-dir", f"{ours}:/tests",
+            *(word for name in os.listdir(root)
+              for word in ("--add-dir", f"{root}/{name}:/{name}"))]
+
+
+def workload(_work):
+    return ["--add", f"{built('build-workload')}:/tests/workload"]
+
+
+# More options of some boots
+OPTIONS = {
+    "turns": workload, "again": workload, "tools": tools,
+    "order": lambda work: ["--trace", f"{work}/trace"],
+    "strangers": lambda _: ["--add-dir", f"{built('build-strangers')}:/strangers"]}
+
+
+def options_of(boot, flavour, settings, work):
+    """run-uos's, for this boot on a flavour of build-kernel"""
+    slow = re.search("debug|kcsan", flavour)
+    every = boot.name == "races" and settings["TEST_STRIDE"] == "1"
+    # A second of the guest takes one of the host for each thread that executes.
+    limit = (7200 if slow or every else 900) + \
+        80 * int(settings.get("TEST_FUZZ_SECONDS", 0)) + \
+        40 * int(settings.get("TEST_SOAK_SECONDS", 0))
+    options = ["--timeout", str(limit), *boot.options.split()]
+    if boot.name in OPTIONS:
+        options += OPTIONS[boot.name](work)
+    if slow:
+        options += ["--expect-splat", "perf:.interrupt.took.too.long"]
+    if boot.name == "main" and re.match("debug|gcov", flavour):
+        # What fault-load brings about; boot.sh looks at it more closely.
+        options += ["--expect-splat", "kernel/jump_label"]
+    if re.match("stock|mainline", flavour):
+        options += WITHOUT_OWN_DRIVER.split()
+    return options
+
+
+class Guest(Lines):
+    """A boot, with these of its tests; what it leaves is in @out."""
+
+    def __init__(self, run, boot, names, folder=""):
+        self.made_of, self.boot = (run, boot, names), boot
+        self.work = tempfile.TemporaryDirectory(prefix="guest.")
+        self.out = f"{run.keep or self.work.name}/{run.prefix}{folder or boot.name}"
+        flavour = run.kernel or "uos"
+        kernel, driver = boot.kernel(flavour), boot.driver(flavour)
+        settings = {"TEST_STRIDE": "311" if "debug" in flavour else "61",
+                    **{name: os.environ[name] for name in SETTINGS if os.environ.get(name)},
+                    "TEST_SCALE": 20 if re.search("debug|kcsan", flavour) else 1,
+                    "TEST_PREFIX": boot.prefix, "TEST_DRIVER": driver}
+        tests = [boot.known[name][0] if name in boot.known else name.removeprefix(boot.prefix)
+                 for name in names if not name.startswith("boot-")]
+        super().__init__(
+            names, f"{SCRIPTS}/run-uos", "--kernel", kernel, "--out", self.out,
+            "--add-dir", f"{prepared(kernel, driver).name}:/tests",
+            *options_of(boot, flavour, settings, self.work.name), "--",
+            " ".join([*(f"{name}={value}" for name, value in settings.items()),
+                      "sh /tests/guest.sh", boot.name, *tests]), stderr=subprocess.STDOUT)
+
+    def __exit__(self, *why):
+        super().__exit__(*why)
+        self.work.cleanup()
+
+    def check(self, name):
+        if name not in self.boot.known:
+            notes = super().check(name)
+            return notes + AFTER[name](self) if name in AFTER else notes
+        test, want = self.boot.known[name]
+        self.read_until(test)
+        told = [f"{verdict} {why}" for verdict, why, _ in self.found.get(test, [])]
+        assert len(told) == 1 and re.match(want, told[0]), f"{told}, not as known: {want}"
+        return told
+
+
+def look_at_trace(guest):
+    """What the guest did is right; now what its PMIs were made of."""
+    guest.check_whole()
+    trace = shutil.copy(f"{guest.work.name}/trace", guest.out)
+    return [quietly(f"{HERE}/pmi-order.py", trace).strip()]
+
+
+def compare_boots(guest):
+    """Counts, samples, times, and each line of the console"""
+    guest.check_whole()
+    with Guest(*guest.made_of, "again-again") as second:
+        second.check_whole()
+        for name in ("results", "console.log"):
+            quietly("diff", "-a", f"{guest.out}/{name}", f"{second.out}/{name}")
+    return []
+
+
+AFTER = {"pmi-order": look_at_trace, "same-again": compare_boots}
+
+
+# --- from outside -----------------------------------------------------------------------
+
+def get(work):
+    """Any byte there is, over the serial line; with as little memory as there may be"""
+    said = quietly(f"{SCRIPTS}/run-uos", "--memory", "256M", "--get", f"bytes:{work}/bytes",
+                   "--", "head -c 300000 /dev/urandom >bytes && sha256sum <bytes")
+    with open(f"{work}/bytes", "rb") as f:
+        assert hashlib.sha256(f.read()).hexdigest() in said, said
+
+
+def from_host(work):
+    """perf on the card, its data through the serial line, and symbols out here: the
+    kernel's by the addresses that the card has told, the program's by its file"""
+    program, module = built("build-workload"), built("build-module", "uos")
+    os.makedirs(f"{work}/symfs/root")
+    shutil.copy(program, f"{work}/symfs/root")
+    with open(f"{work}/ssh", "w", encoding="utf-8") as f:
+        f.write(f"""#!/bin/sh
+echo "$2" >"{work}/command"
+exec "{SCRIPTS}/run-uos" --module "{module}" --add "{program}" \\
+	--add "{work}/command" -- 'sh ./command 2>/dev/console'
+""")
+    os.chmod(f"{work}/ssh", 0o755)
+    quietly(f"{TOP}/tools/knc-host", "record", "-d", work, "--ssh", f"{work}/ssh", "card",
+            "--", "-g", "-c", "100000", "-e", "instructions", "./workload")
+    report = quietly(f"{TOP}/tools/knc-host", "report", "-d", work, "--symfs",
+                     f"{work}/symfs", "card", "--", "--no-children", "-g", "none")
+    for line in (r"^ +7[0-9]\.[0-9]+% +workload +workload +\[\.\] find_primes",
+                 r"\[kernel.kallsyms\] +\[k\] [a-z_]"):
+        assert re.search(line, report, re.M), f"no {line}\n{report}"
+
+
+def shell(_work):
+    quietly(f"{HERE}/shell.py")
+
+
+def perf_selftest(_work):
+    """perf's own tests of its tables, with ours. The card would take minutes."""
+    quietly(f"{SCRIPTS}/setup", "perf")
+    perf = built("build-perf")
+    # By its number: perf would look for a name in those of the test's parts, too.
+    number = re.search(r"^ *(\d+): PMU events$", quietly(perf, "test", "list"), re.M).group(1)
+    said = quietly(perf, "test", number)
+    assert len(re.findall(": Ok$", said, re.M)) == 4 and not re.search("FAILED|Skip", said), said
+
+
+def from_outside(function):
+    with tempfile.TemporaryDirectory(prefix="guest.") as work:
+        function(work)
+
+
+# --- what pytest asks for ---------------------------------------------------------------
 
 def cases(run):
-    args = ["--kernel", run.kernel or "uos",
-            *(f"--{name}" for name in run.names if name in ("card", "races", "mainline"))]
-    keep = ["--keep", run.keep] if run.keep else []
+    kernel = run.kernel or "uos"
     asked = {*run.names, *os.environ.get("TEST", "").split()}
+    for boot in BOOTS:
+        def start(names, boot=boot):
+            return Guest(run, boot, names)
 
-    def start(names):
-        return Lines(names, RUN, *args, *keep, *(n for n in names if not n.startswith("boot-")))
-
-    listed = [line.split() for line in quietly(RUN, *args, "--list").splitlines()]
-    for name, boot in listed:
-        closes = name == f"boot-{boot}"
-        if boot not in ON_REQUEST or {name, boot} & asked or closes and any(
-                other == boot and test in asked for test, other in listed):
-            yield Case(name, start, boot, SECONDS.get(boot, 60), closes)
+        names = [boot.prefix + test for test in boot.tests_on(kernel)] or [*boot.known]
+        end = [] if boot.known else [f"boot-{boot.name}"]
+        if re.fullmatch(boot.kernels, kernel) and (
+                not boot.asked or asked & {boot.name, *names, *end}):
+            for name in names + end:
+                yield Case(name, start, boot.name, boot.seconds, name in end)
+    if kernel == "uos":
+        for function in (get, from_host, shell, perf_selftest):
+            yield Case(function.__name__.replace("_", "-"),
+                       lambda function=function: from_outside(function), seconds=60)
 
 
 def test(case, running, record_property):
+    if not case.group:
+        case.check()
+        return
     if case.closes:
         running(case).check(case.name)
     check_listed(case, running, record_property)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The boots, and the tests of each in the order in which they run."""
+import re
+from dataclasses import dataclass, field
+
+# 2 cores x 4 threads
+MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
+    count-sum count-truth miss-rates sample-one sample-all sample-two sample-freq
+    sample-callchain sample-inherit sample-throttle sample-throttle-group
+    sample-tiny sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
+    constraints-all constraints-turns groups-refused
+    pinned churn refuse-bits kernel-bits user-bits refuse-kinds refuse-any
+    refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
+    inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls mmap-page times
+    spflt-region spflt-toggle spflt-switch spflt-migrate spflt-hotplug
+    spflt-exec spflt-reload spflt-inherit
+    spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
+    ownership perf-spflt perf-stat perf-record perf-group perf-list perf-tools
+    move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails
+    spflt-churn any-inherit
+    sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
+    group-equal opens-quiet spflt-crowd
+    rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall
+    refuse-reason report hostile fuzz soak hotplug hotplug-opens hotplug-group
+    hotplug-spflt-group hotplug-reset hotplug-fails
+    hotplug-unloaded unload-busy unload-closing unload-mux-timer reload
+    fault-load fault-open fault-hotplug nosym"""
+# These make allocations fail, which "debug" and "gcov" kernels can.
+FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
+
+# An overflow, a late one, another NMI, or another thread's access between any two
+# instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
+RACES = """late-foreign race-disable race-read race-read-group race-read-throttle
+    race-read-again race-period race-period-throttle race-add race-move race-pmi
+    race-switch race-spflt-switch race-spflt-open race-map
+    race-nmi-disable race-nmi-read race-nmi-period race-nmi-add race-nmi-move
+    race-nmi-pmi race-nmi-switch race-nmi-spflt race-nmi-map
+    race-nmi-waits race-replace race-switch-counted race-skid-group
+    race-stop-read race-stop-period race-stop-toggle race-stop-wide
+    race-stop-offline"""
+
+# The same as in the uOS, on a kernel that leaves its own driver out
+ALONE = """count-exact count-both count-kernel sample-one sample-two sample-all
+    sample-throttle multiplex constraints groups-refused refuse-bits user-bits
+    refuse-kinds refuse-any names wrap-count task-switch inherit cpu-wide
+    group-read group-equal opens-quiet perf-stat perf-list unload-busy reload
+    sample-entry sample-syscall-regs sample-stranger"""
+
+# Programs of Debian's, perf with tables of this chip, and knc-metrics
+TOOLS = """perf-tables perf-metrics knc-metrics metrics-truth papi-avail papi-count
+    papi-overflow pfm-names pfm-count pfm-examples stress-ng bpftrace likwid"""
+
+WITHOUT_OWN_DRIVER = "--append initcall_blacklist=init_hw_perf_events"
+
+# What is known of the mainline driver: counter 1 never counts, and one PMI is all that
+# comes until an event is put on the CPU anew. With the two fixes it passes.
+MAINLINE = {
+    "mainline-counter-0": ("count-exact", "ok"),
+    "mainline-counter-1": ("count-both", "FAIL counter 1 never counts"),
+    "mainline-one-pmi": ("sample-one", "FAIL 1 thread: [1-9] samples, want 200")}
+
+
+@dataclass
+class Boot:
+    """With run-uos's @options, on the @kernels that this pattern matches, or then @on
+    another one. The @prefix stands before the tests' names. @known has tests whose results
+    are known. @seconds is a guess. A boot that has to be @asked for runs by name only."""
+    name: str
+    tests: str
+    options: str = "--cores 1"
+    kernels: str = ".*"
+    on: str = ""
+    seconds: int = 60
+    asked: bool = False
+    prefix: str = ""
+    known: dict = field(default_factory=dict)
+
+    def kernel(self, kernel):
+        # In newer kernels than Debian's own it is the uOS kernel with mainline's driver.
+        on = "mainline" if self.on == "stock" and kernel != "uos" else self.on
+        return on + kernel.removeprefix("uos") if on else kernel
+
+    def driver(self, kernel):
+        return "builtin" if kernel.startswith("builtin") or "mainline" in self.on else "module"
+
+    def tests_on(self, kernel):
+        left_out = set()
+        if not re.match("(builtin-)?(debug|gcov)", kernel):
+            left_out |= FAULTS
+        elif kernel.startswith("builtin"):
+            left_out.add("fault-load")
+        if "debug" in kernel:
+            # It looks at each point, of which there are a hundred times as many there.
+            left_out.add("race-nmi-waits")
+        return [test for test in self.tests.split() if test not in left_out]
+
+
+BOOTS = (
+    Boot("main", MAIN, "--cores 2", seconds=240),
+    Boot("races", RACES, seconds=200),
+    Boot("storm", "pmi-storm", "--cores 2", seconds=90),
+    Boot("order", "pmi-order"),
+    # A kernel with the driver built in has an NMI watchdog.
+    Boot("watchdog", "watchdog", kernels="builtin.*"),
+    # With the mainline driver built in, the module does not load.
+    Boot("beside", "load-beside", kernels="uos.*", on="stock"),
+    Boot("alone", ALONE, f"--cores 1 {WITHOUT_OWN_DRIVER}", kernels="uos.*", on="stock",
+         seconds=70, prefix="alone-"),
+    Boot("other", "wrong-cpu", "--cpu qemu64", kernels="uos.*"),
+    # One thread, and the demo's program
+    Boot("turns", "perf-turns", "--cores 1 --threads-per-core 1", kernels="uos"),
+    # Two boots, which have to be the same
+    Boot("again", "same-again", "--cores 2", kernels="uos", seconds=90),
+    Boot("tools", TOOLS, kernels="uos", seconds=80),
+    # Debian's fuzzers, which are fetched for it
+    Boot("strangers", "trinity stress", "--cores 2", asked=True),
+    # A whole card, 244 threads on one host thread
+    Boot("card", "card", "--cores 61", seconds=600, asked=True),
+    Boot("mainline", "", kernels="uos.*", on="mainline", asked=True, known=MAINLINE),
+    Boot("mainline-fixed", "count-exact count-both sample-one", kernels="uos.*",
+         on="mainline-fixed", asked=True, prefix="mainline-fixed-"),
+)
