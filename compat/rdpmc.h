@@ -114,10 +114,10 @@ static inline void compat_rdpmc_init(struct pmu *pmu)
 	pmu->event_idx = compat_event_idx;
 }
 
+/* knc_spflt_exit() waits until no CPU is in the hook. */
 static inline void compat_rdpmc_exit(void)
 {
 	knc_unhook_tracepoint(compat_fork_tracepoint, compat_fork);
-	tracepoint_synchronize_unregister();
 }
 
 /* Not for sampling events: the page would be written at each sample. */

@@ -95,8 +95,9 @@ static int load_and_unload(void)
 {
 	int ret = driver_load(), err = errno;
 
+	/* must_unload() would look first, and that may fail for memory, too. */
 	if (!ret)
-		must_unload();
+		must(!driver_unload(), "unloading: %s", strerror(errno));
 	errno = err;
 	return ret;
 }

@@ -71,7 +71,7 @@ def options_of(boot, flavour, settings, work):
     slow = re.search("debug|kcsan", flavour)
     every = boot.name == "races" and settings["TEST_STRIDE"] == "1"
     # A second of the guest takes one of the host for each thread that executes.
-    limit = (7200 if slow or every else 900) + \
+    limit = (7200 if slow or every else 1800) + \
         80 * int(settings.get("TEST_FUZZ_SECONDS", 0)) + \
         40 * int(settings.get("TEST_SOAK_SECONDS", 0))
     options = ["--timeout", str(limit), *boot.options.split()]

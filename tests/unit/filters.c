@@ -248,11 +248,75 @@ static void test_spflt_free(struct kunit *test)
 	expect_followed(test, 2);
 	knc_spflt_free_task(NULL, me);
 	expect_followed(test, 1);
+	KUNIT_EXPECT_EQ(test, host.freed, 1);
 	KUNIT_EXPECT_PTR_EQ(test, knc_spflt_find(me), NULL);
 	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(other), NULL);
 
 	new_spflt_event(test, INSTRUCTIONS, me);
 	expect_at_switch(test, me, 0);
+}
+
+/* A new task at the address of one that has ended begins without a preference. */
+static void test_spflt_same_address(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *stranger = new_task(test);
+
+	new_spflt_event(test, INSTRUCTIONS, me);
+	task_switch(NULL, 0, stranger);
+	knc_spflt_free_task(NULL, me);
+	record.msr[0x2c] = PREFERENCE;
+	host.without_context = me;
+	expect_at_switch(test, me, PREFERENCE);
+	new_spflt_event(test, INSTRUCTIONS, me);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+}
+
+/* A task whose successor has no context keeps its preference. */
+static void test_spflt_next_without_context(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *stranger = new_task(test);
+
+	new_spflt_event(test, INSTRUCTIONS, me);
+	record.msr[0x2c] = PREFERENCE;
+	host.without_context = stranger;
+	task_switch(NULL, 0, stranger);
+	record.msr[0x2c] = 0;
+	expect_at_switch(test, me, PREFERENCE);
+}
+
+/* The next task's preference waits until no counter counts for the last one. */
+static void test_spflt_counts_until_switch(struct kunit *test)
+{
+	struct task_struct *me = new_current(test), *other = new_task(test);
+	struct perf_event *event = new_spflt_event(test, L2_MISS, me);
+
+	new_spflt_event(test, INSTRUCTIONS, other);
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, event->hw.idx, 0);
+	record.msr[0x2c] |= PREFERENCE;
+	knc_spflt_switch(NULL, false, me, other, 0);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	del_all(&event, 1);
+	host.runs = other;
+	disable();
+	enable();
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+}
+
+/* The filters are set before the counters run. */
+static void test_spflt_before_run(struct kunit *test)
+{
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, NULL);
+	unsigned int i, filtered = 0;
+
+	record_restart();
+	add_all(test, &event, 1);
+	for (i = 0; i < record.count; i++) {
+		if (record.log[i].reg == 0x2c && record.log[i].kind == WRMSR)
+			filtered++;
+		if (record.log[i].reg == 0x2f && record.log[i].value)
+			KUNIT_EXPECT_EQ(test, filtered, 1);
+	}
 }
 
 /* A fork() that fails leaves an entry, which the next task at its address uses. */
@@ -505,6 +569,10 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_failed_fork),
 	KUNIT_CASE(test_spflt_ended),
 	KUNIT_CASE(test_spflt_follow_twice),
+	KUNIT_CASE(test_spflt_same_address),
+	KUNIT_CASE(test_spflt_next_without_context),
+	KUNIT_CASE(test_spflt_counts_until_switch),
+	KUNIT_CASE(test_spflt_before_run),
 	KUNIT_CASE(test_spflt_refused),
 	KUNIT_CASE(test_spflt_off),
 	KUNIT_CASE(test_spflt_reset),

@@ -42,6 +42,7 @@ static void test_load(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, host.type, PERF_TYPE_RAW);
 	KUNIT_EXPECT_EQ(test, host.created_type, PERF_TYPE_RAW);
 	KUNIT_EXPECT_FALSE(test, host.capabilities & PERF_PMU_CAP_NO_INTERRUPT);
+	KUNIT_EXPECT_PTR_EQ(test, host.groups, &knc_pmu_groups[0]);
 	/* perf core would not let go of a PMU with these. */
 	KUNIT_EXPECT_EQ(test, host.maps, COMPAT_USER_RDPMC);
 	KUNIT_EXPECT_PTR_EQ(test, host.event_init, &knc_perf_event_init);

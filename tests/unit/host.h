@@ -57,6 +57,9 @@ static struct {
 	int (*event_init)(struct perf_event *event);
 	unsigned int took, irqs;
 	/* The current task, or NULL for the test's; and a task without a context */
+	const struct attribute_group **groups;
+	/* Entries of followed tasks that were freed */
+	int freed;
 	struct task_struct *runs;
 	const struct task_struct *without_context;
 	/* A CPU that is going up or down, or 0 */
@@ -151,6 +154,7 @@ static struct pmu *host_register_pmu(const struct pmu *template, const char *nam
 	host.capabilities = template->capabilities;
 	host.maps = template->event_mapped || template->event_unmapped;
 	host.event_init = template->event_init;
+	host.groups = template->attr_groups;
 	if (!host_take(HOST_PMU))
 		return ERR_PTR(-ENOMEM);
 	host_pmu.name = name;
@@ -253,6 +257,8 @@ static struct task_struct *host_current(void)
 #define x86_match_cpu(ids)			((void)(ids), host_ask(HOST_CPU))
 #define x2apic_enabled()			(!host_ask(HOST_APIC))
 #define kzalloc(size, flags)			host_zalloc(size, flags)
+#undef kfree_rcu
+#define kfree_rcu(entry, head)			(host.freed++, kfree(entry))
 #define rhashtable_init(table, params)		host_rhashtable_init(table, params)
 #define rhashtable_free_and_destroy(t, fn, arg)	host_rhashtable_destroy(t, fn, arg)
 #define compat_task_has_context(task)		((task) != host.without_context)

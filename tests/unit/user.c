@@ -243,6 +243,18 @@ static void test_user_syscall(struct kunit *test)
 	entry_push(RETURN_ADDRESS);
 }
 
+/* INT 0x80: what the processor pushed is copied to task_pt_regs() before the rest. */
+static void test_user_int80(struct kunit *test)
+{
+	entry_begin(test, "INT 0x80");
+	memcpy(&entry.saved->ip, &entry.program.ip, 5 * sizeof(long));
+	entry_check_at((unsigned long)&entry.saved->ip);
+	entry_push(entry.cpu.ax);
+	entry_push(entry.cpu.di);
+	entry_push(entry.cpu.si);
+	entry_push_regs();
+}
+
 /* POP_REGS, but for RDI, from task_pt_regs() */
 static void entry_pop_regs(void)
 {
@@ -346,6 +358,7 @@ static struct kunit_case knc_user_regs_cases[] = {
 	KUNIT_CASE(test_user_exception),
 	KUNIT_CASE(test_user_kernel),
 	KUNIT_CASE(test_user_syscall),
+	KUNIT_CASE(test_user_int80),
 	KUNIT_CASE(test_user_iret),
 	KUNIT_CASE(test_user_sysret),
 	KUNIT_CASE(test_user_none),
