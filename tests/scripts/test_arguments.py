@@ -41,6 +41,16 @@ class Arguments(ScriptTest):
         self.assertEqual(status, 1)
         self.assertIn("this needs a terminal", err)
 
+    def test_cards(self):
+        for args, status, why in (([], 2, "cards DIR CARD"), (["new"], 2, "cards DIR CARD"),
+                                  (["new", "mic0;"], 1, "mic0;: names have letters"),
+                                  ([self.work, "mic0"], 1, "is there already: name a new"),
+                                  (["--end", "new"], 1, "new: there is no ssh_config")):
+            with self.subTest(args):
+                got, out, err = self.unbuilt("cards", *args)
+                self.assertEqual((got, out), (status, ""))
+                self.assertIn(why, err)
+
     def test_make_without_headers(self):
         for target in ("all", "modules_install", "clean"):
             status, _, err = self.unbuilt("make", "-C", TOP, target, "KDIR=/nosuch")
