@@ -308,14 +308,18 @@ int64_t knc_clock_spend(CPUState *cs, int64_t executed)
 }
 
 /*
- * A thread that is behind @now must still see time pass between two reads: 2
- * ns, as guests may round one away.
+ * A thread that is behind @now, or reaches it, must still see time pass between
+ * two reads: 2 ns, as guests may round one away.
  */
 int64_t knc_clock_read(CPUState *cs, int64_t now)
 {
-    int64_t time = clock_of(cs)->time;
+    KncClock *c = clock_of(cs);
 
-    return card.on && time != now ? MAX(time, now + 2) : now;
+    if (!card.on || (c->time == now && c->read == now)) {
+        return now;
+    }
+    c->read = c->time;
+    return MAX(c->time, now + 2);
 }
 
 bool knc_clock_armed(void)

@@ -235,6 +235,7 @@ typedef struct KncClock {
     CPUState *cs;
     int64_t time;           /* in cycles */
     int64_t reached;        /* time, or the end of its turn */
+    int64_t read;           /* time, when the thread last read the clock */
     bool awake;             /* in the list of threads that may execute */
     QTAILQ_ENTRY(KncClock) next;
 } KncClock;
