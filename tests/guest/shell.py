@@ -83,8 +83,10 @@ def session(work):
     want("errors at boot", there.type("dmesg | grep -c 'ACPI.*Error'"), "^0$")
     want("perf record", there.type("perf record -q -c 100000 -e instructions ./workload"),
          "primes below")
-    want("an event without a model", there.type("perf stat -e VPU_ELEMENTS_ACTIVE/u,cycles true"),
-         "^perf: the emulator has no model of vpu_elements_active: its 0 is not a count\n(?!perf:)")
+    for asked, named in (("-e VPU_ELEMENTS_ACTIVE/u,cycles", "vpu_elements_active"),
+                         ("-M v_pipe_share", "v_pipe_share"), ("-M pairing", "pairing")):
+        want("what has no model", there.type(f"perf stat {asked} true"),
+             f"^perf: not modelled by the emulator, so a 0 is not a count: {named}\n(?!perf: not)")
     want("knc-metrics", there.type("knc-metrics -u -M ipc ./workload"), r"\nipc +0\.[45]\d+")
     size = there.type("wc -c <perf.data")
     want("save", there.type("save perf.data nosuch"), "^save: nosuch: no such file$")
