@@ -717,6 +717,7 @@ static void test_read_no_slot(struct kunit *test)
 	enable();
 
 	del_all(&event, 1);
+	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
 	add_all(test, &other, 1);
 	KUNIT_ASSERT_EQ(test, other->hw.idx, 1);
 	count(1, 1000);
