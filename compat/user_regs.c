@@ -55,8 +55,8 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 	const struct pt_regs *saved = task_pt_regs(current);
 
 	/*
-	 * An exit has the program's RDI in orig_ax, and with page table isolation CR3 in
-	 * RDI. The frame may also be of an exception in the kernel.
+	 * An exit pushes the program's RDI to orig_ax, and with page table isolation has
+	 * CR3 in RDI. The frame may also be of an exception in the kernel.
 	 */
 	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame) ||
 	    (regs->sp <= (unsigned long)&frame->orig_ax && frame->orig_ax == saved->di &&
