@@ -317,6 +317,8 @@ static void test_spflt_before_run(struct kunit *test)
 		if (record.log[i].reg == 0x2f && record.log[i].value)
 			KUNIT_EXPECT_EQ(test, filtered, 1);
 	}
+	KUNIT_EXPECT_EQ(test, filtered, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
 /* A fork() that fails leaves an entry, which the next task at its address uses. */
