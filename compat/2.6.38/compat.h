@@ -52,15 +52,17 @@
 #define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
 /*
- * Newer perf cores are told that they are in an NMI. This one is not: that kernel
- * takes a real NMI within it for a bug.
+ * Newer perf cores are told that they are in an NMI. This one is told that it is in an
+ * interrupt: that kernel takes a real NMI within an NMI for a bug.
  */
 static inline void compat_nmi_level_enter(void)
 {
+	add_preempt_count(HARDIRQ_OFFSET);
 }
 
 static inline void compat_nmi_level_exit(void)
 {
+	sub_preempt_count(HARDIRQ_OFFSET);
 }
 
 /* The head is the first member, so one function frees all; in kernel.c */

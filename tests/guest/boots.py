@@ -11,7 +11,7 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     constraints-all constraints-turns groups-refused
     pinned churn refuse-bits kernel-bits user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
-    inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls mmap-page times
+    inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls mmap-page page-times times
     spflt-region spflt-toggle spflt-switch spflt-migrate spflt-hotplug
     spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
@@ -31,6 +31,7 @@ FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
 RACES = """late-foreign race-disable race-read race-read-group race-read-throttle
+    race-read-fault
     race-read-again race-period race-period-throttle race-add race-move race-pmi
     race-switch race-spflt-switch race-spflt-open race-map
     race-nmi-disable race-nmi-read race-nmi-period race-nmi-add race-nmi-move

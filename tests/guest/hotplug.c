@@ -370,9 +370,10 @@ static void must_be_clean(int cpu, const char *when)
 	}
 }
 
-/* The CPU counts exactly, and its interrupt comes. */
+/* The CPU counts exactly, takes events of its own, and its interrupt comes. */
 static void must_work(int cpu, const char *when)
 {
+	struct perf_event_attr wide = user_attr(INSTRUCTIONS);
 	struct tally t = {};
 	struct ring r;
 	int fd;
@@ -380,6 +381,11 @@ static void must_work(int cpu, const char *when)
 	pin(cpu);
 	sample_limit(NO_SAMPLE_LIMIT);
 	must_count(when);
+	fd = ev_open(&wide, -1, cpu, -1);
+	ev_spin(fd, 100000);
+	must(ev_count(fd) >= 200000, "%s, an event of CPU %d has counted %llu", when, cpu,
+	     ev_count(fd));
+	close(fd);
 	fd = ring_self(&r, 16, 10007);
 	ev_spin(fd, 1000000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
@@ -431,15 +437,18 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 
 	module_need();
 	must(states || cards_kernel(), "the kernel's states of hotplug: %s", strerror(errno));
+	/* The odd CPUs are offline when the driver goes, the even ones in between. */
+	for (cpu = 1; cpu < n; cpu += 2)
+		set_online(cpu, false);
 	must_unload();
 	while (states && fgets(line, sizeof(line), states))
 		must(!strstr(line, "knc"), "after unloading there is still %s", line);
 	if (states)
 		fclose(states);
-	for (cpu = 1; cpu < n; cpu++) {
+	for (cpu = 2; cpu < n; cpu += 2)
 		set_online(cpu, false);
+	for (cpu = 1; cpu < n; cpu++)
 		set_online(cpu, true);
-	}
 	must_load();
 	for (cpu = 1; cpu < n; cpu++)
 		must_work(cpu, "after loading again");

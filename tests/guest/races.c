@@ -96,11 +96,13 @@ struct race {
 	u64 overflow;			/* with an action: where an overflow comes as well */
 	bool every;			/* each point is tried, except on a slow kernel */
 	bool slow;			/* one point in eight is tried */
+	bool fine;			/* eight times as many points are tried */
 	bool second;			/* the second event samples as well */
 	bool repeats;			/* many overflows, without a run-up */
 	bool throttles;			/* the overflow throttles the event */
 	bool equals;			/* the sibling counts the same event */
 	bool member;			/* the second event leads the group of the first */
+	bool chains;			/* the first event's samples have callchains */
 	bool calm;			/* nothing is drawn */
 	bool mixed;			/* an overflow is drawn, with an action */
 };
@@ -194,6 +196,8 @@ static void open_first(const struct race *r, struct shot *s)
 	attr.read_format = PERF_FORMAT_GROUP;
 	attr.sample_period = s->period;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ;
+	if (r->chains)
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	s->fd[0] = ev_open(&attr, 0, -1, s->member ? s->fd[1] : -1);
 	s->events = 1 + s->member;
 	ring_map(&s->ring, s->fd[0], 1, attr.sample_type);
@@ -591,6 +595,8 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	if (!sweeps++)
 		note("TEST_SEED=%llu", seed);
 	nmis_known = !access("/sys/module/knc_test_nmi", F_OK);
+	if (r->fine)
+		step = (step + 7) / 8;
 	if (r->every && scale() == 1)
 		step = 1;
 	if (!to)
@@ -668,6 +674,13 @@ static const struct race disabling = { .operation = switch_twice, .every = true 
 
 RACE(race_disable, "race-disable", race(&disabling))
 
+static void open_user(struct shot *s)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+
+	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
+}
+
 static void read_twice(struct shot *s)
 {
 	ev_on(s->fd[0]);
@@ -676,7 +689,22 @@ static void read_twice(struct shot *s)
 	ev_off(s->fd[0]);
 }
 
-static const struct race reading = { .operation = read_twice, .every = true };
+/* The counters run on after a read: the count in user mode stays the same. */
+static void read_and_count(struct shot *s)
+{
+	ev_on(s->fd[1]);
+	ev_on(s->fd[0]);
+	first_count(s);
+	spin(500);
+	first_count(s);
+	ev_off(s->fd[0]);
+	ev_off(s->fd[1]);
+	s->exact = ev_count(s->fd[1]);
+}
+
+static const struct race reading = {
+	.open = open_user, .operation = read_and_count, .every = true,
+};
 
 RACE(race_read, "race-read", race(&reading))
 
@@ -691,6 +719,68 @@ static const struct race reading_group = {
 };
 
 RACE(race_read_group, "race-read-group", race(&reading_group))
+
+/*
+ * A sample of a page fault reads its group when its callchain is collected, and not yet
+ * written. An overflow in that read is replayed, and collects another callchain.
+ */
+static int fault_fd;
+
+static void open_faults(struct shot *s)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS, .sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_READ,
+		.read_format = PERF_FORMAT_GROUP, .disabled = 1,
+	};
+
+	fault_fd = ring_open(&s->second, 1, &attr, 0, -1, -1);
+	open_also(s, BRANCHES, fault_fd);
+}
+
+static void fault_once(struct shot *s)
+{
+	static char *page;
+	size_t size = getpagesize();
+
+	if (!page)
+		page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(page != MAP_FAILED && !madvise(page, size, MADV_DONTNEED), "a page: %s",
+	     strerror(errno));
+	ev_on(fault_fd);
+	ev_on(s->fd[0]);
+	*(volatile char *)page = 1;
+	ev_off(s->fd[0]);
+	ev_off(fault_fd);
+}
+
+static void check_fault(struct shot *s)
+{
+	struct record rec;
+	int samples = 0;
+
+	while (ring_next(&s->second, &rec)) {
+		if (rec.type != PERF_RECORD_SAMPLE)
+			continue;
+		samples++;
+		if (rec.nr_chain < 2 || rec.chain[0] != (u64)PERF_CONTEXT_USER ||
+		    rec.chain[1] != rec.ip)
+			wrong(s, "a page fault at %#llx has %llu callers, from %#llx, %#llx",
+			      rec.ip, rec.nr_chain, rec.chain[0], rec.chain[1]);
+	}
+	if (!samples)
+		wrong(s, "the page fault has no sample");
+	close(fault_fd);
+}
+
+static const struct race faulting = {
+	.open = open_faults, .operation = fault_once, .check = check_fault, .chains = true,
+	.fine = true,
+};
+
+RACE(race_read_fault, "race-read-fault", race(&faulting))
 
 /*
  * The same while the group is disabled and enabled: by its leader, by the member that
@@ -1036,14 +1126,7 @@ static void race_beside(bool counted, const struct race *r, enum td_action actio
 	other_stop();
 }
 
-/* Off and on by task switches; the count in user mode stays the same. */
-static void open_user(struct shot *s)
-{
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
-}
-
+/* Off and on by task switches */
 static void give_way(struct shot *s)
 {
 	ev_on(s->fd[0]);

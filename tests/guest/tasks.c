@@ -513,6 +513,47 @@ TEST(mmap_page, "mmap-page", 60)
 	close(fd);
 }
 
+/* For how long the event has been enabled, as linux/perf_event.h computes it from the page */
+static u64 page_enabled(const volatile struct perf_event_mmap_page *page)
+{
+	u64 cycles, enabled, low;
+	u32 seq;
+
+	do {
+		seq = page->lock;
+		cycles = __builtin_ia32_rdtsc();
+		low = cycles & ((1ULL << page->time_shift) - 1);
+		enabled = page->time_enabled + page->time_offset +
+			  (cycles >> page->time_shift) * page->time_mult +
+			  (low * page->time_mult >> page->time_shift);
+	} while (seq & 1 || page->lock != seq);
+	return enabled;
+}
+
+/* The page of an event that samples is brought up to date when the event is put on. */
+TEST(page_times, "page-times", 60)
+{
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000000, PERF_SAMPLE_IP);
+	u64 own, read;
+	struct ring r;
+	int fd;
+
+	attr.read_format = READ_TIMES;
+	fd = ring_open(&r, 1, &attr, 0, -1, -1);
+	if (!r.page->cap_user_time)
+		skip("the page has no clock (cap_user_time is 0)");
+	ev_on(fd);
+	spin_for_ms(5);
+	ev_off(fd);
+	usleep(50000);
+	ev_on(fd);
+	own = page_enabled(r.page);
+	read = ev_times(fd).enabled;
+	must(own <= read && read - own < 10000000, "enabled for %llu ns by the page, for %llu",
+	     own, read);
+	ring_close(&r, fd);
+}
+
 /* Times run while the task runs, with the clock. */
 TEST(times, "times", 60)
 {
