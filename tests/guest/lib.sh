@@ -2,7 +2,8 @@
 # What the test scripts share; read with ".", in the guest.
 # shellcheck shell=sh disable=SC2034
 
-name=$1
+# Not empty: what follows deletes /tmp/$name.
+name=${1:?no name}
 tmp=/tmp/$name
 rm -rf "$tmp"
 mkdir "$tmp"
