@@ -12,9 +12,8 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from lines import once
+from lines import TESTS, once
 
-TESTS = os.path.dirname(os.path.abspath(__file__))
 # These take a part of a name.
 PARTLY = ("unit", "static")
 

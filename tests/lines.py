@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Programs that print a line for each of their tests: "ok NAME", "FAIL NAME why" or
-"skip NAME why".
+"""What the tests share, such as programs that print a line for each of their tests:
+"ok NAME", "FAIL NAME why" or "skip NAME why".
 """
 import functools
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Callable
 
@@ -14,6 +15,8 @@ import pytest
 TESTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(TESTS)
 SCRIPTS = os.path.join(TOP, "scripts")
+# For knc_scripts
+sys.path.append(SCRIPTS)
 LINE = re.compile(r"(ok|FAIL|skip) (\S+) ?(.*)")
 
 
@@ -65,6 +68,19 @@ def quietly(*command, silent=False, **options):
         pytest.fail(f"{os.path.basename(command[0])}: status {done.returncode}, "
                     f"{len(done.stdout.splitlines())} lines\n{done.stdout}", pytrace=False)
     return done.stdout
+
+
+def read(name):
+    with open(os.path.join(TOP, name), encoding="utf-8") as f:
+        return f.read()
+
+
+@functools.cache
+def sources(pattern):
+    """Files of the checkout whose names match."""
+    listed = quietly("git", "-C", TOP, "ls-files", "-co", "--exclude-standard").splitlines()
+    return [name for name in listed
+            if re.fullmatch(pattern, name) and os.path.isfile(os.path.join(TOP, name))]
 
 
 class Lines:

@@ -1,20 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """That what is compiled for the cards' kernel is C that gcc 4.7 takes.
 
 That compiler, of Intel's SDK, is not to be had any more. So this looks for what came
 to gcc after it: words, attributes and built-in functions, each with the version that
 brought it (gcc's own lists of changes), and for the C99 that its default, gnu89, does
-not know. What an #if has for other kernels is left out.
-
-Says nothing if all is well; and that each entry of the table would be found.
+not know. What an #if has for other kernels is left out. Each entry of the table has a
+line in which it must be found.
 """
-import os
 import re
-import subprocess
-import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lines import read, sources
 
 # What, since when, and a line that has it
 NEWER = (
@@ -98,37 +93,20 @@ def for_cards(text):
     return "\n".join(lines)
 
 
-def sources():
-    """All that Kbuild compiles for that kernel, and what a program includes."""
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP,
-                           check=True, stdout=subprocess.PIPE, text=True).stdout.split()
-    return [name for name in names
-            if re.fullmatch(r"(knc_[^/]*|spflt|compat)\.[ch]|compat/2\.6\.38/.*\.[ch]|"
-                            r"include/.*\.h|tools/selftest\.c", name)
-            and name not in ("knc_builtin.c", "knc_perf.c")
-            and os.path.exists(os.path.join(TOP, name))]
-
-
-def check_table():
+def wrong():
+    """What is not as it should be"""
     for entry in NEWER + C99:
         if not list(find(entry[2], [entry])):
-            print(f"{entry[0]} does not find: {entry[2]}")
-
-
-def main():
-    check_table()
-    names = sources()
+            yield f"{entry[0]} does not find: {entry[2]}"
+    # All that Kbuild compiles for that kernel, and what a program includes
+    names = sources(r"(?!knc_builtin|knc_perf)(knc_[^/]*|spflt|compat)\.[ch]|"
+                    r"compat/2\.6\.38/.*\.[ch]|include/.*\.h|tools/selftest\.c")
     for name in ("knc_pmu.c", "knc_pmi.c", "spflt.c", "knc_module.c", "compat.h",
                  "compat/2.6.38/perf_core.c", "include/knc_pmu_user.h"):
         if name not in names:
-            print(f"{name} was not looked at")
+            yield f"{name} was not looked at"
     for name in names:
-        with open(os.path.join(TOP, name), encoding="utf-8") as f:
-            text = without_comments(for_cards(f.read()))
+        text = without_comments(for_cards(read(name)))
         table = NEWER if name.startswith("include/") else NEWER + C99
         for number, what, since in find(text, table):
-            print(f"{name}:{number}: {what}: in gcc since {since}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            yield f"{name}:{number}: {what}: in gcc since {since}"
