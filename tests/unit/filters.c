@@ -41,20 +41,26 @@ static struct perf_event *new_inherited_event(struct kunit *test, struct perf_ev
 /* A task, with the fields that the driver uses */
 static struct task_struct *new_task(struct kunit *test)
 {
-	struct task_struct *task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+	struct task_struct *task = new_object(test, sizeof(*task));
 
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
 	/* the CPU where it runs, or ran last */
 	task_thread_info(task)->cpu = raw_smp_processor_id();
 
 	return task;
 }
 
-static struct task_struct *new_current(struct kunit *test)
-{
-	host.runs = new_task(test);
+/* The current task, and two others */
+static struct task_struct *me, *other, *stranger;
 
-	return host.runs;
+static int knc_spflt_test_init(struct kunit *test)
+{
+	knc_test_init(test);
+	me = new_task(test);
+	other = new_task(test);
+	stranger = new_task(test);
+	host.runs = me;
+
+	return 0;
 }
 
 /* A switch, as the scheduler and perf core do it: @events are on counters. */
@@ -118,8 +124,6 @@ static void test_spflt_cpu_wide(struct kunit *test)
 /* Two tasks with opposite preferences, and one that has no events at all. */
 static void test_spflt_tasks(struct kunit *test)
 {
-	struct task_struct *me = new_current(test);
-	struct task_struct *other = new_task(test), *stranger = new_task(test);
 	struct perf_event *mine;
 
 	/* The bit of another program: a new task begins with 0. */
@@ -164,8 +168,6 @@ static void test_spflt_tasks(struct kunit *test)
 /* The preference belongs to the task, not to an event. */
 static void test_spflt_second_event(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *stranger = new_task(test);
-
 	new_spflt_event(test, INSTRUCTIONS, me);
 	record.msr[0x2c] |= PREFERENCE;
 	host.refused = BIT(HOST_MEMORY);
@@ -180,7 +182,6 @@ static void test_spflt_second_event(struct kunit *test)
 /* Without SPFLT events of tasks the register is not accessed. */
 static void test_spflt_unused(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *other = new_task(test);
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 	unsigned int i;
 
@@ -196,17 +197,14 @@ static void test_spflt_unused(struct kunit *test)
  */
 static void test_spflt_clones(struct kunit *test)
 {
-	struct task_struct *me = new_current(test);
-	struct task_struct *child = new_task(test), *stranger = new_task(test);
-	struct perf_event *mine, *theirs;
+	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, me);
 
-	mine = new_spflt_event(test, INSTRUCTIONS, me);
-	theirs = new_inherited_event(test, mine, child);
+	new_inherited_event(test, mine, other);
 	add_all(test, &mine, 1);
 	record.msr[0x2c] |= PREFERENCE;
 
 	/* The event stays on its counter, and is the child's now. */
-	task_switch(&theirs, 0, child);
+	task_switch(NULL, 0, other);
 	disable();
 	enable();
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 2);
@@ -222,7 +220,6 @@ static void test_spflt_clones(struct kunit *test)
 /* fork() follows the child, and does not change the bit of the running task. */
 static void test_spflt_inherited(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *child = new_task(test);
 	struct perf_event *parent = new_event(test, INSTRUCTIONS, 0);
 
 	record.msr[0x2c] = PREFERENCE;
@@ -230,16 +227,13 @@ static void test_spflt_inherited(struct kunit *test)
 	new_inherited_event(test, parent, me);
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(me), NULL);
-	new_inherited_event(test, parent, child);
-	expect_at_switch(test, child, 0);
+	new_inherited_event(test, parent, other);
+	expect_at_switch(test, other, 0);
 }
 
 /* A task that ends leaves no preference to the next task at its address. */
 static void test_spflt_free(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *stranger = new_task(test);
-	struct task_struct *other = new_task(test);
-
 	new_spflt_event(test, INSTRUCTIONS, me);
 	new_spflt_event(test, INSTRUCTIONS, other);
 	record.msr[0x2c] |= PREFERENCE;
@@ -259,8 +253,6 @@ static void test_spflt_free(struct kunit *test)
 /* A new task at the address of one that has ended begins without a preference. */
 static void test_spflt_same_address(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *stranger = new_task(test);
-
 	new_spflt_event(test, INSTRUCTIONS, me);
 	task_switch(NULL, 0, stranger);
 	knc_spflt_free_task(NULL, me);
@@ -274,8 +266,6 @@ static void test_spflt_same_address(struct kunit *test)
 /* A task whose successor has no context keeps its preference. */
 static void test_spflt_next_without_context(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *stranger = new_task(test);
-
 	new_spflt_event(test, INSTRUCTIONS, me);
 	record.msr[0x2c] = PREFERENCE;
 	host.without_context = stranger;
@@ -287,7 +277,6 @@ static void test_spflt_next_without_context(struct kunit *test)
 /* The next task's preference waits until no counter counts for the last one. */
 static void test_spflt_counts_until_switch(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *other = new_task(test);
 	struct perf_event *event = new_spflt_event(test, L2_MISS, me);
 
 	new_spflt_event(test, INSTRUCTIONS, other);
@@ -324,26 +313,24 @@ static void test_spflt_before_run(struct kunit *test)
 /* A fork() that fails leaves an entry, which the next task at its address uses. */
 static void test_spflt_failed_fork(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *child = new_task(test);
 	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, me);
 
-	new_inherited_event(test, parent, child);
-	new_inherited_event(test, parent, child);
+	new_inherited_event(test, parent, other);
+	new_inherited_event(test, parent, other);
 	expect_followed(test, 2);
 	record.msr[0x2c] |= PREFERENCE;
-	expect_at_switch(test, child, 0);
-	knc_spflt_free_task(NULL, child);
+	expect_at_switch(test, other, 0);
+	knc_spflt_free_task(NULL, other);
 	expect_followed(test, 1);
 }
 
 /* A task that has ended is not followed: its entry would stay for ever. */
 static void test_spflt_ended(struct kunit *test)
 {
-	struct task_struct *task = new_task(test);
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
-	make_spflt_event(event, task);
-	task->exit_state = EXIT_ZOMBIE;
+	make_spflt_event(event, other);
+	other->exit_state = EXIT_ZOMBIE;
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ESRCH);
 	expect_followed(test, 0);
 }
@@ -351,8 +338,6 @@ static void test_spflt_ended(struct kunit *test)
 /* Two events of a task are opened at once: the task is followed once. */
 static void test_spflt_follow_twice(struct kunit *test)
 {
-	struct task_struct *me = new_current(test);
-
 	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
 	record.msr[0x2c] = PREFERENCE;
 	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
@@ -370,7 +355,7 @@ static void test_spflt_refused(struct kunit *test)
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 	unsigned int i;
 
-	make_spflt_event(event, new_task(test));
+	make_spflt_event(event, other);
 	host.refused = BIT(HOST_MEMORY);
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ENOMEM);
 	host.refused = 0;
@@ -398,7 +383,6 @@ static void test_spflt_refused(struct kunit *test)
 /* Switches on a CPU whose state is KNC_OFF access no register. */
 static void test_spflt_off(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *other = new_task(test);
 	struct knc_cpu *kc = this_cpu();
 
 	new_spflt_event(test, INSTRUCTIONS, other);
@@ -415,12 +399,10 @@ static void test_spflt_off(struct kunit *test)
 /* A reset clears the filters and the bit, and keeps the preferences. */
 static void test_spflt_reset(struct kunit *test)
 {
-	struct task_struct *other = new_task(test), *stranger = new_task(test);
 	struct perf_event *wide = new_spflt_event(test, BRANCHES_, NULL);
 	struct perf_event *plain = new_event(test, CYCLES, 0);
 
 	/* A task with preference 1 runs. */
-	new_current(test);
 	new_spflt_event(test, INSTRUCTIONS, other);
 	task_switch(NULL, 0, other);
 	record.msr[0x2c] |= PREFERENCE;
@@ -447,8 +429,6 @@ static void test_spflt_reset(struct kunit *test)
 /* While the event of another task still counts, the next task's bit is not set. */
 static void test_spflt_waits(struct kunit *test)
 {
-	struct task_struct *me = new_current(test);
-	struct task_struct *other = new_task(test), *stranger = new_task(test);
 	struct perf_event *theirs = new_spflt_event(test, BRANCHES_, other);
 	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, me);
 
@@ -475,8 +455,6 @@ static void test_spflt_waits(struct kunit *test)
 /* The bit that was not set is not set for another task, either. */
 static void test_spflt_waits_in_vain(struct kunit *test)
 {
-	struct task_struct *me = new_current(test);
-	struct task_struct *other = new_task(test), *stranger = new_task(test);
 	struct perf_event *mine = new_spflt_event(test, INSTRUCTIONS, me);
 
 	new_spflt_event(test, BRANCHES_, other);
@@ -494,7 +472,6 @@ static void test_spflt_waits_in_vain(struct kunit *test)
 /* With a CPU-wide event the bit is set at once. */
 static void test_spflt_waits_not(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *other = new_task(test);
 	struct perf_event *wide = new_spflt_event(test, BRANCHES_, NULL);
 
 	new_spflt_event(test, INSTRUCTIONS, me);
@@ -509,10 +486,9 @@ static void test_spflt_waits_not(struct kunit *test)
 /* The hook skips a task without a context; its first event sets the bit. */
 static void test_spflt_catch_up(struct kunit *test)
 {
-	struct task_struct *me = new_task(test);
-	struct task_struct *other = new_task(test), *stranger = new_current(test);
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
+	host.runs = stranger;
 	new_inherited_event(test, event, me);
 	knc_spflt_find(me)->preference = PREFERENCE;
 	host.without_context = me;
@@ -548,7 +524,6 @@ static void test_spflt_catch_up(struct kunit *test)
 /* A task leaves and comes back, both times without a context. */
 static void test_spflt_catch_up_back(struct kunit *test)
 {
-	struct task_struct *me = new_current(test), *stranger = new_task(test);
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
 	new_inherited_event(test, event, me);

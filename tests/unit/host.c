@@ -27,11 +27,16 @@ static void host_start(struct kunit *test)
 	host_load(test);
 }
 
+static void host_expect_empty(struct kunit *test, const char *when, unsigned int i)
+{
+	KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "%s %u", when, i);
+	KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "%s %u", when, i);
+}
+
 static void host_unload(struct kunit *test)
 {
 	knc_module_exit();
-	KUNIT_EXPECT_EQ(test, host.held, 0);
-	KUNIT_EXPECT_EQ(test, host.wrong, 0);
+	host_expect_empty(test, "unloaded", 0);
 }
 
 static void test_load(struct kunit *test)
@@ -85,12 +90,11 @@ static void test_load_other_pmu(struct kunit *test)
 		record_restart();
 		KUNIT_EXPECT_EQ(test, knc_module_init(),
 				answers[i] == -ENOMEM ? -ENOMEM : -EBUSY);
-		KUNIT_EXPECT_EQ(test, host.held, 0);
+		host_expect_empty(test, "answer", i);
 		KUNIT_EXPECT_EQ(test, host.asked & (HOST_LOADED | BIT(HOST_OVERFLOW)), 0);
 		KUNIT_EXPECT_EQ(test, record.count, 0);
 		KUNIT_EXPECT_EQ(test, host.created, 1);
 		KUNIT_EXPECT_EQ(test, host.released, !answers[i]);
-		KUNIT_EXPECT_EQ(test, host.wrong, 0);
 	}
 }
 
@@ -140,15 +144,13 @@ static void test_load_refused(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, host.maps, COMPAT_USER_RDPMC && thing != HOST_FORK);
 			knc_module_exit();
 		}
-		KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "thing %u", thing);
-		KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "thing %u", thing);
+		host_expect_empty(test, "thing", thing);
 
 		host_begin();
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), 0, "after thing %u", thing);
 		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_LOADED, "after thing %u", thing);
 		knc_module_exit();
-		KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "after thing %u", thing);
-		KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "thing %u", thing);
+		host_expect_empty(test, "after thing", thing);
 	}
 }
 
@@ -203,19 +205,19 @@ static void test_init_refused(struct kunit *test)
 
 static void test_init_others(struct kunit *test)
 {
-	static const u32 types[] = { PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW };
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	static const u32 types[] = {
+		PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW,
+		/* others' */
+		PERF_TYPE_SOFTWARE, PERF_TYPE_MAX + 3,
+	};
+	struct perf_event *event = new_event(test, PERF_COUNT_HW_INSTRUCTIONS, 0);
 	unsigned int i;
 
 	host_start(test);
-	event->attr.type = PERF_TYPE_MAX + 3;
-	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
-	event->attr.type = PERF_TYPE_SOFTWARE;
-	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
 		event->attr.type = types[i];
-		event->attr.config = PERF_COUNT_HW_INSTRUCTIONS;
-		KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
+		KUNIT_EXPECT_EQ_MSG(test, knc_event_init(event), i < 3 ? 0 : -ENOENT,
+				    "type %u", types[i]);
 	}
 	host_unload(test);
 }
@@ -245,8 +247,7 @@ static void test_hotplug(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, knc_cpu_prepare(cpu), 0);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
-	record.lvtpc = 0x10400;
-	record.msr[0x2d] = 3;
+	leave_dirty();
 	KUNIT_EXPECT_EQ(test, knc_cpu_online(cpu), 0);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
@@ -256,17 +257,11 @@ static void test_hotplug(struct kunit *test)
 /* A CPU on its way up may run events before the driver's hotplug callback. */
 static void test_add_off(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-	static const u8 regs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2d, 0x2f };
-	unsigned int i;
+	struct perf_event *event;
 
-	disable();
 	knc_cpu_prepare(smp_processor_id());
-	for (i = 0; i < ARRAY_SIZE(regs); i++)
-		record.msr[regs[i]] = 3;
-	record.lvtpc = 0x10400;
-	KUNIT_ASSERT_EQ(test, knc_add(event, PERF_EF_START), 0);
-	enable();
+	leave_dirty();
+	event = add_new(test, INSTRUCTIONS, 1000);
 
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
@@ -426,8 +421,7 @@ static void test_rdpmc_fork(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		mm[i] = kunit_kzalloc(test, sizeof(*mm[i]), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, mm[i]);
+		mm[i] = new_object(test, sizeof(*mm[i]));
 		atomic_set(&mm[i]->context.perf_rdpmc_allowed, 2);
 	}
 	parent->mm = mm[0];

@@ -55,11 +55,11 @@ static struct {
 	const char *name;
 	bool maps;
 	int (*event_init)(struct perf_event *event);
-	unsigned int took, irqs;
-	/* The current task, or NULL for the test's; and a task without a context */
 	const struct attribute_group **groups;
+	unsigned int took, irqs;
 	/* Entries of followed tasks that were freed */
 	int freed;
+	/* The current task, or NULL for the test's; and a task without a context */
 	struct task_struct *runs;
 	const struct task_struct *without_context;
 	/* A CPU that is going up or down, or 0 */
@@ -70,11 +70,17 @@ static struct {
 
 static struct pmu host_pmu = { .type = PERF_TYPE_RAW };
 
+/* Returns true if it exists. */
+static bool host_ask(enum host_thing thing)
+{
+	host.asked |= BIT(thing);
+	return !(host.refused & BIT(thing));
+}
+
 /* Returns false if it is refused. */
 static bool host_take(enum host_thing thing)
 {
-	host.asked |= BIT(thing);
-	if (host.refused & BIT(thing))
+	if (!host_ask(thing))
 		return false;
 	if (host.held & BIT(thing))
 		host.wrong++;
@@ -87,13 +93,6 @@ static void host_give(enum host_thing thing)
 	if (!(host.held & BIT(thing)))
 		host.wrong++;
 	host.held &= ~BIT(thing);
-}
-
-/* Returns true if it exists. */
-static bool host_ask(enum host_thing thing)
-{
-	host.asked |= BIT(thing);
-	return !(host.refused & BIT(thing));
 }
 
 static int host_rdmsr_safe(u32 msr, u64 *value)

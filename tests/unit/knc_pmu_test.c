@@ -55,6 +55,11 @@ static struct {
 	struct perf_event *read_also;
 	struct perf_event *event[4];
 	u64 ctrl, periods, dropped, wrong_reads;
+	/* of the event, as perf core sets it for a frequency; 0: it stays */
+	u64 next_period;
+	/* of the last one, and where they were */
+	struct pt_regs regs;
+	const struct pt_regs *regs_at;
 } samples;
 
 static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
@@ -68,6 +73,8 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	samples.replayed += !!in_nmi();
 	samples.ctrl |= record.msr[0x2f];
 	samples.periods += data->period;
+	samples.regs = *regs;
+	samples.regs_at = regs;
 	/* a whole period too late: the next one begins anew */
 	if (beyond >= (s64)event->hw.sample_period)
 		samples.dropped += beyond;
@@ -82,6 +89,8 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	/* as Linux 6.16 and newer, which stop the whole group */
 	if (samples.throttle_also)
 		knc_stop(samples.throttle_also, 0);
+	if (samples.next_period)
+		event->hw.sample_period = samples.next_period;
 	return samples.throttle;
 }
 
@@ -104,11 +113,19 @@ static void init_event(struct kunit *test, struct perf_event *event, u64 config,
 	KUNIT_ASSERT_EQ(test, knc_event_config(event), 0);
 }
 
+static void *new_object(struct kunit *test, size_t size)
+{
+	void *object = kunit_kzalloc(test, size, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, object);
+
+	return object;
+}
+
 static struct perf_event *new_event(struct kunit *test, u64 config, u64 period)
 {
-	struct perf_event *event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+	struct perf_event *event = new_object(test, sizeof(*event));
 
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, event);
 	init_event(test, event, config, period);
 
 	return event;
@@ -178,14 +195,21 @@ static void knc_test_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.forbidden, 0);
 }
 
-static void add_all(struct kunit *test, struct perf_event **events, int count)
+static int try_add_all(struct perf_event **events, int count)
 {
-	int i;
+	int i, ret = 0;
 
 	disable();
-	for (i = 0; i < count; i++)
-		KUNIT_ASSERT_EQ(test, knc_add(events[i], PERF_EF_START), 0);
+	for (i = 0; i < count && !ret; i++)
+		ret = knc_add(events[i], PERF_EF_START);
 	enable();
+
+	return ret;
+}
+
+static void add_all(struct kunit *test, struct perf_event **events, int count)
+{
+	KUNIT_ASSERT_EQ(test, try_add_all(events, count), 0);
 }
 
 /* A new event, on counter 1 if that is free and can have it */
@@ -237,6 +261,17 @@ static void count(unsigned int idx, u64 events)
 	if (value > COUNTER_MAX)
 		record.msr[0x2d] |= 1 << idx;
 	record.msr[0x20 + idx] = value & COUNTER_MAX;
+}
+
+/* What may be in the registers of a CPU before the driver has seen it */
+static void leave_dirty(void)
+{
+	static const u8 regs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2d, 0x2f };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(regs); i++)
+		record.msr[regs[i]] = 3;
+	record.lvtpc = 0x10400;
 }
 
 /* Encoding */
@@ -397,32 +432,35 @@ static void test_sched(struct kunit *test)
 	}
 }
 
+/* Cycles on counter 1, instructions by @period on counter 0 */
+static void add_reversed(struct kunit *test, struct perf_event *event[2], u64 period)
+{
+	event[0] = new_event(test, CYCLES, 0);
+	event[1] = new_event(test, INSTRUCTIONS, period);
+	add_all(test, event, 2);
+	KUNIT_ASSERT_EQ(test, event[1]->hw.idx, 0);
+}
+
 /* An event on counter 0 that fits both is moved, and keeps its count. */
 static void test_move_aside(struct kunit *test)
 {
-	struct perf_event *first = new_event(test, CYCLES, 0);
-	struct perf_event *second = new_event(test, INSTRUCTIONS, 0);
-	struct perf_event *l2 = new_event(test, L2_MISS, 0);
-	struct perf_event *both[] = { first, second };
+	struct perf_event *event[2], *l2;
 
-	add_all(test, both, 2);
-	KUNIT_ASSERT_EQ(test, second->hw.idx, 0);
-	del_all(&first, 1);
+	add_reversed(test, event, 0);
+	del_all(event, 1);
 	count(0, 1000);
 
-	add_all(test, &l2, 1);
+	l2 = add_new(test, L2_MISS, 0);
 	KUNIT_EXPECT_EQ(test, l2->hw.idx, 0);
-	KUNIT_EXPECT_EQ(test, second->hw.idx, 1);
+	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x28], SEL_ALL | L2_MISS);
 	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
 
 	count(0, 7);
 	count(1, 11);
-	knc_event_read(second);
-	knc_event_read(l2);
-	KUNIT_EXPECT_EQ(test, local64_read(&second->count), 1011);
-	KUNIT_EXPECT_EQ(test, local64_read(&l2->count), 7);
+	expect_count(test, event[1], 1011);
+	expect_count(test, l2, 7);
 }
 
 static void test_groups(struct kunit *test)
@@ -538,9 +576,8 @@ static void test_count_beyond_width(struct kunit *test)
 	}
 	count(1, 42);
 	total += 42;
-	knc_event_read(event);
 	KUNIT_EXPECT_GT(test, total, (u64)P40);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), total);
+	expect_count(test, event, total);
 }
 
 static void test_period_beyond_width(struct kunit *test)
@@ -622,24 +659,21 @@ static void test_disable_twice(struct kunit *test)
 /* Start and stop take effect at once while the PMU is enabled. */
 static void test_start_stop_enabled(struct kunit *test)
 {
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
-	};
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	add_all(test, event, 1);
 	record_restart();
-	knc_stop(event[0], PERF_EF_UPDATE);
+	knc_stop(event, PERF_EF_UPDATE);
 	record_expect(test, STOP, PMC(1, P40 - 1000));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
-	knc_start(event[0], PERF_EF_RELOAD);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
+	knc_start(event, PERF_EF_RELOAD);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 
-	add_all(test, event + 1, 1);
-	knc_stop(event[0], PERF_EF_UPDATE);
+	add_new(test, CYCLES, 500);
+	knc_stop(event, PERF_EF_UPDATE);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 	record_restart();
-	knc_start(event[0], PERF_EF_RELOAD);
+	knc_start(event, PERF_EF_RELOAD);
 	record_expect(test, STOP, LOAD(1, P40 - 1000), RUN(3));
 }
 
@@ -661,13 +695,9 @@ static void test_start_stop_disabled(struct kunit *test)
 static void test_reset(struct kunit *test)
 {
 	struct knc_cpu *kc = this_cpu();
-	static const u8 regs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2f };
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(regs); i++)
-		record.msr[regs[i]] = 3;
-	record.msr[0x2d] = 3;
-	record.lvtpc = 0x10400;
+	leave_dirty();
 	kc->pending = true;
 	record_restart();
 
@@ -675,9 +705,8 @@ static void test_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kc->state, KNC_STOP);
 	KUNIT_EXPECT_FALSE(test, kc->pending);
 
-	for (i = 0; i < ARRAY_SIZE(regs); i++)
-		KUNIT_EXPECT_EQ(test, record.msr[regs[i]], 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	for (i = 0; i < ARRAY_SIZE(record.msr); i++)
+		KUNIT_EXPECT_EQ_MSG(test, record.msr[i], 0, "MSR %#x", i);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
 
 	/* The counters stop first, and the LVT entry is unmasked last. */
@@ -817,32 +846,25 @@ static struct kunit_case knc_tables_cases[] = {
 	{}
 };
 
-#define KNC_SUITE(suite)						\
+#define KNC_SUITE(suite, init_, exit_)					\
 static struct kunit_suite suite##_suite = {				\
 	.name = #suite,							\
-	.init = knc_test_init,						\
-	.exit = knc_test_exit,						\
+	.init = init_,							\
+	.exit = exit_,							\
 	.test_cases = suite##_cases,					\
 }
 
-KNC_SUITE(knc_encoding);
-KNC_SUITE(knc_constraints);
-KNC_SUITE(knc_period);
-KNC_SUITE(knc_pmi);
-KNC_SUITE(knc_registers);
-KNC_SUITE(knc_read);
-KNC_SUITE(knc_spflt);
-
-static struct kunit_suite knc_user_regs_suite = {
-	.name = "knc_user_regs",
-	.init = knc_user_regs_init,
-	.exit = knc_user_regs_exit,
-	.test_cases = knc_user_regs_cases,
-};
-
-KNC_SUITE(knc_races);
-KNC_SUITE(knc_host);
-KNC_SUITE(knc_tables);
+KNC_SUITE(knc_encoding, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_constraints, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_period, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_pmi, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_registers, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_read, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
+KNC_SUITE(knc_user_regs, knc_user_regs_init, knc_user_regs_exit);
+KNC_SUITE(knc_races, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_host, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_tables, knc_test_init, knc_test_exit);
 
 kunit_test_suites(&knc_encoding_suite, &knc_constraints_suite, &knc_period_suite,
 		  &knc_pmi_suite, &knc_read_suite, &knc_registers_suite,

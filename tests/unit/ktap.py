@@ -10,41 +10,30 @@ PLAN = re.compile(r"^    1\.\.(\d+)")
 RESULT = re.compile(r"^(    )?(not )?ok \d+ (?:- )?(.+?)(?: # SKIP(.*))?$")
 
 
-class Suite:
-    def __init__(self, name):
-        self.name, self.plan, self.told, self.done = name, None, 0, False
-
-
 def results(lines):
     """The result of each case, as (verdict, "suite.case", notes), where the verdict
     is "ok", "skip" or "FAIL"; a suite that is not whole has one of its own."""
-    suite, notes = None, []
+    suite, plan, told, notes = None, None, 0, []
     for line in lines:
         line = PREFIX.sub("", line)
-        found = SUITE.match(line)
-        if found:
-            suite, notes = Suite(found.group(1)), []
+        if found := SUITE.match(line):
+            suite, plan, told, notes = found.group(1), None, 0, []
+        elif not suite:
             continue
-        if not suite:
-            continue
-        found = PLAN.match(line)
-        if found and suite.plan is None:
-            suite.plan = int(found.group(1))
-            continue
-        found = RESULT.match(line)
-        if not found:
+        elif plan is None and (found := PLAN.match(line)):
+            plan = int(found.group(1))
+        elif not (found := RESULT.match(line)):
             notes.append(line)
-            continue
-        case, bad, name, skip = found.groups()
-        if not case:
+        elif found.group(1):
+            told += 1
+            _, bad, name, skip = found.groups()
+            verdict = "FAIL" if bad else "ok" if skip is None else "skip"
+            yield verdict, f"{suite}.{name}", [skip] if skip else notes
+            notes = []
+        else:
             # The suite's own line: every case that it has must have spoken.
-            if suite.told != suite.plan:
-                yield "FAIL", suite.name, [f"told of {suite.told} of {suite.plan} cases"]
+            if told != plan:
+                yield "FAIL", suite, [f"told of {told} of {plan} cases"]
             suite = None
-            continue
-        suite.told += 1
-        verdict = "FAIL" if bad else "ok" if skip is None else "skip"
-        yield verdict, f"{suite.name}.{name}", [skip] if skip else notes
-        notes = []
     if suite:
-        yield "FAIL", suite.name, ["did not come to its end"]
+        yield "FAIL", suite, ["did not come to its end"]

@@ -9,13 +9,16 @@
 #define STATUS_IS(v)	{ RDMSR, 0x2d, v }
 #define CLEAR(v)	{ WRMSR, 0x2e, v }
 #define UNMASK		{ LVTPC, 0, 0x400 }
+/* What the handler begins with if STATUS is @v */
+#define HANDLE(v)	STOP, STATUS_IS(v), CLEAR(v), UNMASK
 #define LVT_IS(v)	{ READ_LVTPC, 0, v }
 #define PMC(i, v)	{ RDPMC, i, v }
 #define LOAD(i, v)	{ WRMSR, 0x20 + (i), v }
 #define RUN(v)		{ WRMSR, 0x2f, v }
 
-static void expect_after_pmi(struct kunit *test, enum knc_state state)
+static void expect_after_pmi(struct kunit *test, enum knc_state state, int count)
 {
+	KUNIT_EXPECT_EQ(test, samples.count, count);
 	/* Samples are taken while nothing runs. */
 	KUNIT_EXPECT_EQ(test, samples.ctrl, 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
@@ -23,13 +26,13 @@ static void expect_after_pmi(struct kunit *test, enum knc_state state)
 	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
 }
 
-/* A PMI makes exactly these accesses, and restores the state. */
-#define expect_pmi(test, ...) do {					\
+/* A PMI makes exactly these accesses, and restores the state; @count samples are taken. */
+#define expect_pmi(test, count, ...) do {				\
 	enum knc_state state_ = this_cpu()->state;			\
 	record_restart();						\
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);			\
 	record_expect(test, __VA_ARGS__);				\
-	expect_after_pmi(test, state_);					\
+	expect_after_pmi(test, state_, count);				\
 } while (0)
 
 static void test_pmi_one_counter(struct kunit *test)
@@ -37,9 +40,7 @@ static void test_pmi_one_counter(struct kunit *test)
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
 	count(1, 1000);
-	expect_pmi(test, STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000),
-		   RUN(2));
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	expect_pmi(test, 1, HANDLE(2), PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
 	KUNIT_EXPECT_EQ(test, host.irqs, 1);
@@ -52,9 +53,8 @@ static void test_pmi_both_counters(struct kunit *test)
 	add_pair(test, event);
 	count(1, 1000);
 	count(0, 505);
-	expect_pmi(test, STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 5), LOAD(0, P40 - 495),
+	expect_pmi(test, 2, HANDLE(3), PMC(0, 5), LOAD(0, P40 - 495),
 		   PMC(1, 0), LOAD(1, P40 - 1000), RUN(3));
-	KUNIT_EXPECT_EQ(test, samples.count, 2);
 }
 
 static void test_pmi_one_of_two(struct kunit *test)
@@ -64,33 +64,21 @@ static void test_pmi_one_of_two(struct kunit *test)
 	add_pair(test, event);
 	count(1, 10);
 	count(0, 500);
-	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 0), LOAD(0, P40 - 500),
-		   RUN(3));
+	expect_pmi(test, 1, HANDLE(1), PMC(0, 0), LOAD(0, P40 - 500), RUN(3));
 	KUNIT_EXPECT_PTR_EQ(test, samples.event[0], event[1]);
-}
-
-static unsigned long delivered_period;
-
-static int deliver_period(struct perf_event *event, struct perf_sample_data *data,
-			  struct pt_regs *regs)
-{
-	delivered_period = data->period;
-	/* as perf core does for a frequency */
-	event->hw.sample_period = 300;
-	return 0;
 }
 
 static void test_pmi_period(struct kunit *test)
 {
 	add_new(test, INSTRUCTIONS, 1000);
 	count(1, 1000);
-	static_call_update(knc_perf_event_overflow, deliver_period);
+	samples.next_period = 300;
 	knc_pmi(&nowhere);
-	KUNIT_EXPECT_EQ(test, delivered_period, 1000);
+	KUNIT_EXPECT_EQ(test, samples.periods, 1000);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 300);
 	count(1, 300);
 	knc_pmi(&nowhere);
-	KUNIT_EXPECT_EQ(test, delivered_period, 300);
+	KUNIT_EXPECT_EQ(test, samples.periods, 1000 + 300);
 }
 
 /* A throttled event stops at once, the other one goes on. */
@@ -101,8 +89,7 @@ static void test_pmi_throttle(struct kunit *test)
 	add_pair(test, event);
 	count(0, 503);
 	samples.throttle = true;
-	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, PMC(0, 3), PMC(0, 3), RUN(2));
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	expect_pmi(test, 1, HANDLE(1), PMC(0, 3), PMC(0, 3), RUN(2));
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_TRUE(test, is_on_counter(event[0]));
 
@@ -125,8 +112,7 @@ static void test_pmi_throttle_group(struct kunit *test)
 	count(1, 1000);
 	samples.throttle = true;
 	samples.throttle_also = event[0];
-	expect_pmi(test, STOP, STATUS_IS(3), CLEAR(3), UNMASK, PMC(0, 0), PMC(1, 0), PMC(0, 0));
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	expect_pmi(test, 1, HANDLE(3), PMC(0, 0), PMC(1, 0), PMC(0, 0));
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[0]));
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
@@ -143,8 +129,7 @@ static void test_pmi_stale_status(struct kunit *test)
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
 	record.msr[0x2d] = 2;
-	expect_pmi(test, STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, P40 - 1000), RUN(2));
-	KUNIT_EXPECT_EQ(test, samples.count, 0);
+	expect_pmi(test, 0, HANDLE(2), PMC(1, P40 - 1000), RUN(2));
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 0);
 }
 
@@ -153,8 +138,7 @@ static void test_pmi_empty_slot(struct kunit *test)
 {
 	add_new(test, INSTRUCTIONS, 1000);
 	record.msr[0x2d] = 1;
-	expect_pmi(test, STOP, STATUS_IS(1), CLEAR(1), UNMASK, RUN(2));
-	KUNIT_EXPECT_EQ(test, samples.count, 0);
+	expect_pmi(test, 0, HANDLE(1), RUN(2));
 }
 
 static void test_pmi_off(struct kunit *test)
@@ -244,8 +228,7 @@ static void test_pmi_late_no_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	/* The PMI was on its way, and has masked the entry again. */
 	record.lvtpc = 0x10400;
-	expect_pmi(test, STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK);
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	expect_pmi(test, 1, STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK);
 }
 
 /* A soft-masked PMI stops the counters and is pending; STATUS and the LVT entry stay. */
@@ -262,6 +245,14 @@ static void expect_soft_masked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, state);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
+}
+
+/* The same for the first PMI of an event by 1000 */
+static void soft_mask(struct kunit *test)
+{
+	count(1, 1000);
+	disable();
+	expect_soft_masked(test);
 }
 
 static void expect_replayed(struct kunit *test, struct perf_event *event,
@@ -283,9 +274,7 @@ static void test_pmi_in_stop(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	count(1, 1000);
-	disable();
-	expect_soft_masked(test);
+	soft_mask(test);
 	record_restart();
 	enable();
 	record_expect(test, CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
@@ -299,9 +288,7 @@ static void test_pmi_in_stop_add(struct kunit *test)
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	struct perf_event *other = new_event(test, CYCLES, 0);
 
-	count(1, 1000);
-	disable();
-	expect_soft_masked(test);
+	soft_mask(test);
 	KUNIT_ASSERT_EQ(test, knc_add(other, PERF_EF_START), 0);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
 	enable();
@@ -321,10 +308,9 @@ static void test_pmi_beside_stop(struct kunit *test)
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
 	record_restart();
-	record_hook(WRMSR, 0x2f, overflow_now, NULL);
+	record_hook(WRMSR, 0x2f, false, overflow_now);
 	disable();
-	record_expect(test, CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		      LOAD(1, P40 - 1000), RUN(2), STOP);
+	record_expect(test, CTRL_IS(2), HANDLE(2), PMC(1, 0), LOAD(1, P40 - 1000), RUN(2), STOP);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
 	enable();
@@ -339,10 +325,9 @@ static void test_pmi_beside_start(struct kunit *test)
 
 	disable();
 	record_restart();
-	record_hook(WRMSR, 0x2f, NULL, overflow_now);
+	record_hook(WRMSR, 0x2f, true, overflow_now);
 	enable();
-	record_expect(test, RUN(2), CTRL_IS(2), STOP, STATUS_IS(2), CLEAR(2), UNMASK, PMC(1, 0),
-		      LOAD(1, P40 - 1000), RUN(2));
+	record_expect(test, RUN(2), CTRL_IS(2), HANDLE(2), PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 }
@@ -353,7 +338,7 @@ static void test_pmi_before_start(struct kunit *test)
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
 	disable();
-	record_hook(WRMSR, 0x2f, overflow_now, NULL);
+	record_hook(WRMSR, 0x2f, false, overflow_now);
 	enable();
 	expect_replayed(test, event, 1000, 2);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
@@ -368,7 +353,7 @@ static void overflow_again(void)
 		overflow_now();
 	}
 	if (--writes_left)
-		record_hook(WRMSR, 0x2f, overflow_again, NULL);
+		record_hook(WRMSR, 0x2f, false, overflow_again);
 }
 
 static void test_pmi_again(struct kunit *test)
@@ -382,9 +367,9 @@ static void test_pmi_again(struct kunit *test)
 		wraps = 0;
 		disable();
 		writes_left = writes;
-		record_hook(WRMSR, 0x2f, overflow_again, NULL);
+		record_hook(WRMSR, 0x2f, false, overflow_again);
 		enable();
-		record.hook.before = NULL;
+		record.hook.happens = NULL;
 		KUNIT_EXPECT_GE(test, wraps, 1);
 		expect_replayed(test, event, 1000 * wraps, 2);
 	}
@@ -397,7 +382,7 @@ static void test_pmi_in_read(struct kunit *test)
 
 	count(1, 100);
 	record_restart();
-	record_hook(RDPMC, 1, NULL, overflow_now);
+	record_hook(RDPMC, 1, true, overflow_now);
 	knc_event_read(event);
 	record_expect(test, PMC(1, P40 - 900), STOP, STATUS_IS(2), STOP, CLEAR(3), UNMASK,
 		      PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
@@ -423,17 +408,14 @@ static void test_pmi_in_replay(struct kunit *test)
 	for (after = 0; after < 2; after++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
-		disable();
-		count(1, 1000);
-		expect_soft_masked(test);
-		record_hook(WRMSR, 0x2e, after ? NULL : nmi_now, after ? nmi_now : NULL);
+		soft_mask(test);
+		record_hook(WRMSR, 0x2e, after, nmi_now);
 		record_restart();
 		enable();
 		/* One replay for both: 5 accesses, and 2 or 4 in the NMI. */
 		KUNIT_EXPECT_EQ(test, record.count, after ? 9 : 7);
 		expect_replayed(test, event, 1000, 2);
-		KUNIT_EXPECT_PTR_EQ(test, record.hook.before, NULL);
-		KUNIT_EXPECT_PTR_EQ(test, record.hook.after, NULL);
+		KUNIT_EXPECT_PTR_EQ(test, record.hook.happens, NULL);
 	}
 }
 
@@ -494,16 +476,13 @@ static void test_stop_throttled(struct kunit *test)
 /* An event that is throttled as it is moved stays stopped. */
 static void test_move_throttled(struct kunit *test)
 {
-	struct perf_event *event[] = {
-		new_event(test, CYCLES, 0), new_event(test, INSTRUCTIONS, 1000),
-	};
-	struct perf_event *l2 = new_event(test, L2_MISS, 0);
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_reversed(test, event, 1000);
 	del_all(event, 1);
 	count(0, 1000);
 	samples.throttle = true;
-	add_all(test, &l2, 1);
+	add_new(test, L2_MISS, 0);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
@@ -518,16 +497,13 @@ static void test_move_throttled(struct kunit *test)
 
 static void test_move_stopped(struct kunit *test)
 {
-	struct perf_event *event[] = {
-		new_event(test, CYCLES, 0), new_event(test, INSTRUCTIONS, 1000),
-	};
-	struct perf_event *l2 = new_event(test, L2_MISS, 0);
+	struct perf_event *event[2];
 
-	add_all(test, event, 2);
+	add_reversed(test, event, 1000);
 	count(0, 100);
 	knc_stop(event[1], 0);
 	del_all(event, 1);
-	add_all(test, &l2, 1);
+	add_new(test, L2_MISS, 0);
 	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
 	knc_start(event[1], 0);
@@ -536,32 +512,20 @@ static void test_move_stopped(struct kunit *test)
 
 /* The registers of a sample */
 
-static const struct pt_regs *delivered_regs;
-static struct pt_regs delivered;
-
-static int deliver_regs(struct perf_event *event, struct perf_sample_data *data,
-			struct pt_regs *regs)
-{
-	delivered_regs = regs;
-	delivered = *regs;
-	return samples.throttle;
-}
-
 static void test_pmi_regs(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	struct pt_regs regs = {};
 
-	static_call_update(knc_perf_event_overflow, deliver_regs);
 	count(1, 1000);
 	knc_pmi(&regs);
-	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
+	KUNIT_EXPECT_PTR_EQ(test, samples.regs_at, (const struct pt_regs *)&regs);
 
 	/* a replay has registers of the driver */
 	count(1, 1000);
 	knc_stop(event, 0);
-	KUNIT_EXPECT_FALSE(test, user_mode(&delivered));
-	KUNIT_EXPECT_EQ(test, delivered.ip & ~0x3ffffUL,
+	KUNIT_EXPECT_FALSE(test, user_mode(&samples.regs));
+	KUNIT_EXPECT_EQ(test, samples.regs.ip & ~0x3ffffUL,
 			(unsigned long)test_pmi_regs & ~0x3ffffUL);
 }
 
@@ -574,28 +538,27 @@ static void test_pmi_regs_user(struct kunit *test)
 	memset(&regs, 0x5a, sizeof(regs));
 	regs.cs = __KERNEL_CS;
 	event->attr.exclude_kernel = 1;
-	host.entry_area = kunit_kzalloc(test, sizeof(long), GFP_KERNEL);
+	host.entry_area = new_object(test, sizeof(long));
 	add_all(test, &event, 1);
-	static_call_update(knc_perf_event_overflow, deliver_regs);
 	count(1, 1000);
 	knc_pmi(&regs);
-	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
-	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
-	KUNIT_EXPECT_EQ(test, delivered.sp, 0);
-	KUNIT_EXPECT_EQ(test, delivered.bx, 0);
+	KUNIT_EXPECT_TRUE(test, user_mode(&samples.regs));
+	KUNIT_EXPECT_EQ(test, samples.regs.ip, 0);
+	KUNIT_EXPECT_EQ(test, samples.regs.sp, 0);
+	KUNIT_EXPECT_EQ(test, samples.regs.bx, 0);
 
 	regs.cs = __USER_CS;
 	count(1, 1000);
 	knc_pmi(&regs);
-	KUNIT_EXPECT_PTR_EQ(test, delivered_regs, (const struct pt_regs *)&regs);
+	KUNIT_EXPECT_PTR_EQ(test, samples.regs_at, (const struct pt_regs *)&regs);
 
 	/* The same for a replay. */
 	count(1, 1000);
-	delivered = *task_pt_regs(get_current());
-	delivered.ip = 1;
+	samples.regs = *task_pt_regs(get_current());
+	samples.regs.ip = 1;
 	knc_stop(event, 0);
-	KUNIT_EXPECT_TRUE(test, user_mode(&delivered));
-	KUNIT_EXPECT_EQ(test, delivered.ip, 0);
+	KUNIT_EXPECT_TRUE(test, user_mode(&samples.regs));
+	KUNIT_EXPECT_EQ(test, samples.regs.ip, 0);
 
 	knc_start(event, PERF_EF_RELOAD);
 	regs.cs = __KERNEL_CS;
@@ -625,9 +588,7 @@ static void test_pmi_in_delivery(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
-	count(1, 1000);
-	disable();
-	expect_soft_masked(test);
+	soft_mask(test);
 	delivery_deepest = 0;
 	static_call_update(knc_perf_event_overflow, deliver_and_read);
 	enable();
@@ -771,8 +732,7 @@ static void test_read_in_load(struct kunit *test)
 		for (after = 0; after < 2; after++) {
 			read_by_nmi = new_event(test, i ? CYCLES : INSTRUCTIONS + after, 1000);
 			record.msr[0x21] = 4711;
-			record_hook(WRMSR, regs[i], after ? NULL : read_now,
-				    after ? read_now : NULL);
+			record_hook(WRMSR, regs[i], after, read_now);
 			add_all(test, &read_by_nmi, 1);
 			KUNIT_EXPECT_EQ(test, local64_read(&read_by_nmi->count), 0);
 			count(1, 100);
@@ -791,10 +751,8 @@ static void test_read_in_reload(struct kunit *test)
 	for (after = 0; after < 2; after++) {
 		local64_set(&event->count, 0);
 		samples.count = 0;
-		disable();
-		count(1, 1000);
-		expect_soft_masked(test);
-		record_hook(WRMSR, 0x21, after ? NULL : read_now, after ? read_now : NULL);
+		soft_mask(test);
+		record_hook(WRMSR, 0x21, after, read_now);
 		enable();
 		expect_replayed(test, event, 1000, 2);
 		KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 1000);
@@ -808,7 +766,7 @@ static void test_read_in_account(struct kunit *test)
 
 	count(1, 100);
 	read_by_nmi = event;
-	record_hook(RDPMC, 1, NULL, read_now);
+	record_hook(RDPMC, 1, true, read_now);
 	knc_stop(event, 0);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 900);
@@ -817,7 +775,7 @@ static void test_read_in_account(struct kunit *test)
 	knc_start(event, 0);
 	count(1, 100);
 	record_restart();
-	record_hook(RDPMC, 1, NULL, read_now);
+	record_hook(RDPMC, 1, true, read_now);
 	expect_count(test, event, 200);
 	KUNIT_EXPECT_EQ(test, record.count, 1);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);

@@ -47,36 +47,34 @@ static void race_disable(struct perf_event **event)
 static void race_switch(struct perf_event **event)
 {
 	del_all(event, 2);
-	disable();
-	knc_add(event[0], PERF_EF_START);
-	knc_add(event[1], PERF_EF_START);
-	enable();
+	try_add_all(event, 2);
 }
 
 static void race_move(struct perf_event **event)
 {
 	del_all(event, 1);
-	disable();
-	knc_add(event[2], PERF_EF_START);
-	enable();
+	try_add_all(event + 2, 1);
 	del_all(event + 2, 1);
-	disable();
-	knc_add(event[0], PERF_EF_START);
-	enable();
+	try_add_all(event, 1);
+}
+
+/* What the next period has so far */
+static u64 race_begun(const struct perf_event *event)
+{
+	s64 period = event->hw.sample_period;
+	s64 left = local64_read(&event->hw.period_left);
+
+	if (left > 0)
+		return period - left;
+	return -left < period ? -left : 0;
 }
 
 /* A new period, as perf core sets it */
 static void race_period(struct perf_event **event)
 {
-	s64 left, period = event[0]->hw.sample_period;
-
 	disable();
 	knc_stop(event[0], PERF_EF_UPDATE);
-	left = local64_read(&event[0]->hw.period_left);
-	if (left > 0)
-		samples.dropped += period - left;
-	else if (-left < period)
-		samples.dropped += -left;
+	samples.dropped += race_begun(event[0]);
 	local64_set(&event[0]->hw.period_left, 0);
 	knc_start(event[0], PERF_EF_RELOAD);
 	enable();
@@ -132,21 +130,6 @@ static void race_begin(struct kunit *test, const struct race_point *point)
 	samples.read_also = point->read ? race_event[1] : NULL;
 }
 
-/* The periods of all samples, and what the next period has so far */
-static u64 race_sampled(const struct perf_event *event)
-{
-	s64 period = event->hw.sample_period;
-	s64 left = local64_read(&event->hw.period_left);
-	u64 begun = 0;
-
-	if (left > 0)
-		begun = period - left;
-	else if (-left < period)
-		begun = -left;
-
-	return samples.periods + samples.dropped + begun;
-}
-
 static void race_check(struct kunit *test, const struct race_point *point)
 {
 	u64 count[3];
@@ -164,7 +147,7 @@ static void race_check(struct kunit *test, const struct race_point *point)
 	EXPECT_AT(count[0] + count[1] + count[2],
 		  record.counted[0] + record.counted[1]);
 	/* Each period that is over has one sample, however late its PMI was. */
-	EXPECT_AT(count[0], race_sampled(race_event[0]));
+	EXPECT_AT(count[0], samples.periods + samples.dropped + race_begun(race_event[0]));
 	EXPECT_AT(samples.wrong_reads, 0);
 	EXPECT_AT(samples.ctrl, 0);
 	EXPECT_AT(record.msr[0x2f], 0);

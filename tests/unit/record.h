@@ -23,8 +23,7 @@ struct access {
 static struct {
 	unsigned int count;
 	struct access log[RECORD_MAX];
-	u64 msr[0x30];
-	u32 lvtpc;
+	u64 msr[0x30], lvtpc;
 	unsigned int forbidden;
 
 	/* The running hardware */
@@ -41,11 +40,11 @@ static struct {
 	void (*on_stranger)(void);
 
 	/* Called once, before or after the next access of this kind */
-	struct {
+	struct record_hook {
 		enum access_kind kind;
 		u32 reg;
-		void (*before)(void);
-		void (*after)(void);
+		bool after;
+		void (*happens)(void);
 	} hook;
 } record;
 
@@ -70,8 +69,6 @@ static void record_restart(void)
 static void record_nmi(bool own)
 {
 	record.in_nmi = true;
-	if (own && record.mask_late)
-		record.lvtpc |= 0x10000;
 	if (!own && record.on_stranger)
 		record.on_stranger();
 	if (!knc_pmi(&nowhere) && own)
@@ -79,16 +76,6 @@ static void record_nmi(bool own)
 	if (!own && record.on_stranger)
 		record.on_stranger();
 	record.in_nmi = false;
-}
-
-/* Another handler has claimed the NMI for both. */
-static bool record_swallowed(void)
-{
-	if (!record.swallow || --record.swallow)
-		return false;
-	if (record.mask_late)
-		record.lvtpc |= 0x10000;
-	return true;
 }
 
 /* The line to the APIC: an edge is seen unless the entry is masked. */
@@ -134,38 +121,39 @@ static void record_nmis(void)
 		return;
 	if (record.stranger && !--record.stranger)
 		record_nmi(false);
-	if (record.pending && !--record.pending && !record_swallowed())
+	if (!record.pending || --record.pending)
+		return;
+	if (record.mask_late)
+		record.lvtpc |= 0x10000;
+	/* Another handler may have claimed the NMI for both. */
+	if (!record.swallow || --record.swallow)
 		record_nmi(true);
 }
 
-static void record_hook(enum access_kind kind, u32 reg, void (*before)(void),
-			void (*after)(void))
+static void record_hook(enum access_kind kind, u32 reg, bool after, void (*happens)(void))
 {
-	record.hook.kind = kind;
-	record.hook.reg = reg;
-	record.hook.before = before;
-	record.hook.after = after;
+	record.hook = (struct record_hook){ kind, reg, after, happens };
 }
 
-static void record_call_hook(enum access_kind kind, u32 reg, void (**hook)(void))
+static void record_call_hook(enum access_kind kind, u32 reg, bool after)
 {
-	void (*happens)(void) = *hook;
+	struct record_hook hook = record.hook;
 
-	if (!happens || record.hook.kind != kind || record.hook.reg != reg)
+	if (!hook.happens || hook.kind != kind || hook.reg != reg || hook.after != after)
 		return;
-	*hook = NULL;
-	happens();
+	record.hook.happens = NULL;
+	hook.happens();
 }
 
 static void record_before(enum access_kind kind, u32 reg)
 {
-	record_call_hook(kind, reg, &record.hook.before);
+	record_call_hook(kind, reg, false);
 	record_nmis();
 }
 
 static void record_after(enum access_kind kind, u32 reg)
 {
-	record_call_hook(kind, reg, &record.hook.after);
+	record_call_hook(kind, reg, true);
 	if (record.runs)
 		record_line();
 	record_nmis();
@@ -205,12 +193,12 @@ static void knc_wrmsr(u32 msr, u64 value)
 	record_after(WRMSR, msr);
 }
 
-static u64 record_read(enum access_kind kind, u32 reg, u32 msr)
+static u64 record_read(enum access_kind kind, u32 reg, const u64 *place)
 {
 	u64 value;
 
 	record_before(kind, reg);
-	value = record.msr[msr];
+	value = *place;
 	record_access(kind, reg, value);
 	record_tick();
 	record_after(kind, reg);
@@ -223,13 +211,18 @@ static u64 knc_rdmsr(u32 msr)
 	bool readable = msr == 0x2d || (msr != 0x2e && record_writable(msr));
 
 	record.forbidden += !readable;
-	return record_read(RDMSR, msr, readable ? msr : 0);
+	return record_read(RDMSR, msr, &record.msr[readable ? msr : 0]);
 }
 
 static u64 knc_rdpmc(u32 idx)
 {
 	record.forbidden += idx > 1;
-	return record_read(RDPMC, idx, idx > 1 ? 0 : 0x20 + idx);
+	return record_read(RDPMC, idx, &record.msr[idx > 1 ? 0 : 0x20 + idx]);
+}
+
+static u32 knc_read_lvtpc(void)
+{
+	return record_read(READ_LVTPC, 0, &record.lvtpc);
 }
 
 static void knc_write_lvtpc(u32 value)
@@ -239,18 +232,6 @@ static void knc_write_lvtpc(u32 value)
 	record.lvtpc = value;
 	record_tick();
 	record_after(LVTPC, 0);
-}
-
-static u32 knc_read_lvtpc(void)
-{
-	u32 value;
-
-	record_before(READ_LVTPC, 0);
-	value = record.lvtpc;
-	record_access(READ_LVTPC, 0, value);
-	record_tick();
-	record_after(READ_LVTPC, 0);
-	return value;
 }
 
 /* Files of tests/data, as text; knc_pmu_test.c includes them. */

@@ -15,6 +15,7 @@
 static struct {
 	struct kunit *test;
 	struct cpu_entry_area *area;
+	unsigned long end;	/* of the stack for entries from user mode */
 	struct task_struct *task;
 	struct pt_regs *saved;
 	struct pt_regs program, cpu;
@@ -23,21 +24,11 @@ static struct {
 } entry;
 
 /* Gives each register a value of the program, all of them different. */
-static void entry_begin(struct kunit *test, const char *path)
+static void entry_begin(const char *path)
 {
 	unsigned long *reg = (unsigned long *)&entry.program;
 	unsigned int i;
 
-	if (entry.test != test) {
-		entry.test = test;
-		entry.area = host.entry_area;
-		entry.task = kunit_kzalloc(test, sizeof(*entry.task), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, entry.task);
-		entry.task->stack = kunit_kzalloc(test, THREAD_SIZE, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, entry.task->stack);
-		entry.saved = task_pt_regs(entry.task);
-		host.runs = entry.task;
-	}
 	/* Older entries have left frames of user mode on the stacks. */
 	memset(&entry.area->entry_stack_page, 0x5b, sizeof(entry.area->entry_stack_page));
 	memset(&entry.area->estacks, 0x5b, sizeof(entry.area->estacks));
@@ -114,7 +105,7 @@ static unsigned long *entry_reg(unsigned int i)
 }
 
 /* PUSH_REGS from RDX on, then CLEAR_REGS */
-static void entry_push_regs(void)
+static void entry_push_and_clear(void)
 {
 	unsigned int i;
 
@@ -128,12 +119,21 @@ static void entry_push_regs(void)
 	entry_check();
 }
 
+/* All of them, above what the processor pushes */
+static void entry_push_regs(void)
+{
+	entry_push(entry.cpu.ax);
+	entry_push(entry.cpu.di);
+	entry_push(entry.cpu.si);
+	entry_push_and_clear();
+}
+
 /* An exception or an interrupt from user mode, on the stack that ends at @end */
-static void entry_exception(struct kunit *test, unsigned long end, const char *path)
+static void entry_exception(unsigned long end, const char *path)
 {
 	unsigned long *place;
 
-	entry_begin(test, path);
+	entry_begin(path);
 	/* The last entry was at the same place, with other registers, and its exit left RDI. */
 	memcpy(&entry.saved->ip, &entry.program.ip, 5 * sizeof(long));
 	entry.saved->di = STALE;
@@ -155,7 +155,7 @@ static void entry_exception(struct kunit *test, unsigned long end, const char *p
 	entry_check();
 	*place = entry.cpu.di;
 	entry_check();
-	entry_push_regs();
+	entry_push_and_clear();
 	entry_push(RETURN_ADDRESS);
 	entry.cpu.di = end - sizeof(struct pt_regs);
 	entry.cpu.ax = 0;
@@ -164,21 +164,18 @@ static void entry_exception(struct kunit *test, unsigned long end, const char *p
 
 static void test_user_exception(struct kunit *test)
 {
-	struct cpu_entry_area *area = host.entry_area;
-
-	entry_exception(test, (unsigned long)(&area->entry_stack_page + 1), "exception");
-	entry_exception(test, CEA_ESTACK_TOP(&area->estacks, DB), "#DB");
-	entry_exception(test, CEA_ESTACK_TOP(&area->estacks, MCE), "#MC");
+	entry_exception(entry.end, "exception");
+	entry_exception(CEA_ESTACK_TOP(&entry.area->estacks, DB), "#DB");
+	entry_exception(CEA_ESTACK_TOP(&entry.area->estacks, MCE), "#MC");
 }
 
 /* With the registers in task_pt_regs(), any stack may be in use. */
 static void test_user_kernel(struct kunit *test)
 {
-	struct cpu_entry_area *area = host.entry_area;
-	unsigned long end = (unsigned long)(&area->entry_stack_page + 1);
-	struct pt_regs *frame = (struct pt_regs *)end - 1;
+	struct cpu_entry_area *area = entry.area;
+	struct pt_regs *frame = (struct pt_regs *)entry.end - 1;
 
-	entry_begin(test, "kernel");
+	entry_begin("kernel");
 	*entry.saved = entry.program;
 	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
 	entry.cpu.cs = __KERNEL_CS;
@@ -205,7 +202,7 @@ static void test_user_syscall(struct kunit *test)
 {
 	unsigned long irq_flags;
 
-	entry_begin(test, "SYSCALL");
+	entry_begin("SYSCALL");
 	entry.program.cx = entry.program.ip;
 	entry.program.r11 = entry.program.flags;
 	entry.cpu.cx = entry.program.cx;
@@ -214,7 +211,7 @@ static void test_user_syscall(struct kunit *test)
 	entry.cpu.ip = SYSCALL_IP;
 	entry_check();
 	/* The stack pointer may be any address, such as one on a stack of the kernel. */
-	entry.program.sp = (unsigned long)&host.entry_area->entry_stack_page + 1024;
+	entry.program.sp = (unsigned long)&entry.area->entry_stack_page + 1024;
 	entry_check_at(entry.program.sp);
 
 	/* The entry's scratch space: interrupts stay off while it is in use. */
@@ -234,9 +231,6 @@ static void test_user_syscall(struct kunit *test)
 	*(unsigned long *)(entry.cpu.sp -= sizeof(long)) = entry.cpu.cx;
 	local_irq_restore(irq_flags);
 	entry_check();
-	entry_push(entry.cpu.ax);
-	entry_push(entry.cpu.di);
-	entry_push(entry.cpu.si);
 	entry_push_regs();
 	entry.cpu.ax = 0;
 	entry.cpu.di = 0;
@@ -246,12 +240,9 @@ static void test_user_syscall(struct kunit *test)
 /* INT 0x80: what the processor pushed is copied to task_pt_regs() before the rest. */
 static void test_user_int80(struct kunit *test)
 {
-	entry_begin(test, "INT 0x80");
+	entry_begin("INT 0x80");
 	memcpy(&entry.saved->ip, &entry.program.ip, 5 * sizeof(long));
 	entry_check_at((unsigned long)&entry.saved->ip);
-	entry_push(entry.cpu.ax);
-	entry_push(entry.cpu.di);
-	entry_push(entry.cpu.si);
 	entry_push_regs();
 }
 
@@ -288,12 +279,10 @@ static void entry_switch_cr3(void)
 
 static void test_user_iret(struct kunit *test)
 {
-	unsigned long end = (unsigned long)(&host.entry_area->entry_stack_page + 1);
-
-	entry_begin(test, "IRET");
+	entry_begin("IRET");
 	entry.program.cs = __USER32_CS;
 	entry_pop_regs();
-	entry_check_at(end);
+	entry_check_at(entry.end);
 	entry_push(entry.program.ss);
 	entry_push(entry.program.sp);
 	entry_push(entry.program.flags);
@@ -304,18 +293,16 @@ static void test_user_iret(struct kunit *test)
 
 static void test_user_sysret(struct kunit *test)
 {
-	unsigned long end = (unsigned long)(&host.entry_area->entry_stack_page + 1);
-
-	entry_begin(test, "SYSRET");
+	entry_begin("SYSRET");
 	entry.program.cx = entry.program.ip;
 	entry.program.r11 = entry.program.flags;
 	entry_pop_regs();
 	entry.cpu.ip = SYSCALL_IP + 150;
-	entry_check_at(end);
+	entry_check_at(entry.end);
 	entry_push(entry.program.sp);
 	entry_switch_cr3();
 	entry_check_at(entry_pop());
-	entry_check_at(end - 2048);
+	entry_check_at(entry.end - 2048);
 }
 
 /* A kernel thread has no registers of a program, nor has a task that has not run yet. */
@@ -324,7 +311,7 @@ static void test_user_none(struct kunit *test)
 	static const struct pt_regs none = { .cs = __USER_CS };
 	struct pt_regs user;
 
-	entry_begin(test, "none");
+	entry_begin("none");
 	entry.task->flags = PF_KTHREAD;
 	knc_user_regs(&user, &entry.cpu);
 	KUNIT_EXPECT_EQ(test, memcmp(&user, &none, sizeof(user)), 0);
@@ -339,13 +326,18 @@ static void test_user_none(struct kunit *test)
 static int knc_user_regs_init(struct kunit *test)
 {
 	knc_test_init(test);
-	entry.test = NULL;
-	host.entry_area = vzalloc(sizeof(*host.entry_area));
-	entry.area = host.entry_area;
+	entry.area = vzalloc(sizeof(*entry.area));
+	entry.test = test;
+	entry.task = new_object(test, sizeof(*entry.task));
+	entry.task->stack = new_object(test, THREAD_SIZE);
+	entry.saved = task_pt_regs(entry.task);
+	entry.end = (unsigned long)(&entry.area->entry_stack_page + 1);
+	host.runs = entry.task;
+	host.entry_area = entry.area;
 	knc_syscall_entry = SYSCALL_IP;
 	knc_syscall_length = 200;
 
-	return host.entry_area ? 0 : -ENOMEM;
+	return entry.area ? 0 : -ENOMEM;
 }
 
 static void knc_user_regs_exit(struct kunit *test)
