@@ -18,7 +18,7 @@ import os
 import random
 import re
 
-from faults import FUNCTION, Wrong, strip_comments
+from faults import FUNCTION, Fault, Wrong, strip_comments
 
 FILES = ("knc_pmu.c", "knc_pmi.c", "compat/user_regs.c", "spflt.c", "knc_module.c",
          "knc_perf.c", "knc_softmask.h", "knc_counter.h", "knc_pmu_msr.h", "compat.h",
@@ -43,17 +43,17 @@ DECLARATION = re.compile(
     r"return|goto|case|default|BUILD_BUG_ON|DEFINE_\w+|DECLARE_\w+)\b")
 
 
-class Drawn:
-    """One of them; to the rest of this program it is a fault like any other."""
+class Drawn(Fault):
+    """One of them"""
 
-    def __init__(self, file, function, first, lines, after, what):
-        self.file, self.function, self.first = file, function, first
-        self.lines, self.after, self.what = lines, after, what
-        self.name, self.title, self.guest, self.unit, self.beside = "", "", [], ["*"], []
+    def __init__(self, file, function, first, before, after, what):
+        super().__init__(file, function)
+        self.first, self.before, self.after, self.what = first, before, after, what
+        self.title = ""
 
     def key(self):
         """What equivalent.txt tells it by."""
-        return (self.file, self.function, squeeze(self.lines), squeeze(self.after))
+        return (self.file, self.function, squeeze(self.before), squeeze(self.after))
 
     def call(self, seed, index):
         """Of one length, so that objects can be compared"""
@@ -63,11 +63,17 @@ class Drawn:
 
     def apply(self, text):
         lines = text.split("\n")
-        lines[self.first:self.first + len(self.lines)] = self.after
+        lines[self.first:self.first + len(self.before)] = self.after
         return "\n".join(lines)
 
+    def tell(self, kind, failed):
+        """Printed at once: a boot takes its time."""
+        super().tell(kind, failed)
+        if self.is_noticed():
+            print(f"killed {self.title}: {' '.join(self.noticed_by(kind)[:4])}", flush=True)
+
     def diff(self):
-        return [f"    -{line.strip()}" for line in self.lines] + [
+        return [f"    -{line.strip()}" for line in self.before] + [
             f"    +{line.strip()}" for line in self.after if line.strip()]
 
 

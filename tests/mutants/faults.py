@@ -5,8 +5,7 @@ A table is called after the driver's file that its faults are for, with ".txt" a
 the end, and is in a folder like that file. Faults are separated by blank lines, "#" begins a
 comment. A fault is
 
-    fault NAME
-    breaks TEXT                 what no longer holds
+    fault NAME: TEXT            what no longer holds
     unit CASE...                KUnit cases that must notice: "suite.case", or
                                 with "*" at the end all that begin like it
     guest TEST...               the same for tests of the module in the guest
@@ -18,15 +17,17 @@ comment. A fault is
     equivalent TEXT             no test can notice, for this reason
     -<a line of the file>
     +<what it becomes>
+     <a line that stays>
 
 A line "in FUNCTION" says where the faults below it are, "in" alone that they may be
 anywhere in the file. A fault without tests is one that any unit test may notice.
 
-The lines with "-" must be in the file exactly once, one after the other; what
+The lines without "+" must be in the file exactly once, one after the other; what
 they are indented with does not matter, nor do comments and blank lines. TEXT goes
 on in lines that begin with a tab. "boot" among the tests of the guest is what is
 looked at when all is over: the kernel's log, and the balance of interrupts.
 """
+import fnmatch
 import os
 import re
 
@@ -48,18 +49,22 @@ class Wrong(Exception):
 class Fault:
     """One line of the driver, or some, that are not what they should be."""
 
-    def __init__(self, file, function, where, name):
+    def __init__(self, file, function, where="", name="", breaks=""):
         self.file, self.function, self.where, self.name = file, function, where, name
-        self.breaks, self.equivalent = "", ""
+        self.breaks, self.equivalent = breaks, ""
         self.unit, self.guest, self.alone, self.builtin, self.uos = [], [], [], [], []
         self.before, self.after, self.beside = [], [], []
+        # By kind, the tests that failed with it, or None if the guest died
+        self.failed = {}
+        # Why it could not be tried
+        self.broken = ""
 
     def check(self):
         """Does it say all that a fault must say?"""
         if not re.fullmatch(r"[a-z0-9-]{1,44}", self.name):
             raise Wrong(f"{self.where}: \"{self.name}\" is no name")
         if not self.before:
-            raise Wrong(f"{self.where}: {self.name} has no line that begins with \"-\"")
+            raise Wrong(f"{self.where}: {self.name} has no line of the driver")
         if not self.breaks:
             raise Wrong(f"{self.where}: {self.name} does not say what it breaks")
         noticed = any(getattr(self, kind) for kind in KINDS)
@@ -68,6 +73,28 @@ class Fault:
                         "reason why none can")
         if not noticed and not self.equivalent:
             self.unit = ["*"]
+
+    def tests(self, kind):
+        """What runs in the guest; "boot" is always looked at."""
+        return [*self.beside, *(name for name in getattr(self, kind) if name != "boot")]
+
+    def tell(self, kind, failed):
+        self.failed[kind] = failed
+
+    def is_noticed(self):
+        return any(failed is None or failed for failed in self.failed.values())
+
+    def noticed_by(self, kind):
+        failed = self.failed[kind]
+        return ["a crash"] if failed is None else sorted(failed)
+
+    def missed(self):
+        """The tests that should have noticed, and have not"""
+        if not self.failed:
+            return ["everything"]
+        return [f"{kind} {pattern}" for kind, failed in self.failed.items()
+                for pattern in getattr(self, kind)
+                if failed is not None and not fnmatch.filter(failed, pattern)]
 
     def apply(self, text):
         """The text of the driver's file with the fault in it."""
@@ -124,18 +151,21 @@ def read_table(path, file):
         word, _, rest = line.partition(" ")
         field = ""
         if word == "fault":
-            fault = Fault(file, function, where, rest.strip())
+            name, _, breaks = rest.partition(": ")
+            fault = Fault(file, function, where, name, breaks.strip())
             faults.append(fault)
+            field = "breaks"
         elif word == "in":
             function = rest.strip()
         elif not fault:
             raise Wrong(f"{where}: no fault begins here")
-        elif line[0] in "-+":
-            (fault.before if line[0] == "-" else fault.after).append(line[1:])
+        elif line[0] in "-+ ":
+            fault.before += [line[1:]] * (line[0] != "+")
+            fault.after += [line[1:]] * (line[0] != "-")
         elif word in (*KINDS, "beside"):
             getattr(fault, word).extend(rest.split())
-        elif word in ("breaks", "equivalent"):
-            setattr(fault, word, rest.strip())
+        elif word == "equivalent":
+            fault.equivalent = rest.strip()
             field = word
         else:
             raise Wrong(f"{where}: \"{word}\" is none of the words of a fault")
