@@ -45,6 +45,20 @@ class ScriptTest(unittest.TestCase):
                 f.write(content)
         return path
 
+    def passes(self, *command, **env):
+        """What a command prints that has status 0, and nothing to say on stderr"""
+        status, out, err = self.run_it(*command, **env)
+        self.assertEqual((status, err), (0, ""), out)
+        return out
+
+    def refuses(self, why, status, *command, **env):
+        """A command prints nothing, says why, and has begun to build nothing."""
+        with self.subTest(command):
+            got, out, err = self.unbuilt(*command, **env)
+            self.assertEqual((got, out), (status, ""), err)
+            self.assertIn(why, err)
+            self.assertNotIn("Traceback", err)
+
     def unbuilt(self, *command, **env):
         """The same, of a command that must not have begun to build anything."""
         cache = self.path("cache")

@@ -31,25 +31,17 @@ class Arguments(ScriptTest):
 
     def test_arguments_for_nothing(self):
         for name in WITHOUT_ARGUMENTS:
-            with self.subTest(name):
-                status, out, err = self.unbuilt(name, "nonsense")
-                self.assertEqual((status, out), (2, ""))
-                self.assertIn("nonsense", err)
+            self.refuses("nonsense", 2, name, "nonsense")
 
     def test_shell_without_a_terminal(self):
-        status, _, err = self.unbuilt("shell")
-        self.assertEqual(status, 1)
-        self.assertIn("this needs a terminal", err)
+        self.refuses("this needs a terminal", 1, "shell")
 
     def test_cards(self):
         for args, status, why in (([], 2, "cards DIR CARD"), (["new"], 2, "cards DIR CARD"),
                                   (["new", "mic0;"], 1, "mic0;: names have letters"),
                                   ([self.work, "mic0"], 1, "is there already: name a new"),
                                   (["--end", "new"], 1, "new: there is no ssh_config")):
-            with self.subTest(args):
-                got, out, err = self.unbuilt("cards", *args)
-                self.assertEqual((got, out), (status, ""))
-                self.assertIn(why, err)
+            self.refuses(why, status, "cards", *args)
 
     def test_make_without_headers(self):
         for target in ("all", "modules_install", "clean"):
@@ -67,17 +59,13 @@ class Arguments(ScriptTest):
                 self.assertEqual(err.count("no test is called nosuch"), 1, err)
 
     def test_unknown_part(self):
-        status, _, err = self.unbuilt("check", "nosuch", TEST="")
-        self.assertEqual(status, 4)
-        self.assertIn("nosuch: no such part", err)
+        self.refuses("nosuch: no such part", 4, "check", "nosuch", TEST="")
 
 
 class Install(ScriptTest):
     def test_make_install(self):
         dest = self.path("dest")
-        status, _, err = self.run_it("make", "-C", TOP, "install", f"DESTDIR={dest}",
-                                     "prefix=/opt/knc")
-        self.assertEqual((status, err), (0, ""))
+        self.passes("make", "-C", TOP, "install", f"DESTDIR={dest}", "prefix=/opt/knc")
         there = {os.path.relpath(os.path.join(folder, name), f"{dest}/opt/knc")
                  for folder, _, names in os.walk(dest) for name in names}
         self.assertLessEqual({"include/knc_pmu_user.h", "share/pkgconfig/knc-pmu.pc",
@@ -87,19 +75,16 @@ class Install(ScriptTest):
                              and f.endswith(".json")], f"no tables for {kind}")
         with open(f"{dest}/opt/knc/share/pkgconfig/knc-pmu.pc", encoding="utf-8") as f:
             self.assertNotIn("@", f.read())
-        status, out, _ = self.run_it(
-            "pkg-config", "--cflags", "knc-pmu",
-            PKG_CONFIG_PATH=f"{dest}/opt/knc/share/pkgconfig")
-        self.assertEqual((status, out.strip()), (0, "-I/opt/knc/include"))
+        flags = self.passes("pkg-config", "--cflags", "knc-pmu",
+                            PKG_CONFIG_PATH=f"{dest}/opt/knc/share/pkgconfig")
+        self.assertEqual(flags.strip(), "-I/opt/knc/include")
         commands = os.listdir(f"{dest}/opt/knc/bin")
         self.assertIn("knc-draw", commands)
         for name in commands:
             # Of the place where they will be
             self.assertEqual(os.readlink(f"{dest}/opt/knc/bin/{name}"),
                              f"/opt/knc/share/knc-pmu/{name}")
-            status, out, err = self.run_it(f"{dest}/opt/knc/share/knc-pmu/{name}",
-                                           "--help")
-            self.assertEqual((status, err), (0, ""))
+            self.passes(f"{dest}/opt/knc/share/knc-pmu/{name}", "--help")
             self.assertIn(f"share/man/man1/{name}.1", there)
 
     def test_man_pages(self):
@@ -107,9 +92,7 @@ class Install(ScriptTest):
         for name in sorted(os.listdir(os.path.join(TOP, "man"))):
             with self.subTest(name):
                 page = os.path.join(TOP, "man", name)
-                status, text, err = self.run_it(
-                    "groff", "-man", "-Tutf8", "-ww", "-P-cbou", page)
-                self.assertEqual((status, err), (0, ""))
+                text = self.passes("groff", "-man", "-Tutf8", "-ww", "-P-cbou", page)
                 self.assertIn("SEE ALSO", text)
                 program = name.rsplit(".", 1)[0]
                 if not name.endswith(".1"):

@@ -42,9 +42,8 @@ class Host(ScriptTest):
             return f.read()
 
     def test_host_record(self):
-        status, out, err = self.host("record", "-d", "run", "mic0", "mic1", "--", "-g",
-                                     "sh", "-c", "echo it's $HOME")
-        self.assertEqual((status, out, err), (0, "", ""))
+        self.assertEqual(self.host("record", "-d", "run", "mic0", "mic1", "--", "-g",
+                                   "sh", "-c", "echo it's $HOME"), (0, "", ""))
         for card in ("mic0", "mic1"):
             self.assertEqual(self.content(f"run/{card}.data"),
                              b"DATA\0\xffrecord\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n")
@@ -53,14 +52,11 @@ class Host(ScriptTest):
             self.assertEqual(self.content(f"run/{card}.log"), b"said\n")
 
     def test_host_stat(self):
-        status, out, err = self.host("stat", "mic0", "mic1", "--", "-a", "true")
-        self.assertEqual((status, err), (0, ""))
-        self.assertEqual(out, "mic0,CPU0,7,,cycles,1,100.00,,\n"
-                              "mic1,CPU0,8,,cycles,1,100.00,,\n")
-        status, out, err = self.run_it("knc-draw", "card", "--topology",
-                                       self.path("mic1.cpuinfo"), self.path("mic1.csv"))
-        self.assertEqual((status, err), (0, ""))
-        self.assertIn("core 60 thread 0: 8", out)
+        self.assertEqual(self.host("stat", "mic0", "mic1", "--", "-a", "true"),
+                         (0, "mic0,CPU0,7,,cycles,1,100.00,,\n"
+                             "mic1,CPU0,8,,cycles,1,100.00,,\n", ""))
+        self.assertIn("core 60 thread 0: 8", self.passes(
+            "knc-draw", "card", "--topology", "mic1.cpuinfo", "mic1.csv"))
 
     def test_host_one_card_fails(self):
         self.path("mic0/broken", b"")
@@ -95,7 +91,4 @@ class Host(ScriptTest):
                 (["record", "mic0;reboot", "--", "true"], "no name of a card"),
                 (["report", "--symfs", "/no/such", "mic0"], "/no/such: no such directory"),
                 (["stat", "-d"], "-d: which?")):
-            with self.subTest(args):
-                status, out, err = self.run_it("knc-host", *args)
-                self.assertEqual((status, out), (2, ""))
-                self.assertIn(why, err)
+            self.refuses(why, 2, "knc-host", *args)

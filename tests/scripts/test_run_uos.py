@@ -36,7 +36,7 @@ class RunUos(ScriptTest):
                 (["--cores", "two"], "'two' is not a number from 1 on"),
                 (["--threads-per-core", "0"], "'0' is not a number from 1 on"),
                 (["--cores", "64"], "256 threads: the emulator has 255 at most"),
-                (["--add", folder], "is a directory; --add-dir takes those"),
+                (["--add", folder], "is no file; --add-dir takes directories"),
                 (["--add", "nosuch"], "nosuch: there is no such file"),
                 (["--add-dir", file], "is no directory; --add takes files"),
                 (["--add-dir", "nosuch"], "nosuch: there is no such directory"),
@@ -49,15 +49,10 @@ class RunUos(ScriptTest):
                 (["--get", "dir/"], "names no file"),
                 (["--timeout", "0"], "'0' is not a time in seconds"),
                 (["--timeout", "nan"], "'nan' is not a time in seconds")):
-            with self.subTest(args):
-                status, out, err = self.unbuilt("run-uos", *args, "--", "true")
-                self.assertEqual((status, out), (2, ""), err)
-                self.assertIn(why, err.splitlines()[-1])
+            self.refuses(why, 2, "run-uos", *args, "--", "true")
 
     def test_run_uos_no_command(self):
-        status, _, err = self.unbuilt("run-uos")
-        self.assertEqual(status, 2)
-        self.assertIn("no command to run", err)
+        self.refuses("no command to run", 2, "run-uos")
 
     def boot(self, does, *args):
         """run-uos with an emulator that does this."""
