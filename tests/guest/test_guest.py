@@ -63,7 +63,7 @@ def workload(_work):
 OPTIONS = {
     "turns": workload, "again": workload, "tools": tools,
     "order": lambda work: ["--trace", f"{work}/trace"],
-    "strangers": lambda _: ["--add-dir", f"{built('build-strangers')}:/strangers"]}
+    "strangers": lambda _: ["--add-dir", f"{built('build-programs')}:/strangers"]}
 
 
 def options_of(boot, flavour, settings, work):

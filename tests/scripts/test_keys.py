@@ -24,7 +24,7 @@ class Keys(ScriptTest):
             folder = "scripts" if name in ("setup", "build-kernel") else "bin"
             path = self.path(f"{folder}/{name}", f"#!/bin/sh\n{body}\n".encode())
             os.chmod(path, 0o755)
-        for name, what in (("build-perf", "perf"), ("build-strangers", "strangers")):
+        for name, what in (("build-perf", "perf"), ("build-programs", "programs")):
             for upgrade in "12":
                 status, _, err = self.run_it(
                     self.path(f"scripts/{name}"), UPGRADE=upgrade,
