@@ -2,7 +2,7 @@
 /*
  * Random values for registers, the test device and the local APIC, on all threads
  * at once. The emulator must survive them, must not take more memory
- * (tests/emulator/run checks that), and must count correctly afterwards.
+ * (test_emulator.py checks that), and must count correctly afterwards.
  */
 #include "bare.h"
 

@@ -329,7 +329,7 @@ void test_overflow(void)
 }
 
 /*
- * For the trace, which tests/emulator/run compares: a PMI with the seven steps, a
+ * For the trace, which test_emulator.py compares: a PMI with the seven steps, a
  * lost one, and everything else that is traced.
  */
 void traced(void);

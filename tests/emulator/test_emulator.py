@@ -1,13 +1,319 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The emulator alone: a test for each suite of tests/emulator/run."""
+"""The emulator alone: a bare program, with no kernel and no driver, drives the emulated
+PMU and checks each row of its registers. A test for each suite of the program, and a few
+that look at the emulator from outside. With --notes each prints its results, one a line.
+
+QEMU in the environment is the emulator; without it, what scripts/build-qemu has built, if
+QEMU_SANITIZED is not empty the one with sanitizers.
+"""
+import collections
+import csv
+import difflib
 import os
+import re
+import shutil
+import subprocess
 import tempfile
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import pytest
-from lines import TESTS, Case, built, once, quietly
+from lines import SCRIPTS, TESTS, TOP, Case, built, once, quietly
 
 HERE = f"{TESTS}/emulator"
+SANITIZED = os.environ.get("QEMU_SANITIZED")
+# What is freed is soon to be used again, as without them, and what is left when QEMU
+# ends is nobody's business.
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=4",
+               "UBSAN_OPTIONS": "print_stacktrace=1"}
+LIMIT = 1200 if SANITIZED else 120
 
+
+@dataclass
+class Boot:
+    """The program runs @suite on so many @threads. The @label stands before each result.
+    If it is @modest it takes no more memory than a suite that does nothing of the kind.
+    QEMU knows the @options @since this version."""
+    label: str
+    suite: str
+    threads: int = 1
+    accel: str = "multi"
+    cpu: str = "knc"
+    options: str = ""
+    modest: bool = False
+    since: tuple = ()
+
+
+CARD_CLOCK = {"accel": "single", "cpu": "knc,card-clock=on"}
+ICOUNT = "-icount shift=0,sleep=off"
+# A CPU for which QEMU adds CPUID leaf 0x1f does not get past the firmware of 10.0.
+APART = {"threads": 4, "cpu": "knc,full-cpuid-auto-level=off"}
+SUITES = {
+    **{name: [Boot("mttcg", name, 4), Boot("one thread", name, 1, "single")]
+       for name in ("registers", "gates", "counts", "overflow", "instructions", "memory")},
+    **{name: [Boot("mttcg", name, 4), Boot("one thread", name, 4, "single"),
+              Boot("card clock", name, 4, **CARD_CLOCK, options=ICOUNT)]
+       for name in ("inject", "any", "halt", "threads")},
+    "cores": [Boot(accel, "cores", 1, accel, options="-smp 2,sockets=1,cores=2,threads=1")
+              for accel in ("multi", "single")],
+    # Cores that differ in nothing but what they are part of
+    "apart": [Boot("dies", "apart", **APART,
+                   options="-smp 4,sockets=1,dies=2,cores=1,threads=2"),
+              Boot("modules", "apart", **APART, since=(9, 1),
+                   options="-smp 4,sockets=1,modules=2,cores=1,threads=2")],
+    # Of more than two threads any of those that execute may be the one.
+    "stray": [Boot("mttcg", "stray", 2, cpu="knc,pmu-stray=on"),
+              Boot("one thread", "stray", 2, "single", "knc,pmu-stray=on")],
+    "icount": [Boot("icount", "overflow", 1, "single", options="-icount shift=1,sleep=off")],
+    "clock": [Boot("clock", "clock", 8, **CARD_CLOCK,
+                   options=f"-smp 8,sockets=1,cores=2,threads=4 {ICOUNT}")],
+    "reset": [Boot("mttcg", "reset", 2)],
+    # No CPU that is gone may be waited for: 3 million things for it to do would take 150
+    # MiB at least. With one thread for all, QEMU itself ends when a CPU goes, because that
+    # thread cannot wait for its own end.
+    "eject": [Boot("mttcg", "eject", 4, modest=True)],
+    "hostile": [Boot("mttcg", "hostile", 4, modest=True),
+                Boot("mttcg", "hostile", 4, options="-smp 4,sockets=1,cores=2,threads=2",
+                     modest=True),
+                Boot("one thread", "hostile", 4, "single")],
+    "plain": [Boot("qemu64", "plain", cpu="qemu64")],
+    # The chip's own instruction set. With -cpu knc that of suite "strict" which ordinary
+    # programs are made of runs; on the strict one everything else is counted alike.
+    "strict": [Boot("knc", "strict"),
+               *(Boot("knc-strict", suite, 4 if suite == "threads" else 1, cpu="knc-strict")
+                 for suite in ("strict", "registers", "counts", "overflow", "instructions",
+                               "memory", "threads"))],
+}
+
+
+def result(name, why=""):
+    return f"FAIL {name}: {why}" if why else f"ok {name}"
+
+
+def tail(*texts):
+    return "\n".join(line for text in texts for line in text.splitlines()[-5:])
+
+
+def differ(old, new):
+    return subprocess.run(["diff", "-r", old, new], check=False, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def as_expected(name, want, got):
+    return result(name, "\n".join(difflib.unified_diff(want, got, lineterm="", n=0)))
+
+
+class Machine:
+    """QEMU and the program. @lines, and @peak in KiB, are of the last boot."""
+
+    def __init__(self, qemu, bare, work):
+        self.qemu, self.bare, self.work = Path(qemu), bare, Path(work)
+        self.lines, self.peak = [], 0
+
+    def command(self, suite, *options):
+        return ["timeout", str(LIMIT), self.qemu, "-L", "/usr/share/seabios",
+                "-L", "/usr/share/qemu", "-m", "128", "-display", "none", "-nic", "none",
+                "-device", "knc-pmu-testdev", "-kernel", self.bare, "-append", suite, *options]
+
+    def is_since(self, version):
+        said = quietly(self.qemu, "--version")
+        return tuple(map(int, re.search(r" version (\d+)\.(\d+)", said).groups())) >= version
+
+    def boot(self, boot, *options):
+        """The results of its suite, and a failure if there is more to say of the run"""
+        threads = f"{boot.threads},sockets=1,cores=1,threads={boot.threads}"
+        command = self.command(
+            boot.suite, "-M", "pc", "-cpu", boot.cpu, "-accel", f"tcg,thread={boot.accel}",
+            "-smp", threads, "-serial", "stdio", "-monitor", "none",
+            "-device", "isa-debug-exit,iobase=0xf4", *boot.options.split(), *options)
+        out, err = self.work / "out", self.work / "err"
+        with open(out, "wb") as stdout, open(err, "wb") as stderr, \
+                subprocess.Popen(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                                 stdout=stdout, stderr=stderr) as process:
+            _, process.returncode, used = os.wait4(process.pid, 0)
+        self.peak = used.ru_maxrss
+        said, complaints = (path.read_text(errors="replace") for path in (out, err))
+        # The firmware writes to the port as well, and without line ends.
+        self.lines = re.findall("(?:ok|FAIL|done|counter) .*", said)
+        results = [line.replace(" ", f" {boot.label}: ", 1) for line in self.lines
+                   if re.match("ok|FAIL", line)]
+        name = f"{boot.label}: suite {boot.suite}"
+        if re.search("runtime error:|ERROR: AddressSanitizer", complaints):
+            results.append(result(name, complaints))
+        if not any(line.startswith("done 1 ") for line in self.lines):
+            results.append(result(name, "did not come to its end\n" + tail(said, complaints)))
+        return results
+
+
+def suite(name, machine):
+    for boot in SUITES[name]:
+        if boot.since and not machine.is_since(boot.since):
+            continue
+        if boot.modest:
+            machine.boot(Boot("", "gates", boot.threads))
+            without = machine.peak
+        yield from machine.boot(boot)
+        if boot.modest:
+            yield result(f"{boot.label}: {name}: takes no memory",
+                         machine.peak - without >= 50000 and
+                         f"{machine.peak} KiB, not {without}")
+
+
+def clock(machine):
+    """A run depends on nothing of the host: the next one prints the same times."""
+    yield from suite("clock", machine)
+    first = machine.lines
+    yield from (line for line in suite("clock", machine) if line.startswith("FAIL"))
+    times = sum(line.startswith("counter") for line in first)
+    yield as_expected("clock: the same again", first,
+                      machine.lines if 20 <= times < 30 else [f"{times} times"])
+
+
+def trace(machine):
+    """The accesses that suite "trace" makes, from its first mark to its last, against what
+    they have to be: order, numbers and all."""
+    log = machine.work / "trace"
+    yield from machine.boot(Boot("trace", "trace"), "-trace", "knc_pmu_*", "-D", log)
+    # How many instructions ring 0 takes is the compiler's affair.
+    said = re.sub("ring=0 insn=[0-9]*", "ring=0", log.read_text())
+    marked = re.findall("^.*mark.*value=1\n(?:.*\n)*?.*mark.*value=3$", said, re.M)
+    want = Path(HERE, "trace.expected").read_text().splitlines()[1:]
+    yield as_expected("trace: every access, in order", want, "\n".join(marked).splitlines())
+
+
+def compare(machine):
+    """What the emulator has counted from the first instruction of the firmware to the hlt
+    at the end of suite "compare", against QEMU's own plugins in the same run. A plugin sees
+    every round of a rep as an instruction: EXEC_STAGE_CYCLES. Without its timer the machine
+    takes no interrupt, whose accesses a plugin may or may not take for those of an
+    instruction."""
+    beside = machine.qemu.parent
+    folder = next(path for path in (beside / "tests/tcg/plugins", beside / "tests/plugin",
+                                    beside) if path.is_dir())
+    serial, log = machine.work / "serial", machine.work / "plugin"
+    serial.touch()
+    with subprocess.Popen(
+            machine.command("compare", "-M", "pc,pit=off", "-cpu", "knc,pmu-observe=on",
+                            "-accel", "tcg", "-smp", "1", "-serial", f"file:{serial}",
+                            "-monitor", "stdio", "-plugin", f"{folder}/libinsn.so",
+                            "-plugin", f"{folder}/libmem.so,callback=on",
+                            "-d", "plugin", "-D", log),
+            env=ENVIRONMENT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT) as process:
+        for _ in range(300):
+            if re.search("^done", serial.read_text(errors="replace"), re.M):
+                break
+            time.sleep(0.2)
+        time.sleep(0.5)
+        said = process.communicate("info knc-pmu\nquit\n")[0]
+
+    found = re.findall("(total insns|mem accesses): +([0-9]+)$",
+                       log.read_text() if log.exists() else "", re.M)
+    found += re.findall("^ *(\\w+) +([0-9]+) +([0-9]+)$", said, re.M)
+    sums = collections.Counter({name: sum(map(int, numbers)) for name, *numbers in found})
+    insns, accesses = sums["total insns"], sums["mem accesses"]
+    for name, got, want in (
+            ("instructions, with the plugin", sums["EXEC_STAGE_CYCLES"], insns),
+            ("rounds of rep are no instructions",
+             sums["INSTRUCTIONS_EXECUTED"] + sums["FE_STALLED"] // 2, insns),
+            ("accesses to memory, with the plugin", sums["DATA_READ_OR_WRITE"], accesses),
+            ("reads and writes", sums["DATA_READ"] + sums["DATA_WRITE"], accesses)):
+        yield result(f"compare: {name}: {got}", (got != want or not got) and f"not {want}")
+    if not sums["EXEC_STAGE_CYCLES"] or not insns:
+        yield result("compare: suite compare",
+                     "no counts\n" + tail(serial.read_text(errors="replace"), said))
+
+
+def events(_machine):
+    """Documentation/emulator.rst has each event of Table 1-6, and the few others, once.
+    Those that it calls exact or modelled are those that the emulator knows, with the
+    manual's code."""
+    document = Path(TOP, "Documentation/emulator.rst").read_text("utf-8")
+    rows = re.findall(r"^([A-Z0-9_]+) +(?:exact|modelled)(?: +(.*))?$", document, re.M)
+    never = re.search(r"^Never counted: ([^.]*)\.$", document, re.M)
+    listed = [name for name, _ in rows] + re.split(r",\s+", never[1])
+    manual = set()
+    for file in ("knc_events.csv", "knc_events_extra.csv"):
+        with open(f"{TESTS}/data/{file}", encoding="utf-8") as f:
+            manual |= {(int(row["umask"], 16) << 8 | int(row["event"], 16),
+                        row.get("name", row["event"])) for row in csv.DictReader(f)}
+    wanted = [name for _, name in manual]
+    counted = {(code, name) for code, name in manual if name in dict(rows)}
+    emulated = {(int(code, 16), name) for code, name in re.findall(
+        r"^    EVENT\((0x\w+), (\w+)\),$",
+        Path(TOP, "emulator/target/i386/knc/events.c").read_text("utf-8"), re.M)}
+    yield result("events: each event of the manual is in the documentation, once",
+                 sorted(listed) != sorted(wanted) and
+                 f"{sorted({*listed} ^ {*wanted})}, {len(listed)} names")
+    yield result("events: what is said to count is what the emulator knows",
+                 (counted != emulated or not counted) and
+                 f"{sorted(counted ^ emulated)}, {len(counted)} count")
+    yield result("events: each event is exact, modelled or not, and what counts is explained",
+                 [name for name, text in rows if not text])
+
+
+def style(machine):
+    """QEMU's own checkpatch.pl, of the version under test, on our files. Newer ones accept
+    their licence, and would rather have another."""
+    for path in sorted(Path(TOP, "emulator").rglob("*.*")):
+        if path.suffix in (".c", ".h", ".inc"):
+            said = subprocess.run(
+                ["perl", machine.qemu.parent / "checkpatch.pl", "--no-tree", "--no-summary",
+                 "-q", "-f", path], check=False, text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT).stdout
+            yield result(f"style: {path.relative_to(f'{TOP}/emulator')}", re.sub(
+                "^(WARNING: Saw acceptable license 'GPL-2.0-only.*)?\n", "", said, flags=re.M))
+
+
+def install(machine):
+    """install-in-qemu, on those of QEMU's files that it changes: once undone it is as if it
+    had never been, twice is as good as once, and where a line is missing that it looks for,
+    nothing is touched."""
+    plain, tree, installed = (machine.qemu.parent / "plain", machine.work / "qemu",
+                              machine.work / "installed")
+    if not plain.is_dir():
+        yield result("install", f"no {plain}; scripts/build-qemu makes it")
+        return
+
+    def in_qemu(*options):
+        done = subprocess.run([f"{SCRIPTS}/install-in-qemu", *options, tree], check=False,
+                              text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        return done.stderr + (f"status {done.returncode}" if done.returncode else "")
+
+    shutil.copytree(plain, tree)
+    said = in_qemu()
+    shutil.copytree(tree, installed)
+    yield result("install: twice is as good as once",
+                 said + in_qemu() + differ(installed, tree))
+    yield result("install: it changes something", not differ(plain, tree) and "same")
+    said = in_qemu("--undo")
+    quietly("find", tree, "-type", "d", "-empty", "-delete")
+    yield result("install: undone", said + differ(plain, tree))
+
+    # Each file in turn without the line in its first change that is looked for: the one
+    # that is changed, or the one before or after something new.
+    for name in quietly(f"{SCRIPTS}/install-in-qemu", "--edited", plain).split():
+        changed = int(re.match(r"\d+", differ(plain / name, installed / name))[0]) - 1
+        for at in (changed, changed - 1, changed + 1):
+            lines = (plain / name).read_text("utf-8").splitlines(keepends=True)
+            lines[at] = "gone\n"
+            (tree / name).write_text("".join(lines), "utf-8")
+            said = in_qemu()
+            if said:
+                break
+            in_qemu("--undo")
+        why = "" if said.startswith(f"install-in-qemu: {name}: looked for ") else \
+            f"said: {said}"
+        if (tree / name).read_text("utf-8") != "".join(lines):
+            why += "and changed it"
+        shutil.copy(plain / name, tree / name)
+        yield result(f"install: refused without what it looks for in {name}",
+                     why + differ(plain, tree))
+
+
+# --- what pytest asks for ---------------------------------------------------------------
 
 @pytest.fixture(scope="session")
 def bare():
@@ -18,19 +324,30 @@ def bare():
 
 
 @once
-def qemu(suite):
+def qemu(release):
     if os.environ.get("QEMU"):
         return os.environ["QEMU"]
-    options = ["--suite", suite] if suite else []
-    if os.environ.get("QEMU_SANITIZED"):
+    options = ["--suite", release] if release else []
+    if SANITIZED:
         options.append("--sanitized")
     return built("build-qemu", *options) + "/qemu-system-x86_64"
 
 
 def cases(run):
-    for name in quietly(f"{HERE}/run", "--list").split():
-        yield Case(name, lambda: qemu(run.kernel), seconds=20)
+    checks = {name: partial(suite, name) for name in SUITES}
+    checks |= {check.__name__: check
+               for check in (clock, trace, compare, events, style, install)}
+    for name, check in checks.items():
+        yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
+                   seconds=20)
 
 
-def test(case, bare):
-    quietly(f"{HERE}/run", case.name, env={**os.environ, "BARE": bare, "QEMU": case.check()})
+def test(case, bare, record_property):
+    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
+        results = [*case.check(bare, work)]
+    failed = [line for line in results if line.startswith("FAIL")]
+    if failed or not results:
+        pytest.fail("\n".join([f"{len(failed)} of {len(results)} results", *failed]),
+                    pytrace=False)
+    for line in results:
+        record_property("note", line)

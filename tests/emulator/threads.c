@@ -413,7 +413,7 @@ static void triple_fault(void)
 
 /*
  * A CPU is removed while the threads of its core count each other's events.
- * tests/emulator/run checks how much memory that takes.
+ * test_emulator.py checks how much memory that takes.
  */
 void test_eject(void)
 {
