@@ -8,12 +8,16 @@
 #define PIC1_MASK	0xa1
 
 trap_handler *handlers[256];
-int last_vector;
-u64 last_error;
-int failures;
 u8 pages[16][4096] __attribute__((aligned(4096)));
 
+const u32 pmu_registers[VALUES] = {
+	MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_STATUS,
+	MSR_GLOBAL,
+};
+
+static int last_vector, failures;
 static u64 resume_at;		/* where to continue after an expected fault */
+static char *to;		/* where print() goes, if not to the serial line */
 
 extern u64 gdt[], gdt_pointer[];
 extern char stacks[], trap_stacks[];
@@ -34,6 +38,10 @@ static struct {
 
 static void putc(char c)
 {
+	if (to) {
+		*to++ = c;
+		return;
+	}
 	while (!(inb(COM1 + 5) & 0x20))
 		;
 	outb(COM1, c);
@@ -88,6 +96,20 @@ void print(const char *fmt, ...)
 	va_end(ap);
 }
 
+const char *text(const char *fmt, ...)
+{
+	static char buf[80];
+	va_list ap;
+
+	to = buf;
+	va_start(ap, fmt);
+	vprint(fmt, ap);
+	va_end(ap);
+	*to = 0;
+	to = 0;
+	return buf;
+}
+
 void result(int good, const char *name, const char *fmt, ...)
 {
 	va_list ap;
@@ -104,7 +126,7 @@ void result(int good, const char *name, const char *fmt, ...)
 	print("\n");
 }
 
-void quit(int status)
+static void quit(int status)
 {
 	outb(EXIT, status);
 	for (;;)
@@ -119,7 +141,6 @@ void trap(struct regs *r)
 	}
 	if (resume_at) {
 		last_vector = r->vector;
-		last_error = r->error;
 		r->rip = resume_at;
 		resume_at = 0;
 		return;
@@ -152,12 +173,10 @@ int trapped;
 
 void ignore(struct regs *r)
 {
-	(void)r;
 }
 
 void count_trap(struct regs *r)
 {
-	(void)r;
 	trapped++;
 }
 
@@ -174,6 +193,37 @@ void count_pmi(struct regs *r)
 {
 	wrmsr(MSR_GLOBAL, 0);
 	count_trap(r);
+}
+
+/* Software interrupts of ring 3 */
+void handle_ints(trap_handler *handler)
+{
+	handlers[3] = handler;
+	handlers[VEC_INT80] = handler;
+}
+
+volatile int ticked;
+
+void take_timer(struct regs *r)
+{
+	ticked++;
+	apic_write(APIC_EOI, 0);
+}
+
+void start_timer(u32 ticks)
+{
+	ticked = 0;
+	handlers[VEC_TIMER] = take_timer;
+	apic_write(APIC_DIVIDE, 0xb);
+	apic_write(APIC_LVTT, VEC_TIMER);
+	apic_write(APIC_TIMER, ticks);
+}
+
+void halt_until_timer(u32 ticks)
+{
+	start_timer(ticks);
+	while (!ticked)
+		asm volatile("sti; hlt; cli");
 }
 
 static int fault3;
@@ -200,7 +250,6 @@ int faults3(code *fn)
 
 static void do_rdmsr(u64 msr, u64 unused)
 {
-	(void)unused;
 	rdmsr(msr);
 }
 
@@ -226,6 +275,21 @@ u64 item(int cpu, int what)
 	outl(TESTDEV, (u32)cpu << 16 | what);
 	lo = inl(TESTDEV + 4);
 	return lo | (u64)inl(TESTDEV + 8) << 32;
+}
+
+static u64 marked[MAX_CPUS][ITEMS];
+
+/* since() is what has come to an item since mark(). */
+void mark(void)
+{
+	for (int n = 0; n < MAX_CPUS; n++)
+		for (int i = 0; i < ITEMS; i++)
+			marked[n][i] = item(n, i);
+}
+
+u64 since(int cpu, int what)
+{
+	return item(cpu, what) - marked[cpu][what];
 }
 
 void map_page(int n, int present, int writable)
@@ -261,6 +325,23 @@ void program(u64 sel0, u64 sel1)
 	wrmsr(MSR_SEL1, sel1 | SEL_EN);
 }
 
+/* Count from here to switch_off(), with counter 0 alone if @sel1 is 0. */
+void switch_on(u64 sel0, u64 sel1)
+{
+	pmu_quiet();
+	wrmsr(MSR_SEL0, sel0 | SEL_EN);
+	if (sel1)
+		wrmsr(MSR_SEL1, sel1 | SEL_EN);
+	wrmsr(MSR_GLOBAL, sel1 ? 3 : 1);
+}
+
+/* Returns the value of counter 0. */
+u64 switch_off(void)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	return rdmsr(MSR_CNT0);
+}
+
 /* Set up counter 0 alone. */
 void overflow_after(u64 events, u64 sel, u32 lvt)
 {
@@ -270,17 +351,19 @@ void overflow_after(u64 events, u64 sel, u32 lvt)
 	apic_write(APIC_LVTPC, lvt);
 }
 
-const char *name2(const char *a, const char *b)
+/* The events in ring 0, or in ring 3, of a run of fn() there */
+u64 count0(code *fn, u64 sel)
 {
-	static char buf[80];
-	char *p = buf;
+	program(sel | SEL_OS, 0);
+	measure0(fn);
+	return rdmsr(MSR_CNT0);
+}
 
-	while (*a)
-		*p++ = *a++;
-	while (*b)
-		*p++ = *b++;
-	*p = 0;
-	return buf;
+u64 count3(code *fn, u64 sel)
+{
+	program(sel | SEL_USR, 0);
+	user_run(fn);
+	return rdmsr(MSR_CNT0);
 }
 
 /* Allow RDPMC in ring 3. */
@@ -456,36 +539,7 @@ static const char *last_word(const char *s)
 	return word;
 }
 
-static const struct {
-	const char *name;
-	suite *run;
-} suites[] = {
-	{ "registers", test_registers },
-	{ "gates", test_gates },
-	{ "counts", test_counts },
-	{ "overflow", test_overflow },
-	{ "inject", test_inject },
-	{ "instructions", test_instructions },
-	{ "threads", test_threads },
-	{ "reset", test_reset },
-	{ "plain", test_plain_cpu },
-	{ "trace", test_trace },
-	{ "memory", test_memory },
-	{ "any", test_any },
-	{ "cores", test_cores },
-	{ "hostile", test_hostile },
-	{ "apart", test_apart },
-	{ "strict", test_strict },
-	{ "halt", test_halt },
-	{ "stray", test_stray },
-	{ "eject", test_eject },
-	{ "compare", test_compare },
-	{ "clock", test_clock },
-	{ "bench-off", bench_off },
-	{ "bench-count", bench_count },
-	{ "bench-cache", bench_cache },
-	{ "bench-sample", bench_sample },
-};
+extern const struct suite __start_suites[], __stop_suites[];
 
 int main(void)
 {
@@ -503,9 +557,9 @@ int main(void)
 	for (int i = 0; i < 16; i++)
 		map_page(i, 1, 1);
 
-	for (u32 i = 0; i < ARRAY_SIZE(suites); i++) {
-		if (streq(wanted, suites[i].name)) {
-			suites[i].run();
+	for (const struct suite *s = __start_suites; s < __stop_suites; s++) {
+		if (streq(wanted, s->name)) {
+			s->run();
 			ran++;
 		}
 	}

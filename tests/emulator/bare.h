@@ -28,6 +28,9 @@
 
 #define TRAMPOLINE	0x8000
 
+/* Rounds of sampled_loop */
+#define SAMPLED_ROUNDS	2000000
+
 /* 327357-001 table 1-2 */
 #define MSR_TSC		0x10
 #define MSR_CNT0	0x20
@@ -125,7 +128,7 @@ enum {
 	ITEM_INSNS0 = 16, ITEM_INSNS3, ITEM_BRANCHES0, ITEM_BRANCHES3,
 	ITEM_CYCLES0, ITEM_CYCLES3,
 	ITEM_INJECTED = 24, ITEM_INJECT_LEFT, ITEM_STOPPED, ITEM_CTRL,
-	ITEM_STATUS, ITEM_LATE,
+	ITEM_STATUS, ITEM_LATE, ITEMS,
 };
 
 struct regs {
@@ -134,6 +137,9 @@ struct regs {
 };
 
 typedef void code(void);	/* assembly, not called from C */
+
+/* A function that executes the instruction of these bytes; outside of functions */
+#define INSN(...)	((code *)(const u8 []){ __VA_ARGS__, 0xc3 /* ret */ })
 typedef void trap_handler(struct regs *);
 
 static inline u64 rdmsr(u32 msr)
@@ -150,31 +156,23 @@ static inline void wrmsr(u32 msr, u64 val)
 		     : "memory");
 }
 
-static inline void outl(u16 port, u32 val)
-{
-	asm volatile("outl %0, %1" : : "a"(val), "Nd"(port) : "memory");
-}
+#define PORT_ACCESS(suffix, type)					\
+	static inline void out##suffix(u16 port, type val)		\
+	{								\
+		asm volatile("out" #suffix " %0, %1"			\
+			     : : "a"(val), "Nd"(port) : "memory");	\
+	}								\
+	static inline type in##suffix(u16 port)				\
+	{								\
+		type val;						\
+									\
+		asm volatile("in" #suffix " %1, %0"			\
+			     : "=a"(val) : "Nd"(port) : "memory");	\
+		return val;						\
+	}
 
-static inline void outb(u16 port, u8 val)
-{
-	asm volatile("outb %0, %1" : : "a"(val), "Nd"(port) : "memory");
-}
-
-static inline u32 inl(u16 port)
-{
-	u32 val;
-
-	asm volatile("inl %1, %0" : "=a"(val) : "Nd"(port) : "memory");
-	return val;
-}
-
-static inline u8 inb(u16 port)
-{
-	u8 val;
-
-	asm volatile("inb %1, %0" : "=a"(val) : "Nd"(port) : "memory");
-	return val;
-}
+PORT_ACCESS(b, u8)
+PORT_ACCESS(l, u32)
 
 static inline u64 rdtsc(void)
 {
@@ -199,8 +197,16 @@ static inline int this_cpu(void)
 	return apic_read(0x20) >> 24;
 }
 
+/* A function that executes @insn for each line of the caches, with its address in %rax */
+#define EACH_LINE(name, from, size, insn)				\
+	static void name(void)						\
+	{								\
+		for (u64 a = (u64)(from); a < (u64)(from) + (size); a += 64)	\
+			asm volatile(insn : : "a"(a) : "rcx", "memory");	\
+	}
+
 /* start.S */
-extern u32 boot_info, ncpus_up;
+extern u32 boot_info;
 extern char trampoline[], trampoline_end[], trap_stubs[];
 extern u64 paged_table[512];
 void measure0(code *fn);
@@ -213,27 +219,38 @@ extern code f_empty, f_nops;
 void long_loop(u64 times);
 
 /* bare.c */
-extern trap_handler *handlers[256], ignore, count_trap, map_and_retry, count_pmi;
+extern trap_handler *handlers[256], ignore, count_trap, map_and_retry, count_pmi,
+	take_timer;
 extern int trapped;
-extern int last_vector;
-extern u64 last_error;
-extern int failures;
+extern volatile int ticked;
 extern u8 pages[16][4096];
 
+/* Those that can be read and written, but for STATUS */
+#define VALUES		7
+extern const u32 pmu_registers[VALUES];
+
 void print(const char *fmt, ...);
+const char *text(const char *fmt, ...);
 void result(int good, const char *name, const char *fmt, ...);
-void quit(int status);
 int faults(void (*fn)(u64, u64), u64 a, u64 b);
 int rdmsr_faults(u32 msr);
 int wrmsr_faults(u32 msr, u64 val);
 u64 item(int cpu, int what);
+void mark(void);
+u64 since(int cpu, int what);
 void map_page(int n, int present, int writable);
 void pmu_quiet(void);
 void others_quiet(void);
 void program(u64 sel0, u64 sel1);
+void switch_on(u64 sel0, u64 sel1);
+u64 switch_off(void);
 void overflow_after(u64 events, u64 sel, u32 lvt);
 void send_nmi(int cpu);
-const char *name2(const char *a, const char *b);
+u64 count0(code *fn, u64 sel);
+u64 count3(code *fn, u64 sel);
+void handle_ints(trap_handler *handler);
+void start_timer(u32 ticks);
+void halt_until_timer(u32 ticks);
 void set_pce(int on);
 int faults3(code *fn);
 void cpuid(u32 leaf, u32 r[4]);
@@ -255,14 +272,28 @@ void delay(u64 ticks);
 		       got_, want_);					\
 	} while (0)
 
-/* The suites */
-typedef void suite(void);
-extern suite test_registers, test_gates, test_counts, test_overflow,
-	test_inject, test_instructions, test_threads, test_reset,
-	test_plain_cpu, test_trace, test_memory, test_any, test_cores,
-	test_hostile, test_apart, test_strict, test_halt, test_stray,
-	test_eject, test_compare, test_clock, bench_off, bench_count,
-	bench_cache, bench_sample;
+/* A suite: a function that runs if its name is on the command line */
+struct suite {
+	const char *name;
+	void (*run)(void);
+};
+
+#define SUITE(fn, name)							\
+	static void fn(void);						\
+	static const struct suite fn##_suite				\
+		__attribute__((used, section("suites"))) = { name, fn };	\
+	static void fn(void)
+
+/* A function of one of the tables below, and its two counts by hand, with the ret */
+struct entry {
+	code *fn;
+	u64 want[2];
+	const char *name;
+};
+
+extern const struct entry __start_code_table[], __stop_code_table[],
+	__start_modern_code[], __stop_modern_code[], __start_mem_table[],
+	__stop_mem_table[], __start_modern_mem[], __stop_modern_mem[];
 
 #else
 
@@ -271,6 +302,17 @@ extern suite test_registers, test_gates, test_counts, test_overflow,
 	.balign	64
 	.globl	\name
 \name :
+	.endm
+
+	/* The same, in a table of struct entry */
+	.macro	ENTRY function, name, want0, want1, table
+	.section \table, "a"
+	.balign	8
+	.quad	\function, \want0, \want1, 1f
+	.section .rodata
+1 :	.asciz	"\name"
+	.text
+	FUNCTION \function
 	.endm
 
 #endif

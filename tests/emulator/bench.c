@@ -121,7 +121,7 @@ static u64 work(void)
 	return sum;
 }
 
-void bench_off(void)
+SUITE(bench_off, "bench-off")
 {
 	u64 start, end, sum;
 
@@ -141,13 +141,13 @@ static void bench(u64 event0, u64 event1)
 	pmu_quiet();
 }
 
-void bench_count(void)
+SUITE(bench_count, "bench-count")
 {
 	pmu_quiet();
 	bench(EV_INSTRUCTIONS, EV_CYCLES);
 }
 
-void bench_cache(void)
+SUITE(bench_cache, "bench-cache")
 {
 	pmu_quiet();
 	bench(EV_DATA_READ_MISS, EV_DATA_WRITE_MISS);
@@ -160,7 +160,6 @@ static u64 samples;
 
 static void sample(struct regs *r)
 {
-	(void)r;
 	wrmsr(MSR_GLOBAL, 0);
 	wrmsr(MSR_OVF, 1);
 	apic_write(APIC_LVTPC, LVT_NMI);
@@ -169,7 +168,7 @@ static void sample(struct regs *r)
 	wrmsr(MSR_GLOBAL, 3);
 }
 
-void bench_sample(void)
+SUITE(bench_sample, "bench-sample")
 {
 	pmu_quiet();
 	handlers[2] = sample;

@@ -76,32 +76,14 @@ static void agree(const char *name, void (*fn)(void), u64 want, u64 more,
 {
 	u64 tsc[2], cycles[2];
 
-	program(EV_CYCLES | SEL_OS, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_CYCLES | SEL_OS, 0);
 	look(&tsc[0], &cycles[0]);
 	fn();
 	look(&tsc[1], &cycles[1]);
 	wrmsr(MSR_GLOBAL, 0);
-	near(name2(name, ": cycles"), cycles[1] - cycles[0], want, more);
-	near(name2(name, ": and by the TSC"), tsc[1] - tsc[0],
+	near(text("%s: cycles", name), cycles[1] - cycles[0], want, more);
+	near(text("%s: and by the TSC", name), tsc[1] - tsc[0],
 	     cycles[1] - cycles[0] - ahead, 2 * ahead);
-}
-
-static volatile int timer_came;
-
-static void timer(struct regs *r)
-{
-	(void)r;
-	timer_came = 1;
-	apic_write(APIC_EOI, 0);
-}
-
-static void arm(u32 ns)
-{
-	timer_came = 0;
-	apic_write(APIC_DIVIDE, 0xb);
-	apic_write(APIC_LVTT, VEC_TIMER);
-	apic_write(APIC_TIMER, ns);
 }
 
 /* A halted CPU that only the timer can wake: the clock jumps. */
@@ -109,9 +91,7 @@ static void idle(void)
 {
 	u64 tsc = rdtsc();
 
-	arm(1000000000);
-	while (!timer_came)
-		asm volatile("sti; hlt; cli");
+	halt_until_timer(1000000000);
 	near("clock: halted until a timer", rdtsc() - tsc, 1000000000, 3000);
 }
 
@@ -120,9 +100,9 @@ static void busy_until_timer(const char *name)
 {
 	u64 tsc = rdtsc();
 
-	arm(1000000);
+	start_timer(1000000);
 	asm volatile("sti");
-	while (!timer_came)
+	while (!ticked)
 		;
 	asm volatile("cli");
 	near(name, rdtsc() - tsc, 1000000, LEAD + 3000);
@@ -181,7 +161,6 @@ static volatile u64 woken[MAX_CPUS];
 
 static void take_nmi(struct regs *r)
 {
-	(void)r;
 	woken[this_cpu()] = rdtsc();
 }
 
@@ -209,9 +188,8 @@ static u64 wake(int n)
 	return woken[n] - tsc;
 }
 
-void test_clock(void)
+SUITE(test_clock, "clock")
 {
-	handlers[VEC_TIMER] = timer;
 	handlers[2] = take_nmi;
 	agree("clock: alone", work, WORK, 100, 0);
 	agree("clock: delay", wait_shortly, 1000002, 100, 0);

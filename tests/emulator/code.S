@@ -1,38 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Functions whose instructions and branches were counted by hand. CODE has both
- * numbers, with the ret.
+ * numbers, with the ret; those in modern_code came after the Pentium.
  */
 #include "bare.h"
 
-	.section .table, "a"
-	.balign	8
-	.globl	code_table
-code_table:
-	/* With instructions that came after the Pentium */
-	.section .modern, "a"
-	.balign	8
-	.globl	modern_code
-modern_code:
-	.text
-
-	.macro	CODE name, insns, branches, table=.table
-	.section \table, "a"
-	.quad	f_\name, \insns, \branches, name_\name
-	.section .rodata
-name_\name:
-	.asciz	"\name"
-	.text
-	FUNCTION f_\name
+	.macro	CODE name, insns, branches, table=code_table
+	ENTRY	f_\name, "\name", \insns, \branches, \table
 	.endm
 
 CODE	empty, 1, 1
 	ret
 
 CODE	nops, 101, 1
-	.rept	100
-	nop
-	.endr
+	.fill	100, 1, 0x90
 	ret
 
 CODE	loop, 2002, 1001
@@ -83,7 +64,7 @@ CODE	jcxz, 5, 3
 	ret
 2:	ud2
 
-CODE	no_branches, 8, 1, .modern
+CODE	no_branches, 8, 1, modern_code
 	xorl	%eax, %eax
 	cmovzl	%eax, %ecx
 	setz	%al
@@ -143,7 +124,7 @@ CODE	rep_loop, 502, 101
 	jnz	1b
 	ret
 
-CODE	locked, 7, 1, .modern
+CODE	locked, 7, 1, modern_code
 	movl	$1, %eax
 	lock xaddl %eax, pages
 	lock incl pages
@@ -160,7 +141,7 @@ CODE	locked_split, 302, 101
 	jnz	1b
 	ret
 
-CODE	lock16, 502, 101, .modern
+CODE	lock16, 502, 101, modern_code
 	movl	$100, %esi
 1:	xorl	%eax, %eax
 	xorl	%edx, %edx
@@ -169,7 +150,7 @@ CODE	lock16, 502, 101, .modern
 	jnz	1b
 	ret
 
-CODE	sse, 7, 1, .modern
+CODE	sse, 7, 1, modern_code
 	movdqa	sse_data, %xmm0
 	paddd	%xmm0, %xmm0
 	movups	%xmm0, pages + 1
@@ -215,14 +196,8 @@ CODE	spflt_insns, 5, 1
 	.byte	0xc5, 0xfb, 0xae, 0xf7	/* spflt %edi */
 	ret
 
-	/* The end of the tables; tests use the rest by name. */
-	.section .table
-	.quad	0
-	.section .modern
-	.quad	0
-	.text
-
-	.globl	at_fault, at_rep, at_rep_end, at_hlt_end, at_jump, at_gate
+	/* Tests use the rest by name. */
+	.globl	at_fault, at_rep_end, at_hlt_end, at_jump
 
 /* 6 instructions, 1 branch, once the access does not fault */
 FUNCTION f_fault_load
@@ -261,7 +236,6 @@ FUNCTION f_fault_call
 FUNCTION f_fault_rep
 	movl	$PAGED_AREA, %edi
 	movl	$8192 - 100, %ecx
-at_rep:
 	rep stosb
 at_rep_end:
 	nop
@@ -367,11 +341,57 @@ FUNCTION read_between
 	xorl	%ecx, %ecx
 	rdpmc
 	movl	%eax, %r8d
-	.rept	10
-	nop
-	.endr
+	.fill	10, 1, 0x90
 	rdpmc
 	subl	%r8d, %eax
+	ret
+
+/* For threads.c: 2 * SAMPLED_ROUNDS + 2 instructions, SAMPLED_ROUNDS + 1 branches */
+FUNCTION sampled_loop
+	movl	$SAMPLED_ROUNDS, %ecx
+1:	decl	%ecx
+	jnz	1b
+	ret
+
+/* RDPMC of counter rdpmc_rcx, with the upper halves of %rax and %rdx set */
+FUNCTION do_rdpmc
+	movl	rdpmc_rcx, %ecx
+	movq	$-1, %rax
+	movq	%rax, %rdx
+	rdpmc
+	movq	%rax, rdpmc_rax
+	movq	%rdx, rdpmc_rdx
+	ret
+
+FUNCTION spflt_one
+	movl	$1, %eax
+	.byte	0xc5, 0xfb, 0xae, 0xf0	/* spflt %eax */
+	ret
+
+/* 20 nops with the preference on, 30 with it off, 10 with it on again */
+FUNCTION spflt_region
+	movl	$1, %eax
+	.byte	0xc5, 0xfb, 0xae, 0xf0	/* spflt %eax */
+	.fill	20, 1, 0x90
+	movl	$-2, %ecx
+	.byte	0xc5, 0xfb, 0xae, 0xf1	/* spflt %ecx */
+	.fill	30, 1, 0x90
+	movl	$-1, %edx
+	.byte	0xc5, 0xfb, 0xae, 0xf2	/* spflt %edx */
+	.fill	10, 1, 0x90
+	movl	$0, %ecx
+	.byte	0xc5, 0xfb, 0xae, 0xf1	/* spflt %ecx */
+	ret
+
+/* For suite "trace" */
+FUNCTION traced
+	nop
+	movl	$1, %eax
+	.byte	0xc5, 0xfb, 0xae, 0xf0	/* spflt %eax */
+	xorl	%ecx, %ecx
+	rdpmc
+	nop
+	nop
 	ret
 
 	.data

@@ -11,21 +11,14 @@
 
 static u8 shared[LINES * LINE] __attribute__((aligned(4096)));
 
-/* A function that executes @insn for each line, with its address in %rax */
-#define EACH_LINE(name, insn)						\
-	static void name(void)						\
-	{								\
-		for (u64 i = 0; i < sizeof(shared); i += LINE)		\
-			asm volatile(insn : : "a"(&shared[i])		\
-				     : "rcx", "memory");		\
-	}
+#define EACH(name, insn)	EACH_LINE(name, shared, sizeof(shared), insn)
 
-EACH_LINE(read_all, "movb (%%rax), %%cl")
-EACH_LINE(write_all, "movb $1, (%%rax)")
+EACH(read_all, "movb (%%rax), %%cl")
+EACH(write_all, "movb $1, (%%rax)")
 /* vprefetche1: the line becomes exclusive, but not modified. */
-EACH_LINE(prefetch_all, ".byte 0xc5, 0xf8, 0x18, 0x30")
-EACH_LINE(evict_inner, ".byte 0xc5, 0xfb, 0xae, 0x38" /* clevict0 */)
-EACH_LINE(evict_all, ".byte 0xc5, 0xfa, 0xae, 0x38" /* clevict1 */)
+EACH(prefetch_all, ".byte 0xc5, 0xf8, 0x18, 0x30")
+EACH(evict_inner, ".byte 0xc5, 0xfb, 0xae, 0x38" /* clevict0 */)
+EACH(evict_all, ".byte 0xc5, 0xfa, 0xae, 0x38" /* clevict1 */)
 
 /* What a CPU counts, and executes meanwhile */
 static struct {
@@ -36,14 +29,12 @@ static struct {
 
 static void begin(void)
 {
-	program(job[this_cpu()].event | SEL_OS, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(job[this_cpu()].event | SEL_OS, 0);
 }
 
 static void end(void)
 {
-	wrmsr(MSR_GLOBAL, 0);
-	job[this_cpu()].count = rdmsr(MSR_CNT0);
+	job[this_cpu()].count = switch_off();
 }
 
 static void do_job(void)
@@ -241,7 +232,7 @@ static void overflow(void)
 	      0);
 }
 
-void test_cores(void)
+SUITE(test_cores, "cores")
 {
 	start_cpus();
 	if (ncpus() != 2) {

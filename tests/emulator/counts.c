@@ -2,17 +2,9 @@
 /* The counts of code that was counted by hand */
 #include "bare.h"
 
-struct entry {
-	code *fn;
-	u64 insns, branches;
-	const char *name;
-};
-
-extern const struct entry code_table[], modern_code[];
 extern code f_fault_load, f_fault_store, f_fault_push, f_fault_call,
 	f_fault_rep, f_fault_fetch, f_fault_ud, f_fault_div, f_fault_gp,
 	f_privileged, f_int80, f_syscall, f_single_step, f_single_step_rep;
-extern char at_fault[], at_rep[];
 u64 read_between(void);
 
 #define BOTH	(SEL_USR | SEL_OS)
@@ -26,23 +18,23 @@ static void expect(const char *name, u64 insns, u64 branches)
 	       i, insns, b, branches);
 }
 
-static void table(const struct entry *first)
+static void table(const struct entry *e, const struct entry *end)
 {
-	for (const struct entry *e = first; e->fn; e++) {
+	for (; e < end; e++) {
 		program(EV_INSTRUCTIONS | SEL_OS, EV_BRANCHES | SEL_OS);
 		measure0(e->fn);
-		expect(name2("count: ring 0: ", e->name), e->insns + 5,
-		       e->branches + 1);
+		expect(text("count: ring 0: %s", e->name), e->want[0] + 5,
+		       e->want[1] + 1);
 
 		program(EV_INSTRUCTIONS | SEL_USR, EV_BRANCHES | SEL_USR);
 		user_run(e->fn);
-		expect(name2("count: ring 3: ", e->name), e->insns + 2,
-		       e->branches + 2);
+		expect(text("count: ring 3: %s", e->name), e->want[0] + 2,
+		       e->want[1] + 2);
 
 		program(EV_INSTRUCTIONS | BOTH, EV_BRANCHES | BOTH);
 		user_run(e->fn);
-		expect(name2("count: both rings: ", e->name), e->insns + 7,
-		       e->branches + 3);
+		expect(text("count: both rings: %s", e->name), e->want[0] + 7,
+		       e->want[1] + 3);
 	}
 }
 
@@ -61,44 +53,35 @@ static void both_counters(void)
 /* The test device's counts, which do not depend on the registers */
 static void truth(void)
 {
-	u64 insns, branches, cycles, total;
-
 	program(EV_INSTRUCTIONS | SEL_USR, EV_CYCLES | SEL_USR);
-	insns = item(0, ITEM_INSNS3);
-	branches = item(0, ITEM_BRANCHES3);
-	cycles = item(0, ITEM_CYCLES3);
-	total = item(0, ITEM_TOTAL0);
+	mark();
 	user_run(f_nops);
-	check("test device: instructions in ring 3",
-	      item(0, ITEM_INSNS3) - insns, 103);
-	check("test device: branches in ring 3",
-	      item(0, ITEM_BRANCHES3) - branches, 3);
-	check("test device: cycles in ring 3", item(0, ITEM_CYCLES3) - cycles,
+	check("test device: instructions in ring 3", since(0, ITEM_INSNS3), 103);
+	check("test device: branches in ring 3", since(0, ITEM_BRANCHES3), 3);
+	check("test device: cycles in ring 3", since(0, ITEM_CYCLES3),
 	      rdmsr(MSR_CNT1));
-	check("test device: total of counter 0", item(0, ITEM_TOTAL0) - total,
-	      103);
+	check("test device: total of counter 0", since(0, ITEM_TOTAL0), 103);
 }
 
 /* Every instruction, and every round of a rep, takes two cycles. */
 static void cycles(void)
 {
 	extern code f_rep_movsb;
+	u64 got;
 
 	program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
 	measure0(f_nops);
 	check("cycles: 100 nops", rdmsr(MSR_CNT0), 2 * 106);
 	check("cycles: instructions beside them", rdmsr(MSR_CNT1), 106);
-	program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
-	measure0(f_rep_movsb);
-	result(rdmsr(MSR_CNT0) >= 2 * 1000 && rdmsr(MSR_CNT0) <= 2 * 1015,
-	       "cycles: 1000 bytes of rep movsb", "%ld", rdmsr(MSR_CNT0));
+	got = count0(f_rep_movsb, EV_CYCLES);
+	result(got >= 2 * 1000 && got <= 2 * 1015,
+	       "cycles: 1000 bytes of rep movsb", "%ld", got);
 }
 
 /* RDPMC does not count itself: 12 instructions, the first RDPMC included */
 static void readers(void)
 {
-	program(EV_INSTRUCTIONS | SEL_OS, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_OS, 0);
 	check("rdpmc: exact at the instruction", read_between(), 12);
 	wrmsr(MSR_GLOBAL, 0);
 }
@@ -142,41 +125,33 @@ static void trap_test(const char *name, code *fn, int vector, trap_handler *h,
 	trapped = 0;
 	program(EV_INSTRUCTIONS | SEL_USR, EV_BRANCHES | SEL_USR);
 	user_run(fn);
-	expect(name2("count: ", name), insns + 2, branches + 2);
+	expect(text("count: %s", name), insns + 2, branches + 2);
 	if (trapped != times)
-		result(0, name2("traps: ", name), "%d, not %d", trapped, times);
+		result(0, text("traps: %s", name), "%d, not %d", trapped, times);
 	handlers[vector] = 0;
 }
 
-#define PF	14
-
-static void traps(void)
+/* The same with page 0 or 1, or both, to be mapped by the handler of the fault */
+static void fault_test(const char *name, code *fn, int pages_out, int times,
+		       u64 insns, u64 branches)
 {
 	/* A function for the page that the call in fault_fetch goes to */
 	pages[0][0] = 0xc3;
+	for (int n = 0; n < 2; n++)
+		map_page(n, !(pages_out & BIT(n)), 1);
+	trap_test(name, fn, 14, map_and_retry, times, insns, branches);
+}
 
-	map_page(0, 0, 0);
-	trap_test("load restarted after a page fault", f_fault_load, PF,
-		  map_and_retry, 1, 6, 1);
+static void traps(void)
+{
+	fault_test("load restarted after a page fault", f_fault_load, 1, 1, 6, 1);
 	map_page(0, 1, 0);
-	trap_test("store restarted after a page fault", f_fault_store, PF,
+	trap_test("store restarted after a page fault", f_fault_store, 14,
 		  map_and_retry, 1, 6, 1);
-	pages[0][0] = 0xc3;
-	map_page(0, 0, 0);
-	map_page(1, 0, 0);
-	trap_test("push from memory, both halves fault", f_fault_push, PF,
-		  map_and_retry, 2, 5, 1);
-	map_page(0, 0, 0);
-	trap_test("call with its stack missing", f_fault_call, PF,
-		  map_and_retry, 1, 6, 3);
-	pages[0][0] = 0xc3;
-	map_page(0, 0, 0);
-	trap_test("call to a missing page", f_fault_fetch, PF,
-		  map_and_retry, 1, 5, 3);
-	map_page(0, 1, 1);
-	map_page(1, 0, 0);
-	trap_test("rep stosb, with a fault half-way", f_fault_rep, PF,
-		  map_and_retry, 1, 5, 1);
+	fault_test("push from memory, both halves fault", f_fault_push, 3, 2, 5, 1);
+	fault_test("call with its stack missing", f_fault_call, 1, 1, 6, 3);
+	fault_test("call to a missing page", f_fault_fetch, 1, 1, 5, 3);
+	fault_test("rep stosb, with a fault half-way", f_fault_rep, 2, 1, 5, 1);
 	trap_test("undefined instruction", f_fault_ud, 6, skip2, 1, 3, 1);
 	trap_test("division restarted", f_fault_div, 0, divide_by_one, 1, 5, 1);
 	trap_test("int through a closed gate", f_fault_gp, 13, skip2, 1, 3, 1);
@@ -233,19 +208,17 @@ static void masks(void)
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
-		program(cases[i].sel | SEL_OS, 0);
-		measure0(f_nops);
-		check(name2("mask: ", cases[i].name), rdmsr(MSR_CNT0),
-		      cases[i].want);
+		check(text("mask: %s", cases[i].name),
+		      count0(f_nops, cases[i].sel), cases[i].want);
 	}
 }
 
-void test_counts(void)
+SUITE(test_counts, "counts")
 {
 	set_pce(1);
-	table(code_table);
+	table(__start_code_table, __stop_code_table);
 	if (modern())
-		table(modern_code);
+		table(__start_modern_code, __stop_modern_code);
 	both_counters();
 	truth();
 	cycles();
@@ -261,7 +234,7 @@ void test_counts(void)
  * enable, the preference is set: all 2^6 combinations, in both rings, for both
  * counters.
  */
-void test_gates(void)
+SUITE(test_gates, "gates")
 {
 	u64 wrong = 0, good = 0;
 
@@ -312,25 +285,26 @@ void test_gates(void)
  * For the comparison with QEMU's plugins: no DELAY, no instruction that is
  * restarted and no access of 16 bytes, as plugins count attempts and halves.
  */
-void test_compare(void)
+static void run_both(const struct entry *e, const struct entry *end)
 {
 	extern code f_sse, f_self_modifying, f_spflt_insns;
 
+	for (; e < end; e++) {
+		if (e->fn == f_sse || e->fn == f_self_modifying ||
+		    e->fn == f_spflt_insns)
+			continue;
+		measure0(e->fn);
+		user_run(e->fn);
+	}
+}
+
+SUITE(test_compare, "compare")
+{
 	set_pce(1);
 	pmu_quiet();
-	for (int i = 0; i < 2; i++) {
-		const struct entry *e = i ? modern_code : code_table;
-
-		for (; e->fn; e++) {
-			if (e->fn == f_sse || e->fn == f_self_modifying ||
-			    e->fn == f_spflt_insns)
-				continue;
-			measure0(e->fn);
-			user_run(e->fn);
-		}
-	}
-	handlers[VEC_INT80] = count_trap;
-	handlers[3] = count_trap;
+	run_both(__start_code_table, __stop_code_table);
+	run_both(__start_modern_code, __stop_modern_code);
+	handle_ints(count_trap);
 	user_run(f_int80);
 	user_run(f_syscall);
 	print("done 1 0\n");

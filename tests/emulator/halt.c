@@ -81,12 +81,10 @@ static u64 its_second;
 
 static void count_halted(void)
 {
-	program(EV_CYCLES | SEL_OS, its_second);
-	wrmsr(MSR_GLOBAL, 3);
+	switch_on(EV_CYCLES | SEL_OS, its_second);
 	it_counts = 1;
 	wait_for_nmi();
-	wrmsr(MSR_GLOBAL, 0);
-	its_cycles = rdmsr(MSR_CNT0);
+	its_cycles = switch_off();
 	its_instructions = rdmsr(MSR_CNT1);
 	it_has_counted = 1;
 }
@@ -98,8 +96,7 @@ static void around(u64 second)
 	its_second = second;
 	it_counts = 0;
 	it_has_counted = 0;
-	program(EV_CYCLES | SEL_OS, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_CYCLES | SEL_OS, 0);
 	start = rdmsr(MSR_CNT0);
 	send_to_sleep(1, count_halted);
 	while (!it_counts)
@@ -148,8 +145,7 @@ static void overflow_halted(void)
 
 static void woken_by_pmi(void)
 {
-	u64 lost = item(1, ITEM_LOST);
-
+	mark();
 	handlers[2] = take_pmi;
 	trapped = 0;
 	it_has_counted = 0;
@@ -162,7 +158,7 @@ static void woken_by_pmi(void)
 	/* At most 10000 slots of the other thread late, and the wake-up */
 	result(its_cycles < 10000000, "halt: and not much too late", "%ld",
 	       its_cycles);
-	check("halt: none lost", item(1, ITEM_LOST) - lost, 0);
+	check("halt: none lost", since(1, ITEM_LOST), 0);
 }
 
 /*
@@ -174,7 +170,6 @@ static u64 stray_status, its_status;
 
 static void take_stray(struct regs *r)
 {
-	(void)r;
 	if (this_cpu() == 0) {
 		stray_taken++;
 		stray_status = rdmsr(MSR_STATUS);
@@ -189,17 +184,14 @@ static void overflow_astray(void)
 	it_has_counted = 1;
 }
 
-void test_stray(void)
+SUITE(test_stray, "stray")
 {
-	u64 edges[2];
-
 	start_cpus();
 	others_quiet();
 	pmu_quiet();
 	apic_write(APIC_LVTPC, LVT_NMI);
 	handlers[2] = take_stray;
-	edges[0] = item(0, ITEM_EDGES);
-	edges[1] = item(1, ITEM_EDGES);
+	mark();
 	it_has_counted = 0;
 	send_to_sleep(1, overflow_astray);
 	for (int i = 0; i < 100 && !stray_taken; i++)
@@ -214,38 +206,17 @@ void test_stray(void)
 	wake_up(1, &it_has_counted);
 	on_cpu_wait(1);
 	check("stray: and finds its STATUS when it wakes", its_status, 1);
-	check("stray: one edge there", item(0, ITEM_EDGES) - edges[0], 1);
-	check("stray: none here", item(1, ITEM_EDGES) - edges[1], 0);
+	check("stray: one edge there", since(0, ITEM_EDGES), 1);
+	check("stray: none here", since(1, ITEM_EDGES), 0);
 	handlers[2] = 0;
 	pmu_quiet();
 }
 
-/* Halted until the timer of the local APIC wakes thread 0 */
-static volatile int ticked;
-
-static void tick(struct regs *r)
-{
-	(void)r;
-	ticked = 1;
-	apic_write(APIC_EOI, 0);
-}
-
-static void nap(void)
-{
-	ticked = 0;
-	apic_write(APIC_DIVIDE, 0xb);
-	apic_write(APIC_LVTT, VEC_TIMER);
-	apic_write(APIC_TIMER, 20000000);
-	while (!ticked)
-		asm volatile("sti; hlt; cli");
-}
-
 static void naps(u64 sel0, u64 sel1)
 {
-	program(sel0, sel1);
-	wrmsr(MSR_GLOBAL, 3);
-	nap();
-	nap();
+	switch_on(sel0, sel1);
+	halt_until_timer(20000000);
+	halt_until_timer(20000000);
 	wrmsr(MSR_GLOBAL, 0);
 }
 
@@ -304,16 +275,14 @@ static void edges(void)
 		{ "nothing else does", f_nops, EV_FE_STALLED | SEL_USR, 0 },
 	};
 
-	handlers[VEC_INT80] = ignore;
-	handlers[3] = ignore;
+	handle_ints(ignore);
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		program(cases[i].sel | SEL_E, 0);
 		user_run(cases[i].fn);
-		check(name2("edge: ", cases[i].name), rdmsr(MSR_CNT0),
+		check(text("edge: %s", cases[i].name), rdmsr(MSR_CNT0),
 		      cases[i].want);
 	}
-	handlers[VEC_INT80] = 0;
-	handlers[3] = 0;
+	handle_ints(0);
 
 	handlers[2] = look_at_pmi;
 	program(EV_CYCLES | SEL_USR | SEL_E | SEL_INT,
@@ -327,7 +296,7 @@ static void edges(void)
 	handlers[2] = ignore;
 }
 
-void test_halt(void)
+SUITE(test_halt, "halt")
 {
 	start_cpus();
 	if (ncpus() < 4) {
@@ -336,7 +305,6 @@ void test_halt(void)
 	}
 	others_quiet();
 	handlers[2] = ignore;
-	handlers[VEC_TIMER] = tick;
 	cost();
 	edges();
 	whole_core();

@@ -71,13 +71,9 @@ static u64 valid_value(u32 msr)
 
 static void valid_register(void)
 {
-	static const u32 registers[] = {
-		MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_OVF,
-		MSR_GLOBAL,
-	};
-	u32 msr = registers[any() % ARRAY_SIZE(registers)];
+	u32 msr = pmu_registers[any() % VALUES];
 
-	wrmsr(msr, valid_value(msr));
+	wrmsr(msr == MSR_STATUS ? MSR_OVF : msr, valid_value(msr));
 }
 
 /* All numbers around the registers; only one CPU may fault at a time. */
@@ -153,7 +149,6 @@ static void code_of_its_own(void)
 
 static void take_nmi(struct regs *r)
 {
-	(void)r;
 	if (any() & 1)
 		wrmsr(MSR_OVF, any() & 3);
 	/* Else every instruction could cause another NMI. */
@@ -195,7 +190,7 @@ static void count_nops(void)
 	counted = rdmsr(MSR_CNT0);
 }
 
-void test_hostile(void)
+SUITE(test_hostile, "hostile")
 {
 	start_cpus();
 	handlers[2] = take_nmi;

@@ -43,20 +43,26 @@ static void few_nops(void)
 /* measure0() starts with this write; the call is the first instruction after it. */
 #define FROM_START	WRITE_OF(MSR_GLOBAL)
 
+/* One NMI, after @n of the nops */
+static int came_after(int n, u64 status)
+{
+	return nmi.count == 1 && nmi.rip == (u64)f_nops + n - 1 &&
+	       nmi.status == status;
+}
+
 static void nmis(void)
 {
-	u64 fired = item(0, ITEM_INJECTED);
 	int wrong = 0;
 
+	mark();
 	for (int n = 1; n <= 101; n++) {
 		pmu_quiet();
 		order(NMI | RING0, n, FROM_START);
 		measure0(f_nops);
-		wrong += nmi.count != 1 || nmi.rip != (u64)f_nops + n - 1 ||
-			 nmi.status;
+		wrong += !came_after(n, 0);
 	}
 	check("nmi: after any of 101 instructions", wrong, 0);
-	check("nmi: each was counted", item(0, ITEM_INJECTED) - fired, 101);
+	check("nmi: each was counted", since(0, ITEM_INJECTED), 101);
 
 	pmu_quiet();
 	order(NMI | RING0, 3, FROM_START | SKIPPING(1));
@@ -105,8 +111,7 @@ static void overflows(void)
 		arm(1 << 20);
 		order(OVERFLOW | COUNTER(0) | RING0, n, FROM_START);
 		measure0(f_nops);
-		wrong += nmi.count != 1 || nmi.rip != (u64)f_nops + n - 1 ||
-			 nmi.status != 1;
+		wrong += !came_after(n, 1);
 		/* The total and the counter have all events of the order. */
 		wrong += item(0, ITEM_TOTAL0) - total !=
 			 WRAP + rdmsr(MSR_CNT0) - (WRAP - (1 << 20));
@@ -124,19 +129,18 @@ static void overflows(void)
 
 static void skid(void)
 {
-	u64 edges = item(0, ITEM_EDGES), lost = item(0, ITEM_LOST);
 	int wrong = 0;
 
+	mark();
 	for (int n = 1; n <= 80; n++) {
 		arm(10);
 		order(SKID, n, 0);
 		measure0(f_nops);
-		wrong += nmi.count != 1 || nmi.status != 1 ||
-			 nmi.rip != (u64)f_nops + 10 - 1 + n;
+		wrong += !came_after(10 + n, 1);
 		wrmsr(MSR_OVF, 1);
 	}
 	check("skid: any number of 80 instructions", wrong, 0);
-	check("skid: one edge each", item(0, ITEM_EDGES) - edges, 80);
+	check("skid: one edge each", since(0, ITEM_EDGES), 80);
 
 	arm(10);
 	order(SKID, 1000000, 0);
@@ -146,7 +150,7 @@ static void skid(void)
 	order(NOTHING, 0, 0);
 	few_nops();
 	check("skid: with the order gone it comes", nmi.count, 1);
-	check("skid: no edge lost", item(0, ITEM_LOST) - lost, 0);
+	check("skid: no edge lost", since(0, ITEM_LOST), 0);
 	pmu_quiet();
 }
 
@@ -156,10 +160,9 @@ static void skid(void)
  */
 static void nmi_before_skid(void)
 {
-	u64 late = item(0, ITEM_LATE), delivered = item(0, ITEM_DELIVERED);
-	u64 fired = item(0, ITEM_INJECTED), lost = item(0, ITEM_LOST);
 	int wrong = 0, early = 0;
 
+	mark();
 	for (int n = 1; n <= 80; n++) {
 		arm(10);
 		order(SKID, 40, 0);
@@ -175,10 +178,10 @@ static void nmi_before_skid(void)
 	}
 	check("skid: beside an NMI, each comes", wrong, 0);
 	check("skid: the NMI comes where it was ordered", early, 50);
-	check("skid: each PMI was late", item(0, ITEM_LATE) - late, 80);
-	check("skid: each NMI was counted", item(0, ITEM_INJECTED) - fired, 80);
-	check("skid: each PMI was delivered", item(0, ITEM_DELIVERED) - delivered, 80);
-	check("skid: and none lost", item(0, ITEM_LOST) - lost, 0);
+	check("skid: each PMI was late", since(0, ITEM_LATE), 80);
+	check("skid: each NMI was counted", since(0, ITEM_INJECTED), 80);
+	check("skid: each PMI was delivered", since(0, ITEM_DELIVERED), 80);
+	check("skid: and none lost", since(0, ITEM_LOST), 0);
 
 	arm(10);
 	order(SKID, 1000000, 0);
@@ -197,18 +200,17 @@ static void nmi_before_skid(void)
 	order(NOTHING, 0, 0);
 	few_nops();
 	check("skid: comes with the first one", nmi.count, 1);
-	check("skid: both count as delivered", item(0, ITEM_DELIVERED) - delivered, 82);
+	check("skid: both count as delivered", since(0, ITEM_DELIVERED), 82);
 	pmu_quiet();
 }
 
 static void stops(void)
 {
-	u64 fired = item(0, ITEM_INJECTED);
-
+	mark();
 	arm(1 << 20);
 	order(STOP | RING0, 50, FROM_START);
 	measure0(f_nops);
-	check("stop: goes on after a while", item(0, ITEM_INJECTED) - fired, 1);
+	check("stop: goes on after a while", since(0, ITEM_INJECTED), 1);
 	check("stop: is not counted", rdmsr(MSR_CNT0), WRAP - (1 << 20) + 106);
 	pmu_quiet();
 }
@@ -249,7 +251,7 @@ static void stops_other(void)
 	check("stop: its counters are off", item(1, ITEM_CTRL), 0);
 }
 
-void test_inject(void)
+SUITE(test_inject, "inject")
 {
 	nmis();
 	overflows();

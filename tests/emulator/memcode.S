@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Functions whose accesses to memory were counted by hand. MEM has the numbers of
- * reads, with that of the ret, and of writes.
+ * reads, with that of the ret, and of writes; those in modern_mem came after the
+ * Pentium.
  */
 #include "bare.h"
 
-	.section .memtable, "a"
-	.balign	8
-	.globl	mem_table
-mem_table:
-	/* With instructions that came after the Pentium */
-	.section .modernmem, "a"
-	.balign	8
-	.globl	modern_mem
-modern_mem:
-	.text
-
-	.macro	MEM name, reads, writes, table=.memtable
-	.section \table, "a"
-	.quad	m_\name, \reads, \writes, mname_\name
-	.section .rodata
-mname_\name:
-	.asciz	"\name"
-	.text
-	FUNCTION m_\name
+	.macro	MEM name, reads, writes, table=mem_table
+	ENTRY	m_\name, "\name", \reads, \writes, \table
 	.endm
 
 MEM	none, 1, 0
@@ -64,7 +48,7 @@ MEM	stack, 6, 5
 	ret
 
 /* 16, 8 or 4 bytes are one access, aligned or not. */
-MEM	vectors, 5, 3, .modernmem
+MEM	vectors, 5, 3, modern_mem
 	movdqa	buffer, %xmm0
 	movups	buffer + 1, %xmm1
 	paddd	buffer, %xmm0
@@ -123,40 +107,29 @@ MEM	leave, 2, 1
 	leave
 	ret
 
-MEM	not_data, 1, 0, .modernmem
+MEM	not_data, 1, 0, modern_mem
 	leaq	buffer, %rax
 	nopl	buffer(%rax)
 	cmovzl	%eax, %ebx
 	prefetchnta buffer
 	ret
 
-	.section .memtable
-	.quad	0
-	.section .modernmem
-	.quad	0
-	.text
-
 /* One access at each of walk_from, + walk_step ... up to walk_to */
 	.globl	walk_from, walk_to, walk_step
-FUNCTION walk_read
+	.macro	WALK name, from, to
+FUNCTION \name
 	movq	walk_from, %rsi
 	movq	walk_to, %rdi
 	movq	walk_step, %rdx
-1:	movl	(%rsi), %eax
+1:	movl	\from, \to
 	addq	%rdx, %rsi
 	cmpq	%rdi, %rsi
 	jb	1b
 	ret
+	.endm
 
-FUNCTION walk_write
-	movq	walk_from, %rsi
-	movq	walk_to, %rdi
-	movq	walk_step, %rdx
-1:	movl	%eax, (%rsi)
-	addq	%rdx, %rsi
-	cmpq	%rdi, %rsi
-	jb	1b
-	ret
+	WALK	walk_read, (%rsi), %eax
+	WALK	walk_write, %eax, (%rsi)
 
 /* 10 loads, each a known distance from the next */
 FUNCTION ten_loads
@@ -178,9 +151,7 @@ FUNCTION mixed
 
 /* 16 lines of code and the ret */
 FUNCTION lines16
-	.rept	1024
-	nop
-	.endr
+	.fill	1024, 1, 0x90
 	ret
 
 /* One line, 1000 times */

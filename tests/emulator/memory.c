@@ -2,13 +2,6 @@
 /* Accesses to memory, caches, TLBs, fetches and predictions */
 #include "bare.h"
 
-struct entry {
-	code *fn;
-	u64 reads, writes;
-	const char *name;
-};
-
-extern const struct entry mem_table[], modern_mem[];
 extern code walk_read, walk_write, ten_loads, mixed, lines16, one_line,
 	code16k, code48k, hops, alternating, two_targets, delayed,
 	delayed_long, delayed_longest, chained;
@@ -18,10 +11,10 @@ extern u64 walk_from, walk_to, walk_step, chained_to;
 extern u8 buffer[];
 
 /* user_run adds a write, of the call. */
-static void accesses(const struct entry *table)
+static void accesses(const struct entry *e, const struct entry *end)
 {
-	for (const struct entry *e = table; e->fn; e++) {
-		u64 r, w;
+	for (; e < end; e++) {
+		u64 r, w, sum;
 
 		for (int i = 64; i < 192; i++)
 			buffer[i] = 1;
@@ -30,15 +23,13 @@ static void accesses(const struct entry *table)
 		user_run(e->fn);
 		r = rdmsr(MSR_CNT0);
 		w = rdmsr(MSR_CNT1);
-		result(r == e->reads && w == e->writes + 1,
-		       name2("memory: ", e->name),
-		       "%ld reads, not %ld; %ld writes, not %ld", r, e->reads,
-		       w, e->writes + 1);
-		program(EV_DATA_READ_OR_WRITE | SEL_USR, 0);
-		user_run(e->fn);
-		if (rdmsr(MSR_CNT0) != r + w)
-			result(0, name2("memory: sum: ", e->name), "%ld",
-			       rdmsr(MSR_CNT0));
+		result(r == e->want[0] && w == e->want[1] + 1,
+		       text("memory: %s", e->name),
+		       "%ld reads, not %ld; %ld writes, not %ld", r, e->want[0],
+		       w, e->want[1] + 1);
+		sum = count3(e->fn, EV_DATA_READ_OR_WRITE);
+		if (sum != r + w)
+			result(0, text("memory: sum: %s", e->name), "%ld", sum);
 	}
 }
 
@@ -48,9 +39,8 @@ static void restarted(void)
 	handlers[14] = map_and_retry;
 	trapped = 0;
 	map_page(0, 0, 0);
-	program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
-	user_run(f_fault_load);
-	check("memory: load restarted after a fault", rdmsr(MSR_CNT0), 2);
+	check("memory: load restarted after a fault",
+	      count3(f_fault_load, EV_DATA_READ), 2);
 	map_page(0, 0, 0);
 	map_page(1, 0, 0);
 	program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
@@ -103,9 +93,8 @@ static void masks(void)
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
-		program(EV_DATA_READ_OR_WRITE | SEL_USR | cases[i].sel, 0);
-		user_run(mixed);
-		check(name2("memory: mask: ", cases[i].name), rdmsr(MSR_CNT0),
+		check(text("memory: mask: %s", cases[i].name),
+		      count3(mixed, EV_DATA_READ_OR_WRITE | cases[i].sel),
 		      cases[i].want);
 	}
 }
@@ -138,50 +127,61 @@ static void walk(const char *name, code *fn, u32 event, u64 from, u64 size,
 #define KB	1024
 #define MB	(1024 * KB)
 
+/* Walks over so many KiB by @step: @event comes once for each line, or never. */
+static const struct {
+	code *fn;
+	u32 event, kib, step, each_line;
+	const char *name;
+} walks[] = {
+	{ walk_read, EV_DATA_READ_MISS, 16, 8, 0, "read misses" },
+	{ walk_read, EV_DATA_READ_MISS, 16, 64, 0, "read misses" },
+	{ walk_read, EV_DATA_READ_MISS, 64, 8, 1, "read misses" },
+	{ walk_read, EV_DATA_READ_MISS, 64, 64, 1, "read misses" },
+	{ walk_read, EV_DATA_MISS, 64, 64, 1, "either miss" },
+	{ walk_read, EV_DATA_READ_MISS, 256, 64, 1, "read misses" },
+	{ walk_read, EV_L2_READ_MISS, 256, 64, 0, "L2 read misses" },
+	{ walk_read, EV_L2_READ_MISS, 1024, 8, 1, "L2 read misses" },
+	{ walk_read, EV_L2_READ_MISS, 1024, 64, 1, "L2 read misses" },
+	{ walk_read, EV_L2_DATA_READ_MEM, 1024, 64, 1, "filled from memory" },
+	{ walk_read, EV_L2_VICTIM, 1024, 64, 0,
+	  "reads leave nothing to write" },
+	{ walk_write, EV_DATA_WRITE_MISS, 16, 64, 0, "write misses" },
+	{ walk_write, EV_WRITTEN_BACK, 16, 64, 0, "written back" },
+	{ walk_write, EV_DATA_WRITE_MISS, 64, 8, 1, "write misses" },
+	{ walk_write, EV_WRITTEN_BACK, 64, 8, 1, "written back" },
+	{ walk_write, EV_L2_WRITE_HIT, 256, 64, 1, "L2 write hits" },
+	{ walk_write, EV_L2_VICTIM, 256, 64, 0, "L2 keeps it" },
+	{ walk_write, EV_L2_WRITE_HIT, 1024, 64, 0, "L2 write hits" },
+	{ walk_write, EV_L2_DATA_WRITE_MEM, 1024, 64, 1,
+	  "fetched for writing" },
+	{ walk_write, EV_L2_VICTIM, 1024, 64, 1, "L2 writes to memory" },
+	{ walk_read, EV_L2_READ_HIT_E, 256, 64, 1,
+	  "L2 reads of unmodified lines" },
+	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 0,
+	  "L2 reads of modified lines" },
+	{ walk_write, EV_L2_WRITE_HIT, 256, 64, 1, "written to" },
+	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 1,
+	  "L2 reads of what was written" },
+	{ walk_read, EV_L2_READ_HIT_S, 256, 64, 0,
+	  "with one core nothing is shared" },
+	{ walk_read, EV_L2_DATA_READ_CACHE, 1024, 64, 0,
+	  "and nothing comes from another cache" },
+};
+
 static void caches(void)
 {
 	u64 b = (u64)buffer;
 
-	walk("cache: 16 KiB by 8, read misses", walk_read, EV_DATA_READ_MISS,
-	     b, 16 * KB, 8, 0);
-	walk("cache: 16 KiB by 64, read misses", walk_read, EV_DATA_READ_MISS,
-	     b, 16 * KB, 64, 0);
-	walk("cache: 64 KiB by 8, read misses", walk_read, EV_DATA_READ_MISS,
-	     b, 64 * KB, 8, 64 * KB / 64);
-	walk("cache: 64 KiB by 64, read misses", walk_read, EV_DATA_READ_MISS,
-	     b, 64 * KB, 64, 64 * KB / 64);
-	walk("cache: 64 KiB by 64, either miss", walk_read,
-	     EV_DATA_MISS, b, 64 * KB, 64, 64 * KB / 64);
-	walk("cache: 256 KiB by 64, read misses", walk_read, EV_DATA_READ_MISS,
-	     b, 256 * KB, 64, 256 * KB / 64);
-	walk("cache: 256 KiB by 64, L2 read misses", walk_read,
-	     EV_L2_READ_MISS, b, 256 * KB, 64, 0);
-	walk("cache: 1 MiB by 8, L2 read misses", walk_read, EV_L2_READ_MISS,
-	     b, MB, 8, MB / 64);
-	walk("cache: 1 MiB by 64, L2 read misses", walk_read, EV_L2_READ_MISS,
-	     b, MB, 64, MB / 64);
-	walk("cache: 1 MiB by 64, filled from memory", walk_read,
-	     EV_L2_DATA_READ_MEM, b, MB, 64, MB / 64);
-	walk("cache: 1 MiB by 64, reads leave nothing to write", walk_read,
-	     EV_L2_VICTIM, b, MB, 64, 0);
-	walk("cache: 16 KiB by 64, write misses", walk_write,
-	     EV_DATA_WRITE_MISS, b, 16 * KB, 64, 0);
-	walk("cache: 16 KiB by 64, written back", walk_write,
-	     EV_WRITTEN_BACK, b, 16 * KB, 64, 0);
-	walk("cache: 64 KiB by 8, write misses", walk_write,
-	     EV_DATA_WRITE_MISS, b, 64 * KB, 8, 64 * KB / 64);
-	walk("cache: 64 KiB by 8, written back", walk_write, EV_WRITTEN_BACK,
-	     b, 64 * KB, 8, 64 * KB / 64);
-	walk("cache: 256 KiB by 64, L2 write hits", walk_write,
-	     EV_L2_WRITE_HIT, b, 256 * KB, 64, 256 * KB / 64);
-	walk("cache: 256 KiB by 64, L2 keeps it", walk_write, EV_L2_VICTIM,
-	     b, 256 * KB, 64, 0);
-	walk("cache: 1 MiB by 64, L2 write hits", walk_write, EV_L2_WRITE_HIT,
-	     b, MB, 64, 0);
-	walk("cache: 1 MiB by 64, fetched for writing", walk_write,
-	     EV_L2_DATA_WRITE_MEM, b, MB, 64, MB / 64);
-	walk("cache: 1 MiB by 64, L2 writes to memory", walk_write,
-	     EV_L2_VICTIM, b, MB, 64, MB / 64);
+	for (u32 i = 0; i < ARRAY_SIZE(walks); i++) {
+		u32 kib = walks[i].kib, step = walks[i].step;
+
+		walk(kib < 1024 ?
+		     text("cache: %d KiB by %d, %s", kib, step, walks[i].name) :
+		     text("cache: %d MiB by %d, %s", kib / 1024, step,
+			  walks[i].name),
+		     walks[i].fn, walks[i].event, b, kib * KB, step,
+		     walks[i].each_line * kib * KB / 64);
+	}
 	/* 4 KiB apart: one set of the L1 with its 8 ways */
 	walk("cache: 8 lines of one set", walk_read, EV_DATA_READ_MISS, b,
 	     8 * 4 * KB, 4 * KB, 0);
@@ -217,50 +217,26 @@ static void counter0(void)
 	}
 }
 
-/* States of lines in the L2, as L1 read misses find them */
-static void states(void)
-{
-	u64 b = (u64)buffer;
-
-	walk("cache: 256 KiB by 64, L2 reads of unmodified lines", walk_read,
-	     EV_L2_READ_HIT_E, b, 256 * KB, 64, 256 * KB / 64);
-	walk("cache: 256 KiB by 64, L2 reads of modified lines", walk_read,
-	     EV_L2_READ_HIT_M, b, 256 * KB, 64, 0);
-	walk("cache: 256 KiB by 64, written to", walk_write, EV_L2_WRITE_HIT,
-	     b, 256 * KB, 64, 256 * KB / 64);
-	walk("cache: 256 KiB by 64, L2 reads of what was written", walk_read,
-	     EV_L2_READ_HIT_M, b, 256 * KB, 64, 256 * KB / 64);
-	walk("cache: 256 KiB by 64, with one core nothing is shared", walk_read,
-	     EV_L2_READ_HIT_S, b, 256 * KB, 64, 0);
-	walk("cache: 1 MiB by 64, and nothing comes from another cache",
-	     walk_read, EV_L2_DATA_READ_CACHE, b, MB, 64, 0);
-}
-
 /*
  * vprefetch* and clevict* of LINES lines. HINTS(name, ...): the bytes of the
  * instruction after the first, with (%rax) as its operand
  */
 #define LINES	64
-#define HINTS(name, p, opcode, modrm)					\
-	static void name(void)						\
-	{								\
-		for (u64 a = hint_from; a < hint_from + 64 * LINES; a += 64)	\
-			asm volatile(".byte 0xc5, " #p ", " #opcode ", " #modrm	\
-				     : : "a"(a) : "memory");		\
-	}
+#define HINTS(name, bytes) \
+	EACH_LINE(name, hint_from, 64 * LINES, ".byte 0xc5, " bytes)
 
 static u64 hint_from;
 
-HINTS(vprefetchnta, 0xf8, 0x18, 0x00)
-HINTS(vprefetch0, 0xf8, 0x18, 0x08)
-HINTS(vprefetch1, 0xf8, 0x18, 0x10)
-HINTS(vprefetch2, 0xf8, 0x18, 0x18)
-HINTS(vprefetchenta, 0xf8, 0x18, 0x20)
-HINTS(vprefetche0, 0xf8, 0x18, 0x28)
-HINTS(vprefetche1, 0xf8, 0x18, 0x30)
-HINTS(vprefetche2, 0xf8, 0x18, 0x38)
-HINTS(clevict0, 0xfb, 0xae, 0x38)
-HINTS(clevict1, 0xfa, 0xae, 0x38)
+HINTS(vprefetchnta, "0xf8, 0x18, 0x00")
+HINTS(vprefetch0, "0xf8, 0x18, 0x08")
+HINTS(vprefetch1, "0xf8, 0x18, 0x10")
+HINTS(vprefetch2, "0xf8, 0x18, 0x18")
+HINTS(vprefetchenta, "0xf8, 0x18, 0x20")
+HINTS(vprefetche0, "0xf8, 0x18, 0x28")
+HINTS(vprefetche1, "0xf8, 0x18, 0x30")
+HINTS(vprefetche2, "0xf8, 0x18, 0x38")
+HINTS(clevict0, "0xfb, 0xae, 0x38")
+HINTS(clevict1, "0xfa, 0xae, 0x38")
 
 static void nothing(void)
 {
@@ -269,90 +245,82 @@ static void nothing(void)
 /* Returns the number of @event in @fn after @before. */
 static u64 hinted(u32 event, code *before, code *fn)
 {
-	program(EV_L2_READ_MISS | SEL_OS, 0);
-	measure0(before);
-	program(event | SEL_OS, 0);
-	measure0(fn);
-	return rdmsr(MSR_CNT0);
+	count0(before, EV_L2_READ_MISS);
+	return count0(fn, event);
 }
+
+static const struct {
+	const char *name;
+	u32 event;
+	code *before, *fn;
+	u64 want;
+} hints[] = {
+	{ "vprefetch0", EV_L1_PF1, nothing, vprefetch0, LINES },
+	{ "vprefetchnta", EV_L1_PF1, nothing, vprefetchnta, LINES },
+	{ "vprefetchenta", EV_L1_PF1, nothing, vprefetchenta, LINES },
+	{ "vprefetche0", EV_L1_PF1, nothing, vprefetche0, LINES },
+	{ "vprefetch1 is another", EV_L1_PF1, nothing, vprefetch1, 0 },
+	{ "vprefetch0, L1 misses", EV_L1_PF1_MISS, clevict1,
+	  vprefetch0, LINES },
+	{ "vprefetch0 again", EV_L1_PF1_MISS, vprefetch0, vprefetch0, 0 },
+	{ "vprefetch0, L2 misses", EV_L2_PF1_MISS, clevict1,
+	  vprefetch0, LINES },
+	{ "vprefetch0 from the L2", EV_L2_PF1_MISS, clevict0, vprefetch0, 0 },
+	{ "vprefetch0 from the L2, L1 misses", EV_L1_PF1_MISS, clevict0,
+	  vprefetch0, LINES },
+	{ "vprefetch0 reads memory", EV_L2_DATA_READ_MEM, clevict1,
+	  vprefetch0, LINES },
+	{ "vprefetche0 is for writing", EV_L2_DATA_WRITE_MEM, clevict1,
+	  vprefetche0, LINES },
+	{ "nothing is dropped", EV_L1_PF1_DROP, clevict1, vprefetch0, 0 },
+	{ "vprefetch1", EV_L1_PF2, nothing, vprefetch1, LINES },
+	{ "vprefetche1", EV_L1_PF2, nothing, vprefetche1, LINES },
+	{ "vprefetch2", EV_L1_PF2, nothing, vprefetch2, LINES },
+	{ "vprefetch0 is another", EV_L1_PF2, nothing, vprefetch0, 0 },
+	{ "vprefetch1 at the L2", EV_L2_PF2, nothing, vprefetch1, LINES },
+	{ "vprefetch1, L2 misses", EV_L2_PF2_MISS, clevict1,
+	  vprefetch1, LINES },
+	{ "vprefetch1 again", EV_L2_PF2_MISS, vprefetch1, vprefetch1, 0 },
+	{ "vprefetch2, L2 misses", EV_L2_PF2_DROP, clevict1,
+	  vprefetch2, LINES },
+	{ "vprefetche2, L2 misses", EV_L2_PF2_DROP, clevict1,
+	  vprefetche2, LINES },
+	{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1,
+	  vprefetch2, 0 },
+	/* The walks have the same lines. */
+	{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0,
+	  walk_read, 0 },
+	{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1,
+	  walk_read, LINES },
+	{ "write after vprefetche0", EV_DATA_WRITE_MISS, vprefetche0,
+	  walk_write, 0 },
+	{ "clevict0 writes back", EV_WRITTEN_BACK, walk_write,
+	  clevict0, LINES },
+	{ "clevict0 leaves it in the L2", EV_L2_READ_HIT_M, clevict0,
+	  walk_read, LINES },
+	{ "clevict1 writes to memory", EV_L2_VICTIM, walk_write,
+	  clevict1, LINES },
+	{ "clevict1 empties the L1, too", EV_L2_READ_MISS, clevict1,
+	  walk_read, LINES },
+};
 
 static void prefetches(void)
 {
-	static const struct {
-		const char *name;
-		u32 event;
-		code *before, *fn;
-		u64 want;
-	} cases[] = {
-		{ "vprefetch0", EV_L1_PF1, nothing, vprefetch0, LINES },
-		{ "vprefetchnta", EV_L1_PF1, nothing, vprefetchnta, LINES },
-		{ "vprefetchenta", EV_L1_PF1, nothing, vprefetchenta, LINES },
-		{ "vprefetche0", EV_L1_PF1, nothing, vprefetche0, LINES },
-		{ "vprefetch1 is another", EV_L1_PF1, nothing, vprefetch1, 0 },
-		{ "vprefetch0, L1 misses", EV_L1_PF1_MISS, clevict1,
-		  vprefetch0, LINES },
-		{ "vprefetch0 again", EV_L1_PF1_MISS, vprefetch0, vprefetch0,
-		  0 },
-		{ "vprefetch0, L2 misses", EV_L2_PF1_MISS, clevict1,
-		  vprefetch0, LINES },
-		{ "vprefetch0 from the L2", EV_L2_PF1_MISS, clevict0,
-		  vprefetch0, 0 },
-		{ "vprefetch0 from the L2, L1 misses", EV_L1_PF1_MISS,
-		  clevict0, vprefetch0, LINES },
-		{ "vprefetch0 reads memory", EV_L2_DATA_READ_MEM, clevict1,
-		  vprefetch0, LINES },
-		{ "vprefetche0 is for writing", EV_L2_DATA_WRITE_MEM,
-		  clevict1, vprefetche0, LINES },
-		{ "nothing is dropped", EV_L1_PF1_DROP, clevict1, vprefetch0,
-		  0 },
-		{ "vprefetch1", EV_L1_PF2, nothing, vprefetch1, LINES },
-		{ "vprefetche1", EV_L1_PF2, nothing, vprefetche1, LINES },
-		{ "vprefetch2", EV_L1_PF2, nothing, vprefetch2, LINES },
-		{ "vprefetch0 is another", EV_L1_PF2, nothing, vprefetch0, 0 },
-		{ "vprefetch1 at the L2", EV_L2_PF2, nothing, vprefetch1,
-		  LINES },
-		{ "vprefetch1, L2 misses", EV_L2_PF2_MISS, clevict1,
-		  vprefetch1, LINES },
-		{ "vprefetch1 again", EV_L2_PF2_MISS, vprefetch1, vprefetch1,
-		  0 },
-		{ "vprefetch2, L2 misses", EV_L2_PF2_DROP, clevict1,
-		  vprefetch2, LINES },
-		{ "vprefetche2, L2 misses", EV_L2_PF2_DROP, clevict1,
-		  vprefetche2, LINES },
-		{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1,
-		  vprefetch2, 0 },
-		/* The walks have the same lines. */
-		{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0,
-		  walk_read, 0 },
-		{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1,
-		  walk_read, LINES },
-		{ "write after vprefetche0", EV_DATA_WRITE_MISS, vprefetche0,
-		  walk_write, 0 },
-		{ "clevict0 writes back", EV_WRITTEN_BACK, walk_write,
-		  clevict0, LINES },
-		{ "clevict0 leaves it in the L2", EV_L2_READ_HIT_M, clevict0,
-		  walk_read, LINES },
-		{ "clevict1 writes to memory", EV_L2_VICTIM, walk_write,
-		  clevict1, LINES },
-		{ "clevict1 empties the L1, too", EV_L2_READ_MISS, clevict1,
-		  walk_read, LINES },
-	};
-
 	walk_from = (u64)buffer + MB;
 	hint_from = walk_from;
 	walk_to = walk_from + 64 * LINES;
 	walk_step = 64;
-	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (u32 i = 0; i < ARRAY_SIZE(hints); i++) {
 		u64 got;
 
 		/* The L1 must not have the lines. */
-		if (cases[i].event == EV_L2_READ_HIT_E)
+		if (hints[i].event == EV_L2_READ_HIT_E)
 			hinted(EV_L2_READ_MISS, walk_read, clevict1);
-		got = hinted(cases[i].event, cases[i].before, cases[i].fn);
+		got = hinted(hints[i].event, hints[i].before, hints[i].fn);
 		/* measure0() and the walks add a few accesses. */
-		result(got >= cases[i].want && got <= cases[i].want + 4,
-		       name2("hint: ", cases[i].name), "%ld, not %ld", got,
-		       cases[i].want);
+		result(got >= hints[i].want && got <= hints[i].want + 4,
+		       text("hint: %s", hints[i].name), "%ld, not %ld", got,
+		       hints[i].want);
 	}
 }
 
@@ -434,77 +402,69 @@ static u64 third(code *fn, u32 event)
 	return rdmsr(MSR_CNT0);
 }
 
-/* user_run()'s stub adds its line before the function and after it. */
-static void fetches(void)
-{
-	u64 got;
-
-	check("code: 17 lines one after the other",
-	      third(lines16, EV_CODE_READ), 17 + 2);
-	check("code: a loop within a line", third(one_line, EV_CODE_READ),
-	      1 + 2);
-	check("code: 16 KiB, misses", third(code16k, EV_CODE_MISS), 0);
-	got = third(code48k, EV_CODE_MISS);
-	result(got >= 768 * 98 / 100 && got <= 768 * 102 / 100,
-	       "code: 48 KiB, misses", "%ld, not 768", got);
-	check("code: 48 KiB, L2 misses", third(code48k, EV_L2_CODE_MEM), 0);
+static const struct {
+	const char *name;
+	code *fn;
+	u32 event, want;
+} thirds[] = {
+	/* user_run()'s stub adds its line before the function and after it. */
+	{ "code: 17 lines one after the other", lines16, EV_CODE_READ, 17 + 2 },
+	{ "code: a loop within a line", one_line, EV_CODE_READ, 1 + 2 },
+	{ "code: 16 KiB, misses", code16k, EV_CODE_MISS, 0 },
+	{ "code: 48 KiB, L2 misses", code48k, EV_L2_CODE_MEM, 0 },
 	/* 49 pages in turn and the stub's: none stays in 32 entries. */
-	check("code: 49 pages, walks", third(hops, EV_CODE_PAGE_WALK), 49 + 1);
-	check("code: 49 pages, long walks", third(hops, EV_LONG_CODE_PAGE_WALK),
-	      0);
-}
+	{ "code: 49 pages, walks", hops, EV_CODE_PAGE_WALK, 49 + 1 },
+	{ "code: 49 pages, long walks", hops, EV_LONG_CODE_PAGE_WALK, 0 },
 
-static void predictions(void)
-{
 	/* The stub's branches and the ret are the same each time. */
-	check("branches: the end of a loop is not foreseen",
-	      third(f_loop, EV_MISPREDICTED), 1);
-	check("branches: 100 nops", third(f_nops, EV_MISPREDICTED), 0);
-	check("branches: taken every other time",
-	      third(alternating, EV_MISPREDICTED), 500 + 1);
+	{ "branches: the end of a loop is not foreseen", f_loop,
+	  EV_MISPREDICTED, 1 },
+	{ "branches: 100 nops", f_nops, EV_MISPREDICTED, 0 },
+	{ "branches: taken every other time", alternating, EV_MISPREDICTED,
+	  500 + 1 },
 	/* The call is mispredicted each time, the loop once. */
-	check("branches: two targets in turn",
-	      third(two_targets, EV_MISPREDICTED), 1000 + 1);
-	check("branches: calls of one function", third(f_call, EV_MISPREDICTED),
-	      1);
-}
+	{ "branches: two targets in turn", two_targets, EV_MISPREDICTED,
+	  1000 + 1 },
+	{ "branches: calls of one function", f_call, EV_MISPREDICTED, 1 },
+
+	/* Each run in ring 3 ends with an interrupt, which is a flush. */
+	{ "flushes: only the interrupt", f_nops, EV_PIPELINE_FLUSHES, 1 },
+	{ "flushes: the end of a loop", f_loop, EV_PIPELINE_FLUSHES, 1 + 1 },
+	{ "flushes: two targets in turn", two_targets, EV_PIPELINE_FLUSHES,
+	  1000 + 1 + 1 },
+	/* 48 jumps, a ret, and the stub's call are too many for a set. */
+	{ "flushes: taken, and never foreseen", hops, EV_PIPELINE_FLUSHES,
+	  48 + 1 + 1 + 1 },
+	{ "flushes: those are not mispredicted", hops, EV_MISPREDICTED, 0 },
+	{ "flushes: software interrupts", f_int80, EV_PIPELINE_FLUSHES, 2 + 1 },
+	{ "flushes: an exception", f_fault_ud, EV_PIPELINE_FLUSHES, 1 + 1 },
+	{ "flushes: syscall", f_syscall, EV_PIPELINE_FLUSHES, 1 + 1 },
+};
 
 static void skip_ud(struct regs *r)
 {
 	r->rip += 2;
 }
 
-/* Each run in ring 3 ends with an interrupt, which is a flush. */
-static void flushes(void)
+static void fetches_and_branches(void)
 {
-	check("flushes: only the interrupt", third(f_nops, EV_PIPELINE_FLUSHES),
-	      1);
-	check("flushes: the end of a loop", third(f_loop, EV_PIPELINE_FLUSHES),
-	      1 + 1);
-	check("flushes: two targets in turn",
-	      third(two_targets, EV_PIPELINE_FLUSHES), 1000 + 1 + 1);
-	/* 48 jumps, a ret, and the stub's call are too many for a set. */
-	check("flushes: taken, and never foreseen",
-	      third(hops, EV_PIPELINE_FLUSHES), 48 + 1 + 1 + 1);
-	check("flushes: those are not mispredicted",
-	      third(hops, EV_MISPREDICTED), 0);
-	handlers[VEC_INT80] = ignore;
-	handlers[3] = ignore;
-	check("flushes: software interrupts",
-	      third(f_int80, EV_PIPELINE_FLUSHES), 2 + 1);
+	u64 got;
+
+	handle_ints(ignore);
+	handlers[6] = skip_ud;
+	for (u32 i = 0; i < ARRAY_SIZE(thirds); i++)
+		check(thirds[i].name, third(thirds[i].fn, thirds[i].event),
+		      thirds[i].want);
+	handle_ints(0);
+	handlers[6] = 0;
+	got = third(code48k, EV_CODE_MISS);
+	result(got >= 768 * 98 / 100 && got <= 768 * 102 / 100,
+	       "code: 48 KiB, misses", "%ld, not 768", got);
 	program(EV_PIPELINE_FLUSHES | SEL_OS, 0);
 	user_run(f_nops);
 	check("flushes: iretq", rdmsr(MSR_CNT0) >= 1, 1);
-	handlers[VEC_INT80] = 0;
-	handlers[3] = 0;
-	handlers[6] = skip_ud;
-	check("flushes: an exception", third(f_fault_ud, EV_PIPELINE_FLUSHES),
-	      1 + 1);
-	handlers[6] = 0;
-	check("flushes: syscall", third(f_syscall, EV_PIPELINE_FLUSHES), 1 + 1);
-	program(EV_PIPELINE_FLUSHES | SEL_USR | SEL_CMASK(2), 0);
-	user_run(hops);
-	check("flushes: never two in a cycle", rdmsr(MSR_CNT0), 0);
+	check("flushes: never two in a cycle",
+	      count3(hops, EV_PIPELINE_FLUSHES | SEL_CMASK(2)), 0);
 }
 
 static void stages(void)
@@ -533,23 +493,20 @@ static void stages(void)
 	check("delay: and nothing else", rdmsr(MSR_CNT1), BIT(32));
 }
 
-void test_memory(void)
+SUITE(test_memory, "memory")
 {
-	accesses(mem_table);
+	accesses(__start_mem_table, __stop_mem_table);
 	if (modern())
-		accesses(modern_mem);
+		accesses(__start_modern_mem, __stop_modern_mem);
 	restarted();
 	precise();
 	masks();
 	caches();
-	states();
 	prefetches();
 	prefetches_of_nothing();
 	counter0();
 	tlbs();
-	fetches();
-	predictions();
-	flushes();
+	fetches_and_branches();
 	stages();
 }
 
@@ -564,21 +521,19 @@ static void run_nops(void)
 
 static void any_one(const char *name, u64 sel, u64 want)
 {
-	program(sel | SEL_USR | SEL_ANY, sel | SEL_USR);
-	wrmsr(MSR_GLOBAL, 3);
+	switch_on(sel | SEL_USR | SEL_ANY, sel | SEL_USR);
 	on_cpu(1, run_nops);
 	on_cpu(2, run_nops);
 	wrmsr(MSR_GLOBAL, 0);
-	check(name2("any thread: ", name), rdmsr(MSR_CNT0), 2 * want);
-	check(name2("any thread: not without the bit: ", name),
+	check(text("any thread: %s", name), rdmsr(MSR_CNT0), 2 * want);
+	check(text("any thread: not without the bit: %s", name),
 	      rdmsr(MSR_CNT1), 0);
 }
 
 /* With another event, what the others did before does not count. */
 static void any_changes(void)
 {
-	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
 	on_cpu(1, run_nops);
 	check("any thread: one event", rdmsr(MSR_CNT0), 103 + 18);
 	wrmsr(MSR_SEL0, EV_BRANCHES | SEL_USR | SEL_ANY | SEL_EN);
@@ -594,15 +549,7 @@ static void any_changes(void)
 /* One counter only: DATA_READ on the other would need the model. */
 static void any_on(void)
 {
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_ANY | SEL_EN);
-	wrmsr(MSR_GLOBAL, 1);
-}
-
-static void eoi(struct regs *r)
-{
-	apic_write(APIC_EOI, 0);
-	count_trap(r);
+	switch_on(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
 }
 
 /*
@@ -624,11 +571,10 @@ static void any_stops(void)
 	measure0(chained);
 	check("any thread: stopped, and no block is left that does not count",
 	      rdmsr(MSR_CNT0), 5 + 2006);
-	trapped = 0;
-	handlers[VEC_TIMER] = eoi;
+	ticked = 0;
+	handlers[VEC_TIMER] = take_timer;
 	asm volatile("sti; nop; cli");
-	handlers[VEC_TIMER] = 0;
-	check("any thread: with an interrupt that waits", trapped, 1);
+	check("any thread: with an interrupt that waits", ticked, 1);
 }
 
 /*
@@ -664,10 +610,8 @@ static void any_mixed(void)
 	      0);
 }
 
-void test_any(void)
+SUITE(test_any, "any")
 {
-	u64 before;
-
 	start_cpus();
 	others_quiet();
 	any_one("instructions", EV_INSTRUCTIONS, 103 + 18);
@@ -689,8 +633,7 @@ void test_any(void)
 	any_mixed();
 	any_stops();
 
-	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
 	on_cpu(1, run_nops);
 	user_run(f_nops);
 	check("any thread: and its own", rdmsr(MSR_CNT0), 103 + 18 + 103);
@@ -698,12 +641,12 @@ void test_any(void)
 	overflow_after(50, EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, LVT_NMI);
 	handlers[2] = count_pmi;
 	trapped = 0;
-	before = item(0, ITEM_LOST);
+	mark();
 	wrmsr(MSR_GLOBAL, 1);
 	on_cpu(1, run_nops);
 	delay(20000000);
 	handlers[2] = 0;
 	check("any thread: interrupt here for events there", trapped, 1);
-	check("any thread: none lost", item(0, ITEM_LOST) - before, 0);
+	check("any thread: none lost", since(0, ITEM_LOST), 0);
 	pmu_quiet();
 }

@@ -2,8 +2,8 @@
 /* Overflow, the interrupt line, and the place of the interrupt */
 #include "bare.h"
 
-extern code f_loop10, f_fault_load, f_fault_rep,
-	f_fault_fetch, f_int80, f_hlt, f_syscall, f_rep_movsb;
+extern code f_loop10, f_fault_load, f_fault_rep, f_fault_fetch, f_int80, f_hlt,
+	f_syscall, traced;
 extern char at_fault[], at_rep_end[], at_jump[], at_loop[], at_hlt_end[],
 	user_stub[];
 
@@ -33,18 +33,35 @@ static void arm(u64 sel, u64 after, u32 lvt)
 	overflow_after(after, sel, lvt);
 }
 
+static void run_nops(u64 after)
+{
+	arm(EV_INSTRUCTIONS | SEL_OS, after, LVT_NMI);
+	measure0(f_nops);
+}
+
+/* The same with an interrupt */
+static void sample_nops(u64 after)
+{
+	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, after, LVT_NMI);
+	measure0(f_nops);
+}
+
+/* One interrupt, and its place */
+static int came_at(void *rip, u64 cs)
+{
+	return pmi.count == 1 && pmi.rip == (u64)rip && pmi.cs == cs &&
+	       pmi.status == 1;
+}
+
 static void wrap(void)
 {
-	u64 overflows = item(0, ITEM_OVERFLOWS0), edges = item(0, ITEM_EDGES);
-
-	arm(EV_INSTRUCTIONS | SEL_OS, 50, LVT_NMI);
-	measure0(f_nops);
+	mark();
+	run_nops(50);
 	check("overflow: goes on from 0", rdmsr(MSR_CNT0), 106 - 50);
 	check("overflow: STATUS without INT", rdmsr(MSR_STATUS), 1);
 	check("overflow: no interrupt without INT", pmi.count, 0);
-	check("overflow: no edge without INT", item(0, ITEM_EDGES) - edges, 0);
-	check("overflow: counted once",
-	      item(0, ITEM_OVERFLOWS0) - overflows, 1);
+	check("overflow: no edge without INT", since(0, ITEM_EDGES), 0);
+	check("overflow: counted once", since(0, ITEM_OVERFLOWS0), 1);
 	check("overflow: LVTPC as it was", apic_read(APIC_LVTPC), LVT_NMI);
 	measure0(f_nops);
 	check("overflow: STATUS is sticky", rdmsr(MSR_STATUS), 1);
@@ -61,12 +78,10 @@ static void wrap(void)
 	check("overflow: not by a write", rdmsr(MSR_STATUS), 0);
 
 	/* The last event before 0, and the one after it */
-	arm(EV_INSTRUCTIONS | SEL_OS, 107, LVT_NMI);
-	measure0(f_nops);
+	run_nops(107);
 	check("overflow: not before 2^40", rdmsr(MSR_STATUS), 0);
 	check("overflow: at 2^40 - 1", rdmsr(MSR_CNT0), WRAP - 1);
-	arm(EV_INSTRUCTIONS | SEL_OS, 106, LVT_NMI);
-	measure0(f_nops);
+	run_nops(106);
 	check("overflow: at 2^40", rdmsr(MSR_STATUS), 1);
 	check("overflow: the wrmsr that stops it counts", rdmsr(MSR_CNT0), 0);
 	pmu_quiet();
@@ -78,29 +93,22 @@ static void precise(void)
 	int wrong = 0;
 
 	for (int n = 1; n <= 101; n++) {
-		arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, n, LVT_NMI);
-		measure0(f_nops);
-		if (pmi.count != 1 || pmi.rip != (u64)f_nops + n - 1 ||
-		    pmi.status != 1 || pmi.cs != KERNEL_CS)
-			wrong++;
+		sample_nops(n);
+		wrong += !came_at((char *)f_nops + n - 1, KERNEL_CS);
 		arm(EV_INSTRUCTIONS | SEL_USR | SEL_INT, n, LVT_NMI);
 		user_run(f_nops);
-		if (pmi.count != 1 || pmi.rip != (u64)f_nops + n - 1 ||
-		    pmi.status != 1 || pmi.cs != USER_CS)
-			wrong++;
+		wrong += !came_at((char *)f_nops + n - 1, USER_CS);
 	}
 	check("pmi: no skid after any of 101 instructions", wrong, 0);
 
 	for (int n = 1; n <= 9; n++) {
 		arm(EV_BRANCHES | SEL_OS | SEL_INT, n + 1, LVT_NMI);
 		measure0(f_loop10);
-		if (pmi.count != 1 || pmi.rip != (u64)at_loop)
-			wrong++;
+		wrong += !came_at(at_loop, KERNEL_CS);
 		/* 2 cycles an instruction: an odd number waits for the end. */
 		arm(EV_CYCLES | SEL_OS | SEL_INT, 2 * n - n % 2, LVT_NMI);
 		measure0(f_nops);
-		if (pmi.count != 1 || pmi.rip != (u64)f_nops + n - 1)
-			wrong++;
+		wrong += !came_at((char *)f_nops + n - 1, KERNEL_CS);
 	}
 	check("pmi: no skid after branches and cycles", wrong, 0);
 }
@@ -110,9 +118,9 @@ static void where(const char *name, code *fn, u64 sel, int after, void *rip,
 {
 	arm(sel | SEL_INT, after, LVT_NMI);
 	user_run(fn);
-	result(pmi.count == 1 && pmi.rip == (u64)rip && pmi.cs == cs, name,
-	       "%d interrupts, at 0x%lx:0x%lx, not 0x%lx:0x%lx", pmi.count,
-	       pmi.cs, pmi.rip, cs, (u64)rip);
+	result(came_at(rip, cs), name,
+	       "%d interrupts, STATUS 0x%lx, at 0x%lx:0x%lx, not 0x%lx:0x%lx",
+	       pmi.count, pmi.status, pmi.cs, pmi.rip, cs, (u64)rip);
 }
 
 /* Interrupts at the ends of the emulator's blocks, and at changes of the ring */
@@ -121,8 +129,7 @@ static void places(void)
 	u64 insns = EV_INSTRUCTIONS | SEL_USR;
 
 	handlers[14] = map_and_retry;
-	handlers[VEC_INT80] = ignore;
-	handlers[3] = ignore;
+	handle_ints(ignore);
 	map_page(0, 0, 0);
 	where("pmi: before a fault in the next instruction", f_fault_load,
 	      insns, 3, at_fault, USER_CS);
@@ -144,14 +151,12 @@ static void places(void)
 	where("pmi: after iretq, in ring 3", f_nops,
 	      EV_INSTRUCTIONS | SEL_OS, 1, user_stub, USER_CS);
 	handlers[14] = 0;
-	handlers[VEC_INT80] = 0;
-	handlers[3] = 0;
+	handle_ints(0);
 
 	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 3, LVT_NMI);
 	measure0(f_hlt);
-	result(pmi.count == 1 && pmi.rip == (u64)at_hlt_end,
-	       "pmi: after hlt, which it ends", "%d at 0x%lx", pmi.count,
-	       pmi.rip);
+	result(came_at(at_hlt_end, KERNEL_CS), "pmi: after hlt, which it ends",
+	       "%d at 0x%lx", pmi.count, pmi.rip);
 	pmu_quiet();
 }
 
@@ -164,27 +169,24 @@ static void overflow_again(void)
 /* Delivery masks the entry; an edge while it is masked is lost. */
 static void auto_mask(void)
 {
-	u64 lost = item(0, ITEM_LOST), edges = item(0, ITEM_EDGES);
-	u64 delivered = item(0, ITEM_DELIVERED);
-
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
-	measure0(f_nops);
+	mark();
+	sample_nops(10);
 	check("line: an interrupt", pmi.count, 1);
 	check("line: delivery sets the mask bit", apic_read(APIC_LVTPC),
 	      LVT_NMI | LVT_MASKED);
-	check("line: delivered", item(0, ITEM_DELIVERED) - delivered, 1);
+	check("line: delivered", since(0, ITEM_DELIVERED), 1);
 
 	/* STATUS is still set: the line stays up, without an edge. */
 	apic_write(APIC_LVTPC, LVT_NMI);
 	overflow_again();
 	check("line: no edge while STATUS is set", pmi.count, 1);
-	check("line: one edge so far", item(0, ITEM_EDGES) - edges, 1);
+	check("line: one edge so far", since(0, ITEM_EDGES), 1);
 
 	/* Cleared, but masked: lost, even if it is unmasked afterwards. */
 	wrmsr(MSR_OVF, 1);
 	apic_write(APIC_LVTPC, LVT_NMI | LVT_MASKED);
 	overflow_again();
-	check("line: edge while masked", item(0, ITEM_LOST) - lost, 1);
+	check("line: edge while masked", since(0, ITEM_LOST), 1);
 	apic_write(APIC_LVTPC, LVT_NMI);
 	check("line: unmasking brings nothing back", pmi.count, 1);
 	overflow_again();
@@ -194,18 +196,16 @@ static void auto_mask(void)
 	wrmsr(MSR_OVF, 1);
 	overflow_again();
 	check("line: the next edge", pmi.count, 2);
-	check("line: edges", item(0, ITEM_EDGES) - edges, 3);
-	check("line: lost", item(0, ITEM_LOST) - lost, 1);
-	check("line: delivered in the end",
-	      item(0, ITEM_DELIVERED) - delivered, 2);
+	check("line: edges", since(0, ITEM_EDGES), 3);
+	check("line: lost", since(0, ITEM_LOST), 1);
+	check("line: delivered in the end", since(0, ITEM_DELIVERED), 2);
 	pmu_quiet();
 }
 
 /* A disabled APIC takes no interrupt, and masks the entry. */
 static void disabled(void)
 {
-	u64 lost = item(0, ITEM_LOST);
-
+	mark();
 	apic_write(APIC_LVTPC, -1);
 	check("line: reserved bits of LVTPC", apic_read(APIC_LVTPC),
 	      LVT_MASKED | 0x7ff);
@@ -218,8 +218,7 @@ static void disabled(void)
 	      LVT_NMI | LVT_MASKED);
 	measure0(f_nops);
 	check("line: APIC disabled, no interrupt", pmi.count, 0);
-	check("line: APIC disabled, the edge is lost",
-	      item(0, ITEM_LOST) - lost, 1);
+	check("line: APIC disabled, the edge is lost", since(0, ITEM_LOST), 1);
 	apic_write(APIC_SVR, 0x1ff);
 	check("line: APIC enabled, the entry still masked",
 	      apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
@@ -228,16 +227,14 @@ static void disabled(void)
 
 static void two_counters(void)
 {
-	u64 edges = item(0, ITEM_EDGES);
-
+	mark();
 	/* Both by the same instruction: one edge, one interrupt, two bits */
 	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
 	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
 	wrmsr(MSR_CNT1, WRAP - 10);
 	measure0(f_nops);
 	check("line: both counters at once, STATUS", pmi.status, 3);
-	check("line: both counters at once, one edge",
-	      item(0, ITEM_EDGES) - edges, 1);
+	check("line: both counters at once, one edge", since(0, ITEM_EDGES), 1);
 	check("line: both counters at once, one interrupt", pmi.count, 1);
 
 	/* One of two bits cleared: the line stays up, so no new edge. */
@@ -246,12 +243,11 @@ static void two_counters(void)
 	wrmsr(MSR_CNT0, WRAP - 10);
 	wrmsr(MSR_CNT1, 0);
 	measure0(f_nops);
-	check("line: up while one bit is set", item(0, ITEM_EDGES) - edges, 1);
+	check("line: up while one bit is set", since(0, ITEM_EDGES), 1);
 	check("line: no interrupt while one bit is set", pmi.count, 1);
 	wrmsr(MSR_OVF, 2);
 	overflow_again();
-	check("line: still up through the other bit",
-	      item(0, ITEM_EDGES) - edges, 1);
+	check("line: still up through the other bit", since(0, ITEM_EDGES), 1);
 	wrmsr(MSR_OVF, 3);
 	overflow_again();
 	check("line: down when both are cleared", pmi.count, 2);
@@ -268,8 +264,7 @@ static void two_counters(void)
 
 static void fixed_vector(void)
 {
-	u64 eois = item(0, ITEM_EOIS);
-
+	mark();
 	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
 	asm volatile("sti; nop");
 	measure0(f_nops);
@@ -278,7 +273,7 @@ static void fixed_vector(void)
 	check("line: fixed vector, precise", pmi.rip, (u64)f_nops + 9);
 	check("line: fixed vector, masked as well", apic_read(APIC_LVTPC),
 	      VEC_PMI | LVT_MASKED);
-	check("line: EOI", item(0, ITEM_EOIS) - eois, 1);
+	check("line: EOI", since(0, ITEM_EOIS), 1);
 
 	/* With interrupts off it waits in the APIC. */
 	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
@@ -298,25 +293,23 @@ static void burst(u64 n, int counter)
 
 static void bursts(void)
 {
-	u64 total;
-
 	pmu_quiet();
 	wrmsr(MSR_SEL1, EV_CYCLES | SEL_USR | SEL_EN);
 	burst(1000, 1);
 	check("burst: nothing while not counting", rdmsr(MSR_CNT1), 0);
 	wrmsr(MSR_GLOBAL, 2);
-	total = item(0, ITEM_TOTAL1);
+	mark();
 	burst(WRAP - 1, 1);
 	check("burst: 2^40 - 1", rdmsr(MSR_CNT1), WRAP - 1);
 	check("burst: no overflow yet", rdmsr(MSR_STATUS), 0);
 	burst(WRAP, 1);
 	check("burst: 2^40", rdmsr(MSR_CNT1), WRAP - 1);
 	check("burst: overflow", rdmsr(MSR_STATUS), 2);
-	check("burst: total", item(0, ITEM_TOTAL1) - total, 2 * WRAP - 1);
+	check("burst: total", since(0, ITEM_TOTAL1), 2 * WRAP - 1);
 	pmu_quiet();
 }
 
-void test_overflow(void)
+SUITE(test_overflow, "overflow")
 {
 	wrap();
 	precise();
@@ -332,21 +325,8 @@ void test_overflow(void)
  * For the trace, which test_emulator.py compares: a PMI with the seven steps, a
  * lost one, and everything else that is traced.
  */
-void traced(void);
-asm("	.globl	traced\n"
-    "traced:\n"
-    "	nop\n"
-    "	movl	$1, %eax\n"
-    "	.byte	0xc5, 0xfb, 0xae, 0xf0\n"
-    "	xorl	%ecx, %ecx\n"
-    "	rdpmc\n"
-    "	nop\n"
-    "	nop\n"
-    "	ret\n");
-
 static void seven_steps(struct regs *r)
 {
-	(void)r;
 	wrmsr(MSR_GLOBAL, 0);
 	wrmsr(MSR_OVF, rdmsr(MSR_STATUS));
 	apic_write(APIC_LVTPC, LVT_NMI);
@@ -354,7 +334,7 @@ static void seven_steps(struct regs *r)
 	apic_write(APIC_EOI, 0);
 }
 
-void test_trace(void)
+SUITE(test_trace, "trace")
 {
 	arm(EV_INSTRUCTIONS | SEL_USR | SEL_INT, 7, LVT_NMI);
 	handlers[2] = seven_steps;

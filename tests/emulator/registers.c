@@ -4,17 +4,12 @@
 
 #define GP	13
 
-static const u32 registers[] = {
-	MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_STATUS,
-	MSR_GLOBAL,
-};
-
 static void reset_values(void)
 {
 	u64 sum = 0;
 
-	for (u32 i = 0; i < ARRAY_SIZE(registers); i++)
-		sum |= rdmsr(registers[i]);
+	for (int i = 0; i < VALUES; i++)
+		sum |= rdmsr(pmu_registers[i]);
 	check("registers: all 0 after power-on", sum, 0);
 	check("registers: LVTPC masked after power-on", apic_read(APIC_LVTPC),
 	      LVT_MASKED);
@@ -101,13 +96,6 @@ static void independent(void)
 	pmu_quiet();
 }
 
-static void count_gp(u64 a, u64 b)
-{
-	(void)a;
-	(void)b;
-	rdmsr(MSR_OVF);
-}
-
 /* A register access that faults does not count as an instruction. */
 static void fault_not_counted(void)
 {
@@ -117,7 +105,7 @@ static void fault_not_counted(void)
 	wrmsr(MSR_GLOBAL, 1);
 	before = item(0, ITEM_INSNS0);
 	after = item(0, ITEM_INSNS0);
-	faults(count_gp, 0, 0);
+	rdmsr_faults(MSR_OVF);
 	wrmsr(MSR_GLOBAL, 0);
 	result(after > before && rdmsr(MSR_CNT0) == item(0, ITEM_TOTAL0),
 	       "registers: count and total agree", "0x%lx, 0x%lx",
@@ -127,10 +115,7 @@ static void fault_not_counted(void)
 
 static void accesses(void)
 {
-	u64 rd = item(0, ITEM_RDMSRS), wr = item(0, ITEM_WRMSRS);
-	u64 lvt = item(0, ITEM_LVTPCS), eoi = item(0, ITEM_EOIS);
-	u64 pmc = item(0, ITEM_RDPMCS);
-
+	mark();
 	rdmsr(MSR_STATUS);
 	rdmsr_faults(MSR_OVF);
 	rdmsr(0xc0000080);
@@ -141,9 +126,9 @@ static void accesses(void)
 	apic_write(APIC_EOI, 0);
 	apic_write(APIC_EOI, 0);
 	asm volatile("rdpmc" : : "c"(0) : "rax", "rdx");
-	result(item(0, ITEM_RDMSRS) == rd + 1 && item(0, ITEM_WRMSRS) == wr + 2 &&
-	       item(0, ITEM_LVTPCS) == lvt + 1 && item(0, ITEM_EOIS) == eoi + 2 &&
-	       item(0, ITEM_RDPMCS) == pmc + 1,
+	result(since(0, ITEM_RDMSRS) == 1 && since(0, ITEM_WRMSRS) == 2 &&
+	       since(0, ITEM_LVTPCS) == 1 && since(0, ITEM_EOIS) == 2 &&
+	       since(0, ITEM_RDPMCS) == 1,
 	       "test device: number of accesses", "wrong");
 	check("test device: magic", item(0, ITEM_MAGIC), 0x4b4e4350);
 	check("test device: no such item", item(0, 999), -1ul);
@@ -179,7 +164,7 @@ static void time_stamp(void)
 	       "registers: TSC can be set", "0x%lx, 0x%lx", a, b);
 }
 
-void test_registers(void)
+SUITE(test_registers, "registers")
 {
 	reset_values();
 	identity();

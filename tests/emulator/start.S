@@ -10,6 +10,21 @@ header:
 	.long	MAGIC, FLAGS, -(MAGIC + FLAGS)
 	.long	header, header, _edata, _end, start
 
+	.macro	SEGMENTS selector
+	movl	$\selector, %eax
+	.irp reg, ds, es, ss
+	movl	%eax, %\reg
+	.endr
+	.endm
+
+	/* Switch the counters on, or off: 4 instructions */
+	.macro	COUNTERS bits
+	movl	$MSR_GLOBAL, %ecx
+	movl	$\bits, %eax
+	xorl	%edx, %edx
+	wrmsr
+	.endm
+
 	.text
 	.code32
 	.globl	start
@@ -58,10 +73,7 @@ long_mode:
 
 	.code64
 start64:
-	movl	$KERNEL_DS, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
+	SEGMENTS KERNEL_DS
 	xorl	%eax, %eax
 	movl	%eax, %fs
 	movl	%eax, %gs
@@ -84,10 +96,7 @@ trampoline:
 	ljmpl	$0x08, $TRAMPOLINE + (tramp32 - trampoline)
 	.code32
 tramp32:
-	movl	$0x10, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
+	SEGMENTS 0x10
 	movl	$0xfee00020, %eax
 	movl	(%eax), %ebx
 	shrl	$24, %ebx
@@ -109,10 +118,7 @@ trampoline_end:
 
 	.code64
 ap64:
-	movl	$KERNEL_DS, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
+	SEGMENTS KERNEL_DS
 	movl	%esp, %esp
 	xorl	%ebp, %ebp
 	movl	%ebx, %edi
@@ -149,7 +155,7 @@ trap_common:
 	iretq
 
 /*
- * measure0: call *%rdi with both counters on. They also count call, movl, xorl,
+ * measure0: call *%rdi with both counters on. They also count call, movl, movl,
  * xorl, wrmsr: 5 instructions, 1 branch; but not the wrmsr that starts them.
  */
 	.globl	measure0
@@ -158,15 +164,9 @@ measure0:
 	pushq	%\reg
 	.endr
 	movq	%rdi, %r8
-	movl	$MSR_GLOBAL, %ecx
-	movl	$3, %eax
-	xorl	%edx, %edx
-	wrmsr
+	COUNTERS 3
 	call	*%r8
-	movl	$MSR_GLOBAL, %ecx
-	xorl	%eax, %eax
-	xorl	%edx, %edx
-	wrmsr
+	COUNTERS 0
 	.irp reg, r15, r14, r13, r12, rbp, rbx
 	popq	%\reg
 	.endr
@@ -175,7 +175,7 @@ measure0:
 /*
  * user_run: the same in ring 3, with IOPL 3 and without interrupts. The counters
  * also count, in ring 3, call, int: 2 instructions, 2 branches; and in ring 0
- * iretq, movl, xorl, xorl, wrmsr: 5 instructions, 1 branch.
+ * iretq, movl, movl, xorl, wrmsr: 5 instructions, 1 branch.
  */
 	.globl	user_run, user_return, user_stub
 user_run:
@@ -189,20 +189,14 @@ user_run:
 	pushq	$0x3002
 	pushq	$USER_CS
 	pushq	$user_stub
-	movl	$MSR_GLOBAL, %ecx
-	movl	$3, %eax
-	xorl	%edx, %edx
-	wrmsr
+	COUNTERS 3
 	iretq
 	.balign	64			/* in a separate line of code */
 user_stub:
 	call	*%r8
 	int	$VEC_RETURN
 user_return:
-	movl	$MSR_GLOBAL, %ecx
-	xorl	%eax, %eax
-	xorl	%edx, %edx
-	wrmsr
+	COUNTERS 0
 	movq	saved_rsp, %rsp
 	.irp reg, r15, r14, r13, r12, rbp, rbx
 	popq	%\reg

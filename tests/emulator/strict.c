@@ -22,8 +22,6 @@ static code *to_call;
 /* A read-only port, and a count of 0 */
 static void call_it(u64 a, u64 b)
 {
-	(void)a;
-	(void)b;
 	asm volatile("call *%0" : : "r"(to_call), "a"(pages), "c"(0),
 		     "d"(0x80), "S"(pages), "D"(pages)
 		     : "memory", "cc", "rbx", "r8");
@@ -37,14 +35,14 @@ static int faults0(code *fn)
 
 static void undefined(const struct insn *table, int wanted)
 {
-	static const char *const what[] = { "strict: runs: ", "strict: #UD: " };
+	static const char *const what[] = { "runs", "#UD" };
 
 	for (const struct insn *i = table; i->fn; i++) {
 		int ring0 = faults0(i->fn), ring3 = faults3(i->fn);
 
 		result((ring0 == UD) == wanted && (ring3 == UD) == wanted,
-		       name2(what[wanted], i->text), "faults %d, %d", ring0,
-		       ring3);
+		       text("strict: %s: %s", what[wanted], i->text),
+		       "faults %d, %d", ring0, ring3);
 	}
 }
 
@@ -52,14 +50,14 @@ static void ports(int strict)
 {
 	for (const struct insn *i = strict_ports; i->fn; i++) {
 		result((faults3(i->fn) == UD) == strict,
-		       name2("strict: ring 3: ", i->text), "%d", strict);
+		       text("strict: ring 3: %s", i->text), "%d", strict);
 		if (!strict || i->fn != strict_ports->fn)
 			continue;
 		check("strict: ring 0: in", faults0(i->fn), -1);
 	}
 }
 
-void test_strict(void)
+SUITE(test_strict, "strict")
 {
 	int strict = !modern();
 

@@ -4,20 +4,13 @@
 
 #define KBC_COMMAND	0x64
 #define RESET_CONTROL	0xcf9
-#define VALUES		7
-
-static const u32 registers[VALUES] = {
-	MSR_CNT0, MSR_CNT1, MSR_SEL0, MSR_SEL1, MSR_SPFLT, MSR_STATUS,
-	MSR_GLOBAL,
-};
-
 static u64 seen[VALUES];
 static u32 seen_lvt;
 
 static void look(void)
 {
 	for (int i = 0; i < VALUES; i++)
-		seen[i] = rdmsr(registers[i]);
+		seen[i] = rdmsr(pmu_registers[i]);
 	seen_lvt = apic_read(APIC_LVTPC);
 }
 
@@ -58,9 +51,7 @@ static int as_set(void)
 
 static void count_on(void)
 {
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_OS, 0);
 }
 
 static void init_keeps(void)
@@ -124,80 +115,61 @@ static void shared_tsc(void)
  * Sampling on all threads at once. The handler is the seven steps of
  * 327357-001 section 1.4.3.9, with which no interrupt may be lost.
  */
-#define PERIOD0		1009
-#define PERIOD1		1511
-#define ROUNDS		2000000ul
+#define ROUNDS		((u64)SAMPLED_ROUNDS)
 
-static struct {
-	u64 samples0, samples1, total0, total1;
-} sampled[MAX_CPUS];
+extern code sampled_loop;
+
+static const u64 periods[2] = { 1009, 1511 };
+static u64 samples[MAX_CPUS][2];
+
+static void load(int counter)
+{
+	wrmsr(MSR_CNT0 + counter, WRAP - periods[counter]);
+}
 
 static void sample(struct regs *r)
 {
-	int me = this_cpu();
 	u64 status;
 
-	(void)r;
 	wrmsr(MSR_GLOBAL, 0);
 	status = rdmsr(MSR_STATUS);
 	wrmsr(MSR_OVF, status);
 	apic_write(APIC_LVTPC, LVT_NMI);
-	if (status & 1) {
-		sampled[me].samples0++;
-		wrmsr(MSR_CNT0, WRAP - PERIOD0);
-	}
-	if (status & 2) {
-		sampled[me].samples1++;
-		wrmsr(MSR_CNT1, WRAP - PERIOD1);
+	for (int i = 0; i < 2; i++) {
+		if (status & BIT(i)) {
+			samples[this_cpu()][i]++;
+			load(i);
+		}
 	}
 	wrmsr(MSR_GLOBAL, 3);
 }
 
-/* It runs in ring 0, where the handler must not count. */
-void sampled_loop(void);
-asm("	.globl	sampled_loop\n"
-    "sampled_loop:\n"
-    "	movl	$2000000, %ecx\n"
-    "1:	decl	%ecx\n"
-    "	jnz	1b\n"
-    "	ret\n");
-
 static void set_periods(u64 rings)
 {
-	int me = this_cpu();
-
 	program(EV_INSTRUCTIONS | rings | SEL_INT, EV_BRANCHES | rings | SEL_INT);
-	wrmsr(MSR_CNT0, WRAP - PERIOD0);
-	wrmsr(MSR_CNT1, WRAP - PERIOD1);
+	for (int i = 0; i < 2; i++) {
+		load(i);
+		samples[this_cpu()][i] = 0;
+	}
 	apic_write(APIC_LVTPC, LVT_NMI);
-	sampled[me].samples0 = 0;
-	sampled[me].samples1 = 0;
 }
 
+/* In ring 0, where the handler must not count */
 static void sampling(void)
 {
-	int me = this_cpu();
-
 	set_periods(SEL_OS);
-	sampled[me].total0 = item(me, ITEM_TOTAL0);
-	sampled[me].total1 = item(me, ITEM_TOTAL1);
 	measure0(sampled_loop);
 	pmu_quiet();
-	sampled[me].total0 = item(me, ITEM_TOTAL0) - sampled[me].total0;
-	sampled[me].total1 = item(me, ITEM_TOTAL1) - sampled[me].total1;
 }
 
 static void sample_all(void)
 {
-	u64 lost = 0, edges = 0, delivered = 0, samples = 0;
+	static const u64 events[2] = { 2 * ROUNDS + 2 + 5, ROUNDS + 2 };
+	u64 lost = 0, edges = 0, delivered = 0, overflows = 0;
 	int wrong = 0, n;
 
 	handlers[2] = sample;
-	for (n = 0; n < ncpus(); n++) {
-		lost -= item(n, ITEM_LOST);
-		edges -= item(n, ITEM_EDGES);
-		delivered -= item(n, ITEM_DELIVERED);
-	}
+	mark();
 	/* All threads share item()'s latch, so CPU 0 samples after the others. */
 	for (n = 1; n < ncpus(); n++)
 		on_cpu_start(n, sampling);
@@ -206,32 +178,29 @@ static void sample_all(void)
 	sampling();
 	handlers[2] = 0;
 	for (n = 0; n < ncpus(); n++) {
-		u64 loop = 2 * ROUNDS + 2 + 5, branches = ROUNDS + 2;
-
-		lost += item(n, ITEM_LOST);
-		edges += item(n, ITEM_EDGES);
-		delivered += item(n, ITEM_DELIVERED);
-		samples += sampled[n].samples0 + sampled[n].samples1;
-		/*
-		 * The handler's instructions before it stops the counters
-		 * and after it starts them count as well.
-		 */
-		if (sampled[n].samples0 < loop / PERIOD0 ||
-		    sampled[n].samples1 < branches / PERIOD1 ||
-		    sampled[n].samples0 > 2 * loop / PERIOD0 ||
-		    sampled[n].samples1 > 2 * branches / PERIOD1)
-			wrong++;
+		lost += since(n, ITEM_LOST);
+		edges += since(n, ITEM_EDGES);
+		delivered += since(n, ITEM_DELIVERED);
+		for (int i = 0; i < 2; i++) {
+			/*
+			 * The handler's instructions before it stops the
+			 * counters and after it starts them count as well.
+			 */
+			wrong += samples[n][i] < events[i] / periods[i] ||
+				 samples[n][i] > 2 * events[i] / periods[i];
+			overflows += samples[n][i];
+		}
 	}
 	check("threads: samples of each", wrong, 0);
 	check("threads: no interrupt lost", lost, 0);
 	check("threads: every edge delivered", edges - delivered, 0);
-	result(edges <= samples && edges > samples / 2,
+	result(edges <= overflows && edges > overflows / 2,
 	       "threads: an edge for one or two overflows",
-	       "%ld edges, %ld overflows", edges, samples);
+	       "%ld edges, %ld overflows", edges, overflows);
 }
 
 /* In ring 3 alone the handler does not count: the totals are exact. */
-static u64 user_insns[MAX_CPUS], user_branches[MAX_CPUS];
+static u64 totals[MAX_CPUS][2];
 
 static void user_loop(void)
 {
@@ -239,29 +208,24 @@ static void user_loop(void)
 
 	set_periods(SEL_USR);
 	user_run(sampled_loop);
-	user_insns[me] = sampled[me].samples0 * PERIOD0 + rdmsr(MSR_CNT0) -
-			 (WRAP - PERIOD0);
-	user_branches[me] = sampled[me].samples1 * PERIOD1 + rdmsr(MSR_CNT1) -
-			    (WRAP - PERIOD1);
+	for (int i = 0; i < 2; i++)
+		totals[me][i] = samples[me][i] * periods[i] +
+				rdmsr(MSR_CNT0 + i) - (WRAP - periods[i]);
 	pmu_quiet();
 }
 
 static void user_sampling(void)
 {
 	handlers[2] = sample;
+	user_loop();
+	on_cpu(1, user_loop);
 	for (int n = 0; n < 2; n++) {
-		if (n)
-			on_cpu(n, user_loop);
-		else
-			user_loop();
-		check(n ? "threads: instructions sampled in ring 3, thread 1" :
-		      "threads: instructions sampled in ring 3, thread 0",
-		      user_insns[n], 2 * ROUNDS + 2 + 2);
-		check(n ? "threads: branches sampled in ring 3, thread 1" :
-		      "threads: branches sampled in ring 3, thread 0",
-		      user_branches[n], ROUNDS + 1 + 2);
-		check("threads: as many samples as periods",
-		      sampled[n].samples0, (2 * ROUNDS + 4) / PERIOD0);
+		check(text("threads: instructions sampled in ring 3, thread %d", n),
+		      totals[n][0], 2 * ROUNDS + 2 + 2);
+		check(text("threads: branches sampled in ring 3, thread %d", n),
+		      totals[n][1], ROUNDS + 1 + 2);
+		check("threads: as many samples as periods", samples[n][0],
+		      (2 * ROUNDS + 4) / periods[0]);
 	}
 	handlers[2] = 0;
 }
@@ -277,9 +241,7 @@ static volatile int busy;
 
 static void count_busily(void)
 {
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_USR | SEL_EN);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_OS | SEL_USR, 0);
 	while (busy) {
 		long_loop(50000);
 		wrmsr(MSR_CNT1, 0);
@@ -316,8 +278,7 @@ static void steady_any(void)
 
 	busy = 1;
 	on_cpu_start(1, count_busily);
-	program(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
 	for (int i = 0; i < LOOKS; i++) {
 		now = rdmsr(MSR_CNT0);
 		back += now < last;
@@ -339,14 +300,12 @@ static u64 anybody;
 
 static void count_anybody(void)
 {
-	program(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
 }
 
 static void stop_anybody(void)
 {
-	wrmsr(MSR_GLOBAL, 0);
-	anybody = rdmsr(MSR_CNT0);
+	anybody = switch_off();
 }
 
 static void user_nops(void)
@@ -355,7 +314,7 @@ static void user_nops(void)
 	user_run(f_nops);
 }
 
-void test_apart(void)
+SUITE(test_apart, "apart")
 {
 	/* CPUID reports the CPUs of one die only. */
 	start_so_many_cpus(4);
@@ -373,7 +332,7 @@ void test_apart(void)
 	       "0x%lx", tsc_seen);
 }
 
-void test_threads(void)
+SUITE(test_threads, "threads")
 {
 	start_cpus();
 	if (ncpus() < 4) {
@@ -415,7 +374,7 @@ static void triple_fault(void)
  * A CPU is removed while the threads of its core count each other's events.
  * test_emulator.py checks how much memory that takes.
  */
-void test_eject(void)
+SUITE(test_eject, "eject")
 {
 	start_cpus();
 	others_quiet();
@@ -440,7 +399,7 @@ void test_eject(void)
 	pmu_quiet();
 }
 
-void test_reset(void)
+SUITE(test_reset, "reset")
 {
 	static const char *const names[] = {
 		"reset: power-on", "reset: by the keyboard controller",
