@@ -143,13 +143,11 @@ static void bench(u64 event0, u64 event1)
 
 SUITE(bench_count, "bench-count")
 {
-	pmu_quiet();
 	bench(EV_INSTRUCTIONS, EV_CYCLES);
 }
 
 SUITE(bench_cache, "bench-cache")
 {
-	pmu_quiet();
 	bench(EV_DATA_READ_MISS, EV_DATA_WRITE_MISS);
 }
 

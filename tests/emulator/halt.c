@@ -208,8 +208,6 @@ SUITE(test_stray, "stray")
 	check("stray: and finds its STATUS when it wakes", its_status, 1);
 	check("stray: one edge there", since(0, ITEM_EDGES), 1);
 	check("stray: none here", since(1, ITEM_EDGES), 0);
-	handlers[2] = 0;
-	pmu_quiet();
 }
 
 static void naps(u64 sel0, u64 sel1)
@@ -251,36 +249,32 @@ static void look_at_pmi(struct regs *r)
 	wrmsr(MSR_OVF, 3);
 }
 
+static const struct {
+	const char *name;
+	code *fn;
+	u64 sel, want;
+} edge_cases[] = {
+	{ "ring 3 is entered once", f_nops, EV_CYCLES | SEL_USR, 1 },
+	{ "and left once", f_nops, EV_CYCLES | SEL_OS, 1 },
+	{ "with two traps three times", f_int80, EV_CYCLES | SEL_USR, 3 },
+	{ "and left as often", f_int80, EV_CYCLES | SEL_OS, 3 },
+	{ "the core goes on for both rings", f_int80,
+	  EV_CYCLES | SEL_USR | SEL_OS, 0 },
+	{ "with cmask 1", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(1), 3 },
+	{ "with cmask 2", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(2), 0 },
+	{ "a rep stalls once", f_rep_movsb, EV_FE_STALLED | SEL_USR, 1 },
+	{ "and so does delay", delayed, EV_FE_STALLED | SEL_USR, 1 },
+	{ "nothing else does", f_nops, EV_FE_STALLED | SEL_USR, 0 },
+};
+
 static void edges(void)
 {
-	static const struct {
-		const char *name;
-		code *fn;
-		u64 sel, want;
-	} cases[] = {
-		{ "ring 3 is entered once", f_nops, EV_CYCLES | SEL_USR, 1 },
-		{ "and left once", f_nops, EV_CYCLES | SEL_OS, 1 },
-		{ "with two traps three times", f_int80, EV_CYCLES | SEL_USR,
-		  3 },
-		{ "and left as often", f_int80, EV_CYCLES | SEL_OS, 3 },
-		{ "the core goes on for both rings", f_int80,
-		  EV_CYCLES | SEL_USR | SEL_OS, 0 },
-		{ "with cmask 1", f_int80,
-		  EV_CYCLES | SEL_USR | SEL_CMASK(1), 3 },
-		{ "with cmask 2", f_int80,
-		  EV_CYCLES | SEL_USR | SEL_CMASK(2), 0 },
-		{ "a rep stalls once", f_rep_movsb, EV_FE_STALLED | SEL_USR,
-		  1 },
-		{ "and so does delay", delayed, EV_FE_STALLED | SEL_USR, 1 },
-		{ "nothing else does", f_nops, EV_FE_STALLED | SEL_USR, 0 },
-	};
-
 	handle_ints(ignore);
-	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
-		program(cases[i].sel | SEL_E, 0);
-		user_run(cases[i].fn);
-		check(text("edge: %s", cases[i].name), rdmsr(MSR_CNT0),
-		      cases[i].want);
+	for (u32 i = 0; i < ARRAY_SIZE(edge_cases); i++) {
+		program(edge_cases[i].sel | SEL_E, 0);
+		user_run(edge_cases[i].fn);
+		check(text("edge: %s", edge_cases[i].name), rdmsr(MSR_CNT0),
+		      edge_cases[i].want);
 	}
 	handle_ints(0);
 
@@ -314,6 +308,4 @@ SUITE(test_halt, "halt")
 	around(EV_CYCLES | SEL_USR);
 	check("halt: a halted thread is in ring 0", its_user_cycles, 0);
 	woken_by_pmi();
-	handlers[2] = 0;
-	pmu_quiet();
 }

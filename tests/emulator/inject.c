@@ -151,7 +151,6 @@ static void skid(void)
 	few_nops();
 	check("skid: with the order gone it comes", nmi.count, 1);
 	check("skid: no edge lost", since(0, ITEM_LOST), 0);
-	pmu_quiet();
 }
 
 /*
@@ -201,7 +200,6 @@ static void nmi_before_skid(void)
 	few_nops();
 	check("skid: comes with the first one", nmi.count, 1);
 	check("skid: both count as delivered", since(0, ITEM_DELIVERED), 82);
-	pmu_quiet();
 }
 
 static void stops(void)
@@ -212,7 +210,6 @@ static void stops(void)
 	measure0(f_nops);
 	check("stop: goes on after a while", since(0, ITEM_INJECTED), 1);
 	check("stop: is not counted", rdmsr(MSR_CNT0), WRAP - (1 << 20) + 106);
-	pmu_quiet();
 }
 
 static volatile int there;
@@ -261,5 +258,4 @@ SUITE(test_inject, "inject")
 	if (ncpus() > 1)
 		stops_other();
 	order(NOTHING, 0, 0);
-	pmu_quiet();
 }

@@ -38,7 +38,6 @@ static void rdpmc(void)
 	check("rdpmc: ring 3, value", rdpmc_rax, 0xffffffff);
 	rdpmc_rcx = 2;
 	check("rdpmc: ring 3, no counter 2", faults3(do_rdpmc), GP);
-	pmu_quiet();
 }
 
 #define SPFLT		INSN(0xc5, 0xfb, 0xae, 0xf0)
@@ -140,7 +139,6 @@ static void spflt(void)
 	wrmsr(MSR_SPFLT, SPFLT_PREF | 2);
 	user_run(f_nops);
 	check("spflt: preference written by wrmsr", rdmsr(MSR_CNT1), 103);
-	pmu_quiet();
 }
 
 #define FLAGS		0x8d5ul	/* CF, PF, AF, ZF, SF, OF */

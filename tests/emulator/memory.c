@@ -74,28 +74,28 @@ static void precise(void)
 	check("memory: no skid after any of 10 loads", wrong, 0);
 }
 
+static const struct {
+	const char *name;
+	u64 sel, want;
+} mask_cases[] = {
+	/* 25 accesses, the call's and the ret's */
+	{ "none", 0, 27 },
+	{ "cmask 1", SEL_CMASK(1), 17 },
+	{ "cmask 2", SEL_CMASK(2), 10 },
+	{ "cmask 3", SEL_CMASK(3), 0 },
+	{ "edge", SEL_E, 17 },
+	/* 18 instructions in ring 3: 36 cycles */
+	{ "cmask 1, inverted", SEL_CMASK(1) | SEL_INV, 36 - 17 },
+	{ "cmask 2, inverted", SEL_CMASK(2) | SEL_INV, 36 - 10 },
+	{ "inverted without cmask", SEL_INV, 27 },
+};
+
 static void masks(void)
 {
-	static const struct {
-		const char *name;
-		u64 sel, want;
-	} cases[] = {
-		/* 25 accesses, the call's and the ret's */
-		{ "none", 0, 27 },
-		{ "cmask 1", SEL_CMASK(1), 17 },
-		{ "cmask 2", SEL_CMASK(2), 10 },
-		{ "cmask 3", SEL_CMASK(3), 0 },
-		{ "edge", SEL_E, 17 },
-		/* 18 instructions in ring 3: 36 cycles */
-		{ "cmask 1, inverted", SEL_CMASK(1) | SEL_INV, 36 - 17 },
-		{ "cmask 2, inverted", SEL_CMASK(2) | SEL_INV, 36 - 10 },
-		{ "inverted without cmask", SEL_INV, 27 },
-	};
-
-	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
-		check(text("memory: mask: %s", cases[i].name),
-		      count3(mixed, EV_DATA_READ_OR_WRITE | cases[i].sel),
-		      cases[i].want);
+	for (u32 i = 0; i < ARRAY_SIZE(mask_cases); i++) {
+		check(text("memory: mask: %s", mask_cases[i].name),
+		      count3(mixed, EV_DATA_READ_OR_WRITE | mask_cases[i].sel),
+		      mask_cases[i].want);
 	}
 }
 
@@ -648,5 +648,4 @@ SUITE(test_any, "any")
 	handlers[2] = 0;
 	check("any thread: interrupt here for events there", trapped, 1);
 	check("any thread: none lost", since(0, ITEM_LOST), 0);
-	pmu_quiet();
 }

@@ -84,7 +84,6 @@ static void wrap(void)
 	run_nops(106);
 	check("overflow: at 2^40", rdmsr(MSR_STATUS), 1);
 	check("overflow: the wrmsr that stops it counts", rdmsr(MSR_CNT0), 0);
-	pmu_quiet();
 }
 
 /* The interrupt comes before the instruction after the overflow. */
@@ -157,7 +156,6 @@ static void places(void)
 	measure0(f_hlt);
 	result(came_at(at_hlt_end, KERNEL_CS), "pmi: after hlt, which it ends",
 	       "%d at 0x%lx", pmi.count, pmi.rip);
-	pmu_quiet();
 }
 
 static void overflow_again(void)
@@ -199,7 +197,6 @@ static void auto_mask(void)
 	check("line: edges", since(0, ITEM_EDGES), 3);
 	check("line: lost", since(0, ITEM_LOST), 1);
 	check("line: delivered in the end", since(0, ITEM_DELIVERED), 2);
-	pmu_quiet();
 }
 
 /* A disabled APIC takes no interrupt, and masks the entry. */
@@ -222,7 +219,6 @@ static void disabled(void)
 	apic_write(APIC_SVR, 0x1ff);
 	check("line: APIC enabled, the entry still masked",
 	      apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
-	pmu_quiet();
 }
 
 static void two_counters(void)
@@ -259,7 +255,6 @@ static void two_counters(void)
 	measure0(f_nops);
 	check("line: a counter without INT leaves it alone", pmi.count, 1);
 	check("line: the other counter's STATUS", pmi.status, 3);
-	pmu_quiet();
 }
 
 static void fixed_vector(void)
@@ -281,7 +276,6 @@ static void fixed_vector(void)
 	check("line: fixed vector, interrupts off", pmi.count, 0);
 	asm volatile("sti; nop; cli");
 	check("line: fixed vector, interrupts on", pmi.count, 1);
-	pmu_quiet();
 }
 
 /* The test device's bursts count and overflow like other events. */
@@ -306,7 +300,6 @@ static void bursts(void)
 	check("burst: 2^40", rdmsr(MSR_CNT1), WRAP - 1);
 	check("burst: overflow", rdmsr(MSR_STATUS), 2);
 	check("burst: total", since(0, ITEM_TOTAL1), 2 * WRAP - 1);
-	pmu_quiet();
 }
 
 SUITE(test_overflow, "overflow")
