@@ -189,12 +189,6 @@ void map_and_retry(struct regs *r)
 	map_page((addr - PAGED_AREA) / 4096, 1, 1);
 }
 
-void count_pmi(struct regs *r)
-{
-	wrmsr(MSR_GLOBAL, 0);
-	count_trap(r);
-}
-
 /* Software interrupts of ring 3 */
 void handle_ints(trap_handler *handler)
 {
@@ -349,6 +343,36 @@ void overflow_after(u64 events, u64 sel, u32 lvt)
 	wrmsr(MSR_SEL0, sel | SEL_EN);
 	wrmsr(MSR_CNT0, WRAP - events);
 	apic_write(APIC_LVTPC, lvt);
+}
+
+/* The first PMI of a run */
+struct pmi pmi;
+
+static void take_pmi(struct regs *r)
+{
+	wrmsr(MSR_GLOBAL, 0);
+	if (!pmi.count++) {
+		pmi.rip = r->rip;
+		pmi.cs = r->cs;
+		pmi.status = rdmsr(MSR_STATUS);
+	}
+	if (r->vector == VEC_PMI)
+		apic_write(APIC_EOI, 0);
+}
+
+void arm_pmi(u64 sel, u64 after, u32 lvt)
+{
+	pmi.count = 0;
+	handlers[2] = take_pmi;
+	handlers[VEC_PMI] = take_pmi;
+	overflow_after(after, sel, lvt);
+}
+
+/* One interrupt, and its place */
+int came_at(void *rip, u64 cs)
+{
+	return pmi.count == 1 && pmi.rip == (u64)rip && pmi.cs == cs &&
+	       pmi.status == 1;
 }
 
 /* The events in ring 0, or in ring 3, of a run of fn() there */

@@ -219,10 +219,14 @@ extern code f_empty, f_nops;
 void long_loop(u64 times);
 
 /* bare.c */
-extern trap_handler *handlers[256], ignore, count_trap, map_and_retry, count_pmi,
+extern trap_handler *handlers[256], ignore, count_trap, map_and_retry,
 	take_timer;
 extern int trapped;
 extern volatile int ticked;
+extern struct pmi {
+	int count;
+	u64 rip, cs, status;
+} pmi;
 extern u8 pages[16][4096];
 
 /* Those that can be read and written, but for STATUS */
@@ -245,6 +249,8 @@ void program(u64 sel0, u64 sel1);
 void switch_on(u64 sel0, u64 sel1);
 u64 switch_off(void);
 void overflow_after(u64 events, u64 sel, u32 lvt);
+void arm_pmi(u64 sel, u64 after, u32 lvt);
+int came_at(void *rip, u64 cs);
 void send_nmi(int cpu);
 u64 count0(code *fn, u64 sel);
 u64 count3(code *fn, u64 sel);

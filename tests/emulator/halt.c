@@ -125,7 +125,8 @@ static void around(u64 second)
 /* The overflow of a halted thread's counter wakes it. */
 static void take_pmi(struct regs *r)
 {
-	count_pmi(r);
+	wrmsr(MSR_GLOBAL, 0);
+	trapped++;
 	wake[this_cpu()] = 1;
 }
 

@@ -51,26 +51,15 @@ static void restarted(void)
 	handlers[14] = 0;
 }
 
-static u64 pmi_rip;
-
-static void take_pmi(struct regs *r)
-{
-	wrmsr(MSR_GLOBAL, 0);
-	pmi_rip = r->rip;
-}
-
 static void precise(void)
 {
 	int wrong = 0;
 
-	handlers[2] = take_pmi;
 	for (int n = 1; n <= 10; n++) {
-		overflow_after(n, EV_DATA_READ | SEL_OS | SEL_INT, LVT_NMI);
+		arm_pmi(EV_DATA_READ | SEL_OS | SEL_INT, n, LVT_NMI);
 		measure0(ten_loads);
-		if (pmi_rip != (u64)ten_loads + 5 + 2 * n)
-			wrong++;
+		wrong += !came_at((char *)ten_loads + 5 + 2 * n, KERNEL_CS);
 	}
-	handlers[2] = 0;
 	check("memory: no skid after any of 10 loads", wrong, 0);
 }
 
@@ -638,14 +627,11 @@ SUITE(test_any, "any")
 	user_run(f_nops);
 	check("any thread: and its own", rdmsr(MSR_CNT0), 103 + 18 + 103);
 
-	overflow_after(50, EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, LVT_NMI);
-	handlers[2] = count_pmi;
-	trapped = 0;
+	arm_pmi(EV_INSTRUCTIONS | SEL_USR | SEL_ANY | SEL_INT, 50, LVT_NMI);
 	mark();
 	wrmsr(MSR_GLOBAL, 1);
 	on_cpu(1, run_nops);
 	delay(20000000);
-	handlers[2] = 0;
-	check("any thread: interrupt here for events there", trapped, 1);
+	check("any thread: interrupt here for events there", pmi.count, 1);
 	check("any thread: none lost", since(0, ITEM_LOST), 0);
 }

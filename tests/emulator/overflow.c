@@ -7,50 +7,17 @@ extern code f_loop10, f_fault_load, f_fault_rep, f_fault_fetch, f_int80, f_hlt,
 extern char at_fault[], at_rep_end[], at_jump[], at_loop[], at_hlt_end[],
 	user_stub[];
 
-/* The first PMI of a run */
-static struct {
-	int count;
-	u64 rip, cs, status;
-} pmi;
-
-static void take_pmi(struct regs *r)
-{
-	wrmsr(MSR_GLOBAL, 0);
-	if (!pmi.count++) {
-		pmi.rip = r->rip;
-		pmi.cs = r->cs;
-		pmi.status = rdmsr(MSR_STATUS);
-	}
-	if (r->vector == VEC_PMI)
-		apic_write(APIC_EOI, 0);
-}
-
-static void arm(u64 sel, u64 after, u32 lvt)
-{
-	pmi.count = 0;
-	handlers[2] = take_pmi;
-	handlers[VEC_PMI] = take_pmi;
-	overflow_after(after, sel, lvt);
-}
-
 static void run_nops(u64 after)
 {
-	arm(EV_INSTRUCTIONS | SEL_OS, after, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS, after, LVT_NMI);
 	measure0(f_nops);
 }
 
 /* The same with an interrupt */
 static void sample_nops(u64 after)
 {
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, after, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, after, LVT_NMI);
 	measure0(f_nops);
-}
-
-/* One interrupt, and its place */
-static int came_at(void *rip, u64 cs)
-{
-	return pmi.count == 1 && pmi.rip == (u64)rip && pmi.cs == cs &&
-	       pmi.status == 1;
 }
 
 static void wrap(void)
@@ -94,18 +61,18 @@ static void precise(void)
 	for (int n = 1; n <= 101; n++) {
 		sample_nops(n);
 		wrong += !came_at((char *)f_nops + n - 1, KERNEL_CS);
-		arm(EV_INSTRUCTIONS | SEL_USR | SEL_INT, n, LVT_NMI);
+		arm_pmi(EV_INSTRUCTIONS | SEL_USR | SEL_INT, n, LVT_NMI);
 		user_run(f_nops);
 		wrong += !came_at((char *)f_nops + n - 1, USER_CS);
 	}
 	check("pmi: no skid after any of 101 instructions", wrong, 0);
 
 	for (int n = 1; n <= 9; n++) {
-		arm(EV_BRANCHES | SEL_OS | SEL_INT, n + 1, LVT_NMI);
+		arm_pmi(EV_BRANCHES | SEL_OS | SEL_INT, n + 1, LVT_NMI);
 		measure0(f_loop10);
 		wrong += !came_at(at_loop, KERNEL_CS);
 		/* 2 cycles an instruction: an odd number waits for the end. */
-		arm(EV_CYCLES | SEL_OS | SEL_INT, 2 * n - n % 2, LVT_NMI);
+		arm_pmi(EV_CYCLES | SEL_OS | SEL_INT, 2 * n - n % 2, LVT_NMI);
 		measure0(f_nops);
 		wrong += !came_at((char *)f_nops + n - 1, KERNEL_CS);
 	}
@@ -115,7 +82,7 @@ static void precise(void)
 static void where(const char *name, code *fn, u64 sel, int after, void *rip,
 		  u64 cs)
 {
-	arm(sel | SEL_INT, after, LVT_NMI);
+	arm_pmi(sel | SEL_INT, after, LVT_NMI);
 	user_run(fn);
 	result(came_at(rip, cs), name,
 	       "%d interrupts, STATUS 0x%lx, at 0x%lx:0x%lx, not 0x%lx:0x%lx",
@@ -152,7 +119,7 @@ static void places(void)
 	handlers[14] = 0;
 	handle_ints(0);
 
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 3, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 3, LVT_NMI);
 	measure0(f_hlt);
 	result(came_at(at_hlt_end, KERNEL_CS), "pmi: after hlt, which it ends",
 	       "%d at 0x%lx", pmi.count, pmi.rip);
@@ -206,7 +173,7 @@ static void disabled(void)
 	apic_write(APIC_LVTPC, -1);
 	check("line: reserved bits of LVTPC", apic_read(APIC_LVTPC),
 	      LVT_MASKED | 0x7ff);
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
 	apic_write(APIC_SVR, 0xff);
 	check("line: APIC disabled, the entry is masked",
 	      apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
@@ -225,7 +192,7 @@ static void two_counters(void)
 {
 	mark();
 	/* Both by the same instruction: one edge, one interrupt, two bits */
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
 	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
 	wrmsr(MSR_CNT1, WRAP - 10);
 	measure0(f_nops);
@@ -249,7 +216,7 @@ static void two_counters(void)
 	check("line: down when both are cleared", pmi.count, 2);
 
 	/* A bit that was set with INT off does not hold the line. */
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
 	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
 	wrmsr(MSR_CNT1, WRAP - 5);
 	measure0(f_nops);
@@ -260,7 +227,7 @@ static void two_counters(void)
 static void fixed_vector(void)
 {
 	mark();
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
 	asm volatile("sti; nop");
 	measure0(f_nops);
 	asm volatile("cli");
@@ -271,7 +238,7 @@ static void fixed_vector(void)
 	check("line: EOI", since(0, ITEM_EOIS), 1);
 
 	/* With interrupts off it waits in the APIC. */
-	arm(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
 	measure0(f_nops);
 	check("line: fixed vector, interrupts off", pmi.count, 0);
 	asm volatile("sti; nop; cli");
@@ -329,7 +296,7 @@ static void seven_steps(struct regs *r)
 
 SUITE(test_trace, "trace")
 {
-	arm(EV_INSTRUCTIONS | SEL_USR | SEL_INT, 7, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_USR | SEL_INT, 7, LVT_NMI);
 	handlers[2] = seven_steps;
 	set_pce(1);
 	outl(TESTDEV + 12, 1);
