@@ -197,11 +197,11 @@ static inline int this_cpu(void)
 	return apic_read(0x20) >> 24;
 }
 
-/* A function that executes @insn for each line of the caches, with its address in %rax */
+/* A function that executes @insn with the address of each line in %rax */
 #define EACH_LINE(name, from, size, insn)				\
 	static void name(void)						\
 	{								\
-		for (u64 a = (u64)(from); a < (u64)(from) + (size); a += 64)	\
+		for (u64 a = (u64)(from); a < (u64)(from) + (size); a += 64) \
 			asm volatile(insn : : "a"(a) : "rcx", "memory");	\
 	}
 
@@ -290,7 +290,7 @@ struct suite {
 		__attribute__((used, section("suites"))) = { name, fn };	\
 	static void fn(void)
 
-/* A function of one of the tables below, and its two counts by hand, with the ret */
+/* A function in a table, and its two counts by hand, with the ret */
 struct entry {
 	code *fn;
 	u64 want[2];

@@ -346,7 +346,7 @@ FUNCTION read_between
 	subl	%r8d, %eax
 	ret
 
-/* For threads.c: 2 * SAMPLED_ROUNDS + 2 instructions, SAMPLED_ROUNDS + 1 branches */
+/* 2 * SAMPLED_ROUNDS + 2 instructions, SAMPLED_ROUNDS + 1 branches */
 FUNCTION sampled_loop
 	movl	$SAMPLED_ROUNDS, %ecx
 1:	decl	%ecx
