@@ -4,13 +4,14 @@
 
 extern code f_int80, f_rep_movsb, delayed, user_stub;
 
-/* Thread 0 sets this and sends an NMI, which may come before the hlt. */
-static volatile int wake[MAX_CPUS];
+/* Thread 0 sets @wake and sends an NMI, which may come before the hlt. */
+static volatile int wake[MAX_CPUS], asleep[MAX_CPUS];
 
 static void wait_for_nmi(void)
 {
 	int me = this_cpu();
 
+	asleep[me] = 1;
 	while (!wake[me])
 		asm volatile("hlt");
 }
@@ -32,12 +33,15 @@ static void sleep_only(void)
 	never_done[this_cpu()] = 1;
 }
 
-/* Long enough for the other thread to be halted */
+/* Until the other thread is about to halt, and long enough for it to do so */
 static void send_to_sleep(int n, void (*fn)(void))
 {
 	wake[n] = 0;
+	asleep[n] = 0;
 	never_done[n] = 0;
 	on_cpu_start(n, fn);
+	while (!asleep[n])
+		relax();
 	delay(50000000);
 }
 
@@ -146,6 +150,8 @@ static void overflow_halted(void)
 
 static void woken_by_pmi(void)
 {
+	/* The last NMI of wake_up() may come when the thread next runs. */
+	on_cpu(1, pmu_quiet);
 	mark();
 	handlers[2] = take_pmi;
 	trapped = 0;
