@@ -3,24 +3,12 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <sched.h>
-
-static void pin_pid(pid_t pid, int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	must(!sched_setaffinity(pid, sizeof(set), &set), "pinning to CPU %d: %s", cpu,
-	     strerror(errno));
-}
-
 struct load {
-	bool stop;
-	u64 chunks;
+	atomic_bool stop;
+	atomic_ullong chunks;
 	/* a CPU is going or coming, and how many tasks are closing a file */
-	bool changing;
-	unsigned int at_files;
+	atomic_bool changing;
+	atomic_uint at_files;
 };
 
 /*
@@ -30,34 +18,31 @@ struct load {
  */
 static bool may_close(struct load *load)
 {
-	__atomic_add_fetch(&load->at_files, 1, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&load->changing, __ATOMIC_SEQ_CST))
+	load->at_files++;
+	if (!load->changing)
 		return true;
-	__atomic_sub_fetch(&load->at_files, 1, __ATOMIC_SEQ_CST);
+	load->at_files--;
 	return false;
-}
-
-static void has_closed(struct load *load)
-{
-	__atomic_sub_fetch(&load->at_files, 1, __ATOMIC_SEQ_CST);
 }
 
 static void change_cpu(struct load *load, int cpu, bool online)
 {
-	__atomic_store_n(&load->changing, cards_kernel(), __ATOMIC_SEQ_CST);
-	while (load->changing && __atomic_load_n(&load->at_files, __ATOMIC_SEQ_CST))
+	load->changing = cards_kernel();
+	while (load->changing && load->at_files)
 		usleep(100);
 	set_online(cpu, online);
-	__atomic_store_n(&load->changing, false, __ATOMIC_SEQ_CST);
+	load->changing = false;
 }
 
 /* Exact counts, and all samples, wherever the kernel moves this task */
-static void sampled_task(struct load *load)
+static void sampled_task(void *arg, int i)
 {
 	const u64 n = 1000000, period = 10007, base = spin_cost();
+	struct load *load = arg;
 	int fd;
 
-	while (!__atomic_load_n(&load->stop, __ATOMIC_RELAXED)) {
+	(void)i;
+	while (!load->stop) {
 		struct tally t = {};
 		u64 want, runs = 0;
 		struct ring r;
@@ -77,38 +62,9 @@ static void sampled_task(struct load *load)
 		     "%llu samples lost, throttled %llu times, %llu addresses outside the loop",
 		     t.lost, t.throttles, t.outside);
 		ring_close(&r, fd);
-		has_closed(load);
-		__atomic_add_fetch(&load->chunks, runs, __ATOMIC_RELAXED);
+		load->at_files--;
+		load->chunks += runs;
 	}
-}
-
-static void plain_task(struct load *load)
-{
-	while (!__atomic_load_n(&load->stop, __ATOMIC_RELAXED))
-		spin20(1000);
-}
-
-static void start(pid_t *pids, int n, void (*fn)(struct load *), struct load *load)
-{
-	int i;
-
-	load->stop = false;
-	for (i = 0; i < n; i++) {
-		pids[i] = must_fork();
-		if (!pids[i]) {
-			fn(load);
-			_exit(0);
-		}
-	}
-}
-
-static void end(pid_t *pids, int n, struct load *load)
-{
-	int i;
-
-	__atomic_store_n(&load->stop, true, __ATOMIC_RELAXED);
-	for (i = 0; i < n; i++)
-		reap(pids[i]);
 }
 
 /*
@@ -120,7 +76,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 {
 	const u64 period = 20011;
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
-	u64 truth[2] = {}, count[2], begin;
+	u64 truth[2] = {}, count[2];
 	struct tally t[2] = {};
 	struct ring r[2];
 	int fd[2], i;
@@ -131,9 +87,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 			truth[i] = td_counted(cpu);
 		fd[i] = ring_open(&r[i], 128, &attr, -1, cpu, -1);
 		ev_on(fd[i]);
-		begin = now_ns();
-		while (now_ns() - begin < 20000000)
-			;
+		spin_for_ms(20);
 		if (i == 0)
 			set_online(cpu, false);
 		else
@@ -162,13 +116,13 @@ static void check_cpu_wide(int cpu, u64 *total)
 TEST(hotplug, "hotplug", 600)
 {
 	struct load *load = shared(sizeof(*load));
-	int n = cpus_online(), rounds = 100 / (scale() > 1 ? 4 : 1), round;
-	u64 total = 0, begin = now_ns();
+	int n = cpus_online(), rounds = 100 / (scale() > 1 ? 4 : 1), round, i;
+	u64 total = 0;
 	pid_t pids[8];
 
 	must(n > 1, "needs two CPUs");
 	sample_limit(NO_SAMPLE_LIMIT);
-	start(pids, 3, sampled_task, load);
+	start_children(pids, 3, false, sampled_task, load);
 	for (round = 0; round < rounds; round++) {
 		int cpu = 1 + round % (n - 1);
 
@@ -177,15 +131,16 @@ TEST(hotplug, "hotplug", 600)
 		change_cpu(load, cpu, true);
 		usleep(1000 * (round % 5));
 	}
-	end(pids, 3, load);
+	load->stop = true;
+	reap_all(pids, 3);
 	must(load->chunks >= 10, "only %llu loops were counted meanwhile", load->chunks);
-	note("%d rounds under %llu counted loops in %llu ms", rounds,
-	     load->chunks, (now_ns() - begin) / 1000000);
 
 	/* a busy task on each CPU but this one */
 	n = n > 9 ? 9 : n;
 	pin(0);
-	start(pids, n - 1, plain_task, load);
+	for (i = 0; i < n - 1; i++)
+		in_child(pids[i])
+			spin20(-1);
 	for (round = 0; round < 2 * (n - 1); round++) {
 		int cpu = 1 + round % (n - 1);
 
@@ -193,7 +148,8 @@ TEST(hotplug, "hotplug", 600)
 		pin_pid(pids[cpu - 1], cpu);
 		check_cpu_wide(cpu, &total);
 	}
-	end(pids, n - 1, load);
+	for (i = 0; i < n - 1; i++)
+		end_child(pids[i]);
 	must(total > 1000000, "CPU-wide events counted only %llu", total);
 }
 
@@ -203,7 +159,7 @@ TEST(hotplug, "hotplug", 600)
  */
 TEST(hotplug_opens, "hotplug-opens", 60)
 {
-	struct perf_event_attr attr = attr_of(CYCLES);
+	struct perf_event_attr attr = times_attr(CYCLES);
 	int cpu = cpus_online() - 1, round, fd;
 	u64 tries = 0;
 	struct times t;
@@ -212,21 +168,15 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 	must(cpu > 0, "needs two CPUs");
 	pin(0);
 	attr.disabled = 0;
-	attr.read_format = READ_TIMES;
+	attr.exclude_kernel = 0;
 	for (round = 0; round < 10; round++) {
 		set_online(cpu, false);
-		pid = must_fork();
-		if (!pid) {
+		in_child(pid) {
 			pin(cpu - 1);
 			set_online(cpu, true);
-			_exit(0);
 		}
-		for (;; tries++) {
-			fd = sys_open(&attr, -1, cpu, -1, 0);
-			if (fd >= 0)
-				break;
+		for (; (fd = sys_open(&attr, -1, cpu, -1, 0)) < 0; tries++)
 			must(errno == ENODEV, "opening: %s", strerror(errno));
-		}
 		reap(pid);
 		usleep(1000);
 		t = ev_times(fd);
@@ -245,20 +195,17 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 TEST(hotplug_group, "hotplug-group", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	int cpu = cpus_online() - 1, leader, member;
+	int cpu = cpus_online() - 1, leader;
 
 	must(cpu > 0, "needs two CPUs");
 	leader = ev_open(&attr, -1, cpu, -1);
 	close(ev_open(&attr, -1, cpu, leader));
 	set_online(cpu, false);
 	set_online(cpu, true);
-	member = sys_open(&attr, -1, cpu, leader, 0);
-	must(member < 0 && errno == ENODEV, "joining a group whose CPU was away: %s",
-	     member < 0 ? strerror(errno) : "not refused");
+	ev_refused(&attr, -1, cpu, leader, ENODEV, "joining a group whose CPU was away");
 	close(leader);
 	leader = ev_open(&attr, -1, cpu, -1);
 	close(ev_open(&attr, -1, cpu, leader));
-	close(leader);
 }
 
 /*
@@ -268,59 +215,57 @@ TEST(hotplug_group, "hotplug-group", 60)
  * do what may hang, and this one reports it.
  */
 struct meeting {
-	u64 rounds, opens;
-	bool stop;
+	int cpu;
+	atomic_ullong rounds, opens;
+	atomic_bool stop;
 };
 
-static void join_and_leave(struct meeting *m, int cpu)
+static void join_and_leave(struct meeting *m)
 {
-	struct perf_event_attr leader = user_attr(INSTRUCTIONS), member = leader;
-	int lead, fd;
+	struct perf_event_attr leader = user_attr(INSTRUCTIONS);
+	struct perf_event_attr member = spflt_attr(INSTRUCTIONS);
+	int lead;
 
-	member.config1 = 1;
-	while (!__atomic_load_n(&m->stop, __ATOMIC_RELAXED)) {
-		lead = sys_open(&leader, -1, cpu, -1, 0);
+	while (!m->stop) {
+		lead = sys_open(&leader, -1, m->cpu, -1, 0);
 		if (lead < 0)
 			continue;
-		fd = sys_open(&member, 0, -1, lead, 0);
-		if (fd >= 0)
-			close(fd);
-		fd = sys_open(&member, 0, cpu, lead, 0);
-		if (fd >= 0)
-			close(fd);
+		/* mostly refused */
+		close(sys_open(&member, 0, -1, lead, 0));
+		close(sys_open(&member, 0, m->cpu, lead, 0));
 		close(lead);
-		__atomic_add_fetch(&m->opens, 1, __ATOMIC_RELAXED);
+		m->opens++;
 	}
 }
 
-static void go_and_come(struct meeting *m, int cpu)
+static void go_and_come(struct meeting *m)
 {
-	while (!__atomic_load_n(&m->stop, __ATOMIC_RELAXED)) {
-		set_online(cpu, false);
-		set_online(cpu, true);
-		__atomic_add_fetch(&m->rounds, 1, __ATOMIC_RELAXED);
+	while (!m->stop) {
+		set_online(m->cpu, false);
+		set_online(m->cpu, true);
+		m->rounds++;
 	}
+}
+
+static void meet(void *arg, int i)
+{
+	pin(i % 2);
+	if (i)
+		join_and_leave(arg);
+	else
+		go_and_come(arg);
 }
 
 TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 {
 	struct meeting *m = shared(sizeof(*m));
-	int cpu = cpus_online() - 1, i, idle;
+	int cpu = cpus_online() - 1, idle;
 	u64 rounds = 100 / (scale() > 1 ? 4 : 1), last = 0;
 	pid_t pids[3];
 
 	must(cpu > 1, "there are only two CPUs");
-	for (i = 0; i < 3; i++) {
-		pids[i] = must_fork();
-		if (pids[i])
-			continue;
-		pin(i % 2);
-		if (i)
-			join_and_leave(m, cpu);
-		else
-			go_and_come(m, cpu);
-		_exit(0);
-	}
+	m->cpu = cpu;
+	start_children(pids, 3, false, meet, m);
 	for (idle = 0; m->rounds < rounds; idle++) {
 		if (m->rounds != last) {
 			last = m->rounds;
@@ -330,11 +275,9 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 		     m->rounds, m->opens);
 		usleep(100000);
 	}
-	__atomic_store_n(&m->stop, true, __ATOMIC_RELAXED);
-	for (i = 0; i < 3; i++)
-		reap(pids[i]);
+	m->stop = true;
+	reap_all(pids, 3);
 	must(m->opens > rounds, "only %llu groups", m->opens);
-	note("%llu rounds, %llu groups", m->rounds, m->opens);
 }
 
 /*
@@ -431,20 +374,18 @@ TEST(reset_state, "reset-state", 60)
 
 TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 {
-	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
-	char line[128];
 	int cpu, n = cpus_online();
+	char *states;
 
 	module_need();
-	must(states || cards_kernel(), "the kernel's states of hotplug: %s", strerror(errno));
 	/* The odd CPUs are offline when the driver goes, the even ones in between. */
 	for (cpu = 1; cpu < n; cpu += 2)
 		set_online(cpu, false);
 	must_unload();
-	while (states && fgets(line, sizeof(line), states))
-		must(!strstr(line, "knc"), "after unloading there is still %s", line);
-	if (states)
-		fclose(states);
+	states = file_text("/sys/devices/system/cpu/hotplug/states");
+	must(states || cards_kernel(), "the kernel's states of hotplug: %s", strerror(errno));
+	states = states ? strstr(states, "knc") : NULL;
+	must(!states, "after unloading there is still %.32s", states);
 	for (cpu = 2; cpu < n; cpu += 2)
 		set_online(cpu, false);
 	for (cpu = 1; cpu < n; cpu++)
@@ -464,11 +405,6 @@ static bool step_fails(int cpu, int step)
 	err = file_write(text, "/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
 	must(!err || err == -EINVAL, "hotplug/fail: %s", strerror(-err));
 	return !err;
-}
-
-static int try_online(int cpu, bool online)
-{
-	return file_write(online ? "1" : "0", "/sys/devices/system/cpu/cpu%d/online", cpu);
 }
 
 /* Returns how many times it has failed: on the way down, and on the way up */
@@ -495,7 +431,7 @@ static int fail_both_ways(int cpu, int step, const char *name)
 TEST(hotplug_fails, "hotplug-fails", 240)
 {
 	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
-	int cpu = cpus_online() - 1, step, steps = 0, failed = 0, of_ours = 0;
+	int cpu = cpus_online() - 1, step, of_ours = 0;
 	char name[96];
 
 	must(states, "the kernel's states of hotplug: %s", strerror(errno));
@@ -503,12 +439,9 @@ TEST(hotplug_fails, "hotplug-fails", 240)
 	while (fscanf(states, "%d: %95[^\n]", &step, name) == 2) {
 		int times = fail_both_ways(cpu, step, name);
 
-		steps++;
-		failed += times;
 		if (strstr(name, "perf/x86"))
 			of_ours += times;
 	}
 	fclose(states);
-	note("%d states, %d failures, %d in the driver's", steps, failed, of_ours);
 	must(of_ours >= 2, "the driver's own states have failed %d times", of_ours);
 }

@@ -24,8 +24,8 @@ enum verdict { NONE, FAILED, SKIPPED };
 
 /* One per run, shared with all processes of the test. */
 static struct {
-	int verdict;
-	bool said;	/* why is whole */
+	atomic_int verdict;
+	atomic_bool said;	/* why is whole */
 	char why[512];
 } *outcome;
 
@@ -51,10 +51,9 @@ static void __attribute__((noreturn)) leave(enum verdict v, const char *fmt, va_
 	for (c = why; *c; c++)
 		if (*c == '\n')
 			*c = ' ';
-	if (outcome && __atomic_compare_exchange_n(&outcome->verdict, &none, v, false,
-						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+	if (outcome && atomic_compare_exchange_strong(&outcome->verdict, &none, v)) {
 		strcpy(outcome->why, why);
-		__atomic_store_n(&outcome->said, true, __ATOMIC_RELEASE);
+		outcome->said = true;
 	} else {
 		note("also: %s", why);
 	}
@@ -79,18 +78,14 @@ void skip(const char *fmt, ...)
 
 void note(const char *fmt, ...)
 {
-	char text[512];
+	char said[500], line[512];
 	va_list ap;
-	int len;
 
 	va_start(ap, fmt);
-	len = snprintf(text, sizeof(text), "# ");
-	len += vsnprintf(text + len, sizeof(text) - len - 1, fmt, ap);
+	vsnprintf(said, sizeof(said), fmt, ap);
 	va_end(ap);
-	if (len > (int)sizeof(text) - 2)
-		len = sizeof(text) - 2;
-	text[len++] = '\n';
-	if (write(STDOUT_FILENO, text, len) < 0)
+	/* at once: other processes of the test have notes, too */
+	if (write(STDOUT_FILENO, line, sprintf(line, "# %s\n", said)) < 0)
 		_exit(2);
 }
 
@@ -103,27 +98,36 @@ u64 setting(const char *name, u64 otherwise)
 
 const char *errname(int err)
 {
-	static const struct {
-		int err;
-		const char *name;
-	} names[] = {
-		{ 0, "0" }, { EPERM, "EPERM" }, { ENOENT, "ENOENT" }, { ESRCH, "ESRCH" },
-		{ EINTR, "EINTR" }, { EIO, "EIO" }, { E2BIG, "E2BIG" },
-		{ ENOEXEC, "ENOEXEC" }, { EBADF, "EBADF" }, { EAGAIN, "EAGAIN" },
-		{ ENOMEM, "ENOMEM" }, { EACCES, "EACCES" }, { EFAULT, "EFAULT" },
-		{ EBUSY, "EBUSY" }, { EEXIST, "EEXIST" }, { ENODEV, "ENODEV" },
-		{ EINVAL, "EINVAL" }, { EMFILE, "EMFILE" }, { ENOSPC, "ENOSPC" },
-		{ ENOSYS, "ENOSYS" }, { EOVERFLOW, "EOVERFLOW" },
-		{ EOPNOTSUPP, "EOPNOTSUPP" },
+	static const char * const names[] = {
+		[0] = "0", [EPERM] = "EPERM", [ENOENT] = "ENOENT", [ESRCH] = "ESRCH",
+		[EINTR] = "EINTR", [EIO] = "EIO", [E2BIG] = "E2BIG",
+		[ENOEXEC] = "ENOEXEC", [EBADF] = "EBADF", [EAGAIN] = "EAGAIN",
+		[ENOMEM] = "ENOMEM", [EACCES] = "EACCES", [EFAULT] = "EFAULT",
+		[EBUSY] = "EBUSY", [EEXIST] = "EEXIST", [ENODEV] = "ENODEV",
+		[EINVAL] = "EINVAL", [EMFILE] = "EMFILE", [ENOSPC] = "ENOSPC",
+		[ENOSYS] = "ENOSYS", [EOVERFLOW] = "EOVERFLOW",
+		[EOPNOTSUPP] = "EOPNOTSUPP",
 	};
 	static char number[16];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].err == err)
-			return names[i].name;
+	if ((size_t)err < ARRAY_SIZE(names) && names[err])
+		return names[err];
 	snprintf(number, sizeof(number), "errno %d", err);
 	return number;
+}
+
+u64 random_bits(u64 *state)
+{
+	u64 z = *state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+	return z ^ z >> 31;
+}
+
+u64 random_below(u64 *state, u64 n)
+{
+	return random_bits(state) % n;
 }
 
 unsigned int scale(void)
@@ -133,6 +137,97 @@ unsigned int scale(void)
 	return n ? n : 1;
 }
 
+/* Files */
+
+static char *path_of(const char *fmt, va_list ap)
+{
+	static char path[256];
+
+	vsnprintf(path, sizeof(path), fmt, ap);
+	return path;
+}
+
+static char *vfile_text(const char *fmt, va_list ap)
+{
+	FILE *f = fopen(path_of(fmt, ap), "re");
+	static char text[65536];
+	size_t n;
+
+	if (!f)
+		return NULL;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	while (n && text[n - 1] == '\n')
+		n--;
+	text[n] = '\0';
+	return text;
+}
+
+char *file_text(const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = vfile_text(fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+int file_write(const char *text, const char *fmt, ...)
+{
+	int len = strlen(text), fd, err = 0;
+	va_list ap;
+
+	va_start(ap, fmt);
+	fd = open(path_of(fmt, ap), O_WRONLY | O_CLOEXEC);
+	va_end(ap);
+	if (fd < 0 || write(fd, text, len) != len)
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+bool file_number(u64 *n, const char *fmt, ...)
+{
+	char *text, *end;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = vfile_text(fmt, ap);
+	va_end(ap);
+	if (!text)
+		return false;
+	*n = strtoull(text, &end, 10);
+	return end != text;
+}
+
+long sysctl_get(const char *name)
+{
+	u64 value;
+
+	must(file_number(&value, "/proc/sys/%s", name), "%s: no number", name);
+	return value;
+}
+
+void sysctl_set(const char *name, long value)
+{
+	char text[32];
+	int err;
+
+	snprintf(text, sizeof(text), "%ld\n", value);
+	err = file_write(text, "/proc/sys/%s", name);
+	must(!err, "%s = %ld: %s", name, value, strerror(-err));
+}
+
+bool sysctl_exists(const char *name)
+{
+	return file_text("/proc/sys/%s", name);
+}
+
+/* The runner */
+
 /* Prints where the processes of a test that has not ended wait. */
 static void tell_where(pid_t group)
 {
@@ -140,28 +235,15 @@ static void tell_where(pid_t group)
 	struct dirent *d;
 
 	while (proc && (d = readdir(proc))) {
-		char path[300], where[64] = "?", state = '?';
-		int pgrp = -1;
-		FILE *f;
+		char *text = file_text("/proc/%s/stat", d->d_name), state;
+		int pgrp;
 
-		snprintf(path, sizeof(path), "/proc/%s/stat", d->d_name);
-		f = fopen(path, "re");
-		if (!f)
+		if (!text || sscanf(text, "%*d (%*[^)]) %c %*d %d", &state, &pgrp) != 2 ||
+		    pgrp != group)
 			continue;
-		if (fscanf(f, "%*d (%*[^)]) %c %*d %d", &state, &pgrp) != 2)
-			pgrp = -1;
-		fclose(f);
-		snprintf(path, sizeof(path), "/proc/%s/wchan", d->d_name);
-		f = pgrp == group ? fopen(path, "re") : NULL;
-		if (!f)
-			continue;
-		if (fscanf(f, "%63s", where) != 1)
-			strcpy(where, "?");
-		fclose(f);
-		printf("# %s: %c in %s\n", d->d_name, state, where);
+		text = file_text("/proc/%s/wchan", d->d_name);
+		printf("# %s: %c in %s\n", d->d_name, state, text ? text : "?");
 	}
-	if (proc)
-		closedir(proc);
 }
 
 /* Returns true unless the test failed. */
@@ -193,8 +275,7 @@ static bool run_test(const struct test *t)
 	 * The test ends at its first failure: other processes may be waiting for the
 	 * one that failed.
 	 */
-	while (!__atomic_load_n(&outcome->said, __ATOMIC_ACQUIRE) &&
-	       waitpid(pid, &status, WNOHANG) == 0) {
+	while (!outcome->said && waitpid(pid, &status, WNOHANG) == 0) {
 		if (now_ns() - begin > limit * 1000000000ULL) {
 			tell_where(pid);
 			kill(-pid, SIGKILL);
@@ -208,20 +289,15 @@ static bool run_test(const struct test *t)
 	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
-	if (outcome->verdict == SKIPPED) {
+	if (outcome->verdict == SKIPPED)
 		printf("skip %s %s\n", t->name, outcome->why);
-		return true;
-	}
-	if (outcome->verdict == FAILED) {
+	else if (outcome->verdict == FAILED)
 		printf("FAIL %s %s\n", t->name, outcome->why);
-		return false;
-	}
-	if (status) {
+	else if (status)
 		printf("FAIL %s ended with wait status %#x\n", t->name, status);
-		return false;
-	}
-	printf("ok %s\n", t->name);
-	return true;
+	else
+		printf("ok %s\n", t->name);
+	return outcome->verdict == SKIPPED || (outcome->verdict == NONE && !status);
 }
 
 int main(int argc, char **argv)
@@ -247,9 +323,8 @@ int main(int argc, char **argv)
 	}
 	/* what ring 3 has executed, in truth */
 	if (argc == 2 && !strcmp(argv[1], "--true")) {
-		printf("%llu %llu %llu\n", (unsigned long long)td_sum(TD_INSN_USER),
-		       (unsigned long long)td_sum(TD_CYCLES_USER),
-		       (unsigned long long)td_sum(TD_BRANCH_USER));
+		printf("%llu %llu %llu\n", td_sum(TD_INSN_USER), td_sum(TD_CYCLES_USER),
+		       td_sum(TD_BRANCH_USER));
 		return 0;
 	}
 	/* an event that exists as long as this process lives */
@@ -278,87 +353,6 @@ int main(int argc, char **argv)
 	return !good;
 }
 
-/* Files */
-
-static char *slurp(const char *path)
-{
-	static char text[65536];
-	ssize_t n = 0, got;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NULL;
-	while (n < (ssize_t)sizeof(text) - 1 &&
-	       (got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
-		n += got;
-	close(fd);
-	text[n] = '\0';
-	while (n && text[n - 1] == '\n')
-		text[--n] = '\0';
-	return text;
-}
-
-int file_write(const char *text, const char *fmt, ...)
-{
-	int len = strlen(text), fd, err = 0;
-	char path[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(path, sizeof(path), fmt, ap);
-	va_end(ap);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, text, len) != len)
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-bool file_number(u64 *n, const char *fmt, ...)
-{
-	char path[256], *text, *end;
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(path, sizeof(path), fmt, ap);
-	va_end(ap);
-	text = slurp(path);
-	if (!text)
-		return false;
-	*n = strtoull(text, &end, 10);
-	return end != text;
-}
-
-long sysctl_get(const char *name)
-{
-	char path[128];
-	char *text;
-
-	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	text = slurp(path);
-	must(text, "%s: %s", path, strerror(errno));
-	return strtol(text, NULL, 0);
-}
-
-void sysctl_set(const char *name, long value)
-{
-	char text[32];
-	int err;
-
-	snprintf(text, sizeof(text), "%ld\n", value);
-	err = file_write(text, "/proc/sys/%s", name);
-	must(!err, "%s = %ld: %s", name, value, strerror(-err));
-}
-
-bool sysctl_exists(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	return !access(path, F_OK);
-}
-
 bool kernel_before(unsigned int version, unsigned int patchlevel)
 {
 	unsigned int v, p;
@@ -385,24 +379,28 @@ void sample_limit(long per_second)
 		sysctl_set("kernel/perf_cpu_time_max_percent", 0);
 }
 
+u64 interrupts_of(const char *name, int cpu)
+{
+	char *at = file_text("/proc/interrupts"), *end;
+	u64 sum = 0, n;
+	int column;
+
+	must(at, "/proc/interrupts: %s", strerror(errno));
+	at = strstr(at, name);
+	must(at, "no line %s in /proc/interrupts", name);
+	at += strlen(name);
+	for (column = 0; ; column++, at = end) {
+		n = strtoull(at, &end, 10);
+		if (end == at)
+			return sum;
+		if (cpu < 0 || cpu == column)
+			sum += n;
+	}
+}
+
 u64 pmi_line(void)
 {
-	char *line = slurp("/proc/interrupts");
-	u64 sum = 0;
-
-	must(line, "/proc/interrupts: %s", strerror(errno));
-	line = strstr(line, "PMI:");
-	must(line, "no PMI line in /proc/interrupts");
-	line += strlen("PMI:");
-	for (;;) {
-		char *end;
-		u64 n = strtoull(line, &end, 10);
-
-		if (end == line || *end == '\n')
-			return end == line ? sum : sum + n;
-		sum += n;
-		line = end;
-	}
+	return interrupts_of("PMI:", -1);
 }
 
 /* The PMU */
@@ -419,45 +417,35 @@ void pmu_forget(void)
 const struct pmu *pmu(void)
 {
 	static const char * const names[] = { "knc", "cpu" };
-	char path[128];
-	char *text;
 	size_t i;
+	u64 type;
 
 	if (found.name[0])
 		return &found;
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), PMUS "/%s/type", names[i]);
-		text = slurp(path);
-		if (!text)
+		if (!file_number(&type, PMUS "/%s/type", names[i]))
 			continue;
 		strcpy(found.name, names[i]);
-		found.type = strtoul(text, NULL, 0);
+		found.type = type;
 		found.core = found.type == PERF_TYPE_RAW;
 		return &found;
 	}
 	fail("no PMU called knc or cpu in " PMUS);
 }
 
-char *pmu_file(const char *name)
+char *pmu_file(const char *path)
 {
-	char path[256];
-	int len = snprintf(path, sizeof(path), PMUS "/%s/%s", pmu()->name, name);
-
-	must(len < (int)sizeof(path), "a path of %d characters", len);
-	return slurp(path);
+	return file_text(PMUS "/%s/%s", pmu()->name, path);
 }
 
 /* Puts a value into the bits of a format/ file, such as "config:0-7". */
 static bool put_field(const char *field, u64 value, struct perf_event_attr *attr)
 {
-	char path[128], word[16];
+	char *text = file_text(PMUS "/%s/format/%s", pmu()->name, field), word[16];
 	unsigned int lo, hi;
-	char *text;
 	__u64 *where;
 	int n;
 
-	snprintf(path, sizeof(path), "format/%s", field);
-	text = pmu_file(path);
 	if (!text)
 		return false;
 	n = sscanf(text, "%15[a-z0-9]:%u-%u", word, &lo, &hi);
@@ -522,6 +510,22 @@ struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type)
 	return attr;
 }
 
+struct perf_event_attr times_attr(u64 config)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	attr.read_format = READ_TIMES;
+	return attr;
+}
+
+struct perf_event_attr spflt_attr(u64 config)
+{
+	struct perf_event_attr attr = user_attr(config);
+
+	attr.config1 = 1;
+	return attr;
+}
+
 int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
 	int fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
@@ -580,6 +584,11 @@ int ev_join(struct perf_event_attr attr, u64 config, int leader)
 void ev_ioctl(int fd, unsigned long req, unsigned long arg)
 {
 	must(!ioctl(fd, req, arg), "event ioctl %#lx: %s", req, strerror(errno));
+}
+
+void ev_period(int fd, u64 period)
+{
+	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
 }
 
 u64 ev_count(int fd)
@@ -680,63 +689,45 @@ static void ring_copy(const struct ring *r, u64 from, void *to, size_t len)
 	memcpy((char *)to + first, data, len - first);
 }
 
+/* Copies @n numbers of a sample, and returns what follows them. */
+static const u64 *take(const u64 *p, const u64 *end, u64 n, void *to, size_t room,
+		       const char *what)
+{
+	must(n * sizeof(*p) <= room && p + n <= end, "%llu %s in a sample", n, what);
+	memcpy(to, p, n * sizeof(*p));
+	return p + n;
+}
+
 static void parse_sample(const struct ring *r, const u64 *p, const u64 *end, struct record *rec)
 {
-	u64 type = r->sample_type;
+	u64 type = r->sample_type, size;
 
-	if (type & PERF_SAMPLE_IDENTIFIER)
-		rec->id = *p++;
 	if (type & PERF_SAMPLE_IP)
 		rec->ip = *p++;
-	if (type & PERF_SAMPLE_TID) {
-		rec->pid = *p;
-		rec->tid = *p++ >> 32;
-	}
-	if (type & PERF_SAMPLE_TIME)
-		rec->time = *p++;
-	if (type & PERF_SAMPLE_ADDR)
-		rec->addr = *p++;
-	if (type & PERF_SAMPLE_ID)
-		rec->id = *p++;
-	if (type & PERF_SAMPLE_CPU)
-		rec->cpu = *p++;
+	if (type & PERF_SAMPLE_TID)
+		p++;
 	if (type & PERF_SAMPLE_PERIOD)
 		rec->period = *p++;
 	if (type & PERF_SAMPLE_READ) {
 		rec->nr_values = *p++;
-		must(rec->nr_values <= ARRAY_SIZE(rec->values), "a sample of %llu counts",
-		     rec->nr_values);
-		must(p + rec->nr_values <= end, "counts beyond their record");
-		memcpy(rec->values, p, rec->nr_values * sizeof(*p));
-		p += rec->nr_values;
+		p = take(p, end, rec->nr_values, rec->values, sizeof(rec->values), "counts");
 	}
 	if (type & PERF_SAMPLE_CALLCHAIN) {
 		rec->nr_chain = *p++;
-		must(rec->nr_chain <= ARRAY_SIZE(rec->chain), "a callchain of %llu entries",
-		     rec->nr_chain);
-		must(p + rec->nr_chain <= end, "a callchain beyond its record");
-		memcpy(rec->chain, p, rec->nr_chain * sizeof(*p));
-		p += rec->nr_chain;
+		p = take(p, end, rec->nr_chain, rec->chain, sizeof(rec->chain), "callers");
 	}
 	if (type & PERF_SAMPLE_REGS_USER) {
 		rec->abi = *p++;
-		must(r->regs <= ARRAY_SIZE(rec->regs), "%u registers", r->regs);
-		if (rec->abi) {
-			memcpy(rec->regs, p, r->regs * sizeof(*p));
-			p += r->regs;
-		}
+		if (rec->abi)
+			p = take(p, end, r->regs, rec->regs, sizeof(rec->regs), "registers");
 	}
 	if (type & PERF_SAMPLE_STACK_USER) {
-		u64 size = *p++;
-
-		must(size <= sizeof(rec->stack), "a stack of %llu bytes", size);
-		if (size) {
-			memcpy(rec->stack, p, size);
-			p += size / sizeof(*p);
+		size = *p++;
+		p = take(p, end, size / 8, rec->stack, sizeof(rec->stack), "words of the stack");
+		if (size)
 			rec->stack_size = *p++;
-		}
 	}
-	must(p <= end, "a sample shorter than its type says");
+	must(p == end, "a sample is %td bytes longer than its type says", 8 * (end - p));
 }
 
 bool ring_next(struct ring *r, struct record *rec)
@@ -763,6 +754,14 @@ bool ring_next(struct ring *r, struct record *rec)
 	r->tail += h.size;
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
 	return true;
+}
+
+bool ring_sample(struct ring *r, struct record *rec)
+{
+	while (ring_next(r, rec))
+		if (rec->type == PERF_RECORD_SAMPLE)
+			return true;
+	return false;
 }
 
 void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
@@ -799,49 +798,53 @@ void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
 /* Not sysconf(): musl counts the CPUs of the affinity mask. */
 int cpus_online(void)
 {
-	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-	int first, last, used, n = 0;
-	char text[2048] = "";
-	const char *at = text;
+	char *at = file_text("/sys/devices/system/cpu/online");
+	int first, last, n = 0;
 
-	must(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0,
-	     "which CPUs are online: %s", strerror(errno));
-	close(fd);
-	for (; sscanf(at, "%d%n", &first, &used) == 1; at += *at == ',') {
-		at += used;
-		last = first;
-		if (sscanf(at, "-%d%n", &last, &used) == 1)
-			at += used;
+	must(at, "which CPUs are online: %s", strerror(errno));
+	for (;; at++) {
+		first = strtol(at, &at, 10);
+		last = *at == '-' ? strtol(at + 1, &at, 10) : first;
 		n += last - first + 1;
+		if (*at != ',')
+			return n;
 	}
-	return n;
+}
+
+int try_online(int cpu, bool online)
+{
+	return file_write(online ? "1" : "0", "/sys/devices/system/cpu/cpu%d/online", cpu);
 }
 
 void set_online(int cpu, bool online)
 {
-	char path[64];
-	int fd, tries;
+	int err, tries;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		skip("CPU %d cannot go offline: %s", cpu, strerror(errno));
 	/* another CPU may be on its way up or down */
-	for (tries = 0; write(fd, online ? "1" : "0", 1) != 1; tries++) {
-		must(errno == EBUSY && tries < 100, "%s: %s", path, strerror(errno));
+	for (tries = 0; (err = try_online(cpu, online)) == -EBUSY && tries < 100; tries++)
 		usleep(10000);
-	}
-	close(fd);
+	if (err == -ENOENT)
+		skip("CPU %d cannot go offline", cpu);
+	must(!err, "CPU %d, %s: %s", cpu, online ? "online" : "offline", strerror(-err));
 }
 
-void pin(int cpu)
+bool try_pin(pid_t pid, int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	must(!sched_setaffinity(0, sizeof(set), &set), "pinning to CPU %d: %s", cpu,
-	     strerror(errno));
+	return !sched_setaffinity(pid, sizeof(set), &set);
+}
+
+void pin_pid(pid_t pid, int cpu)
+{
+	must(try_pin(pid, cpu), "pinning to CPU %d: %s", cpu, strerror(errno));
+}
+
+void pin(int cpu)
+{
+	pin_pid(0, cpu);
 }
 
 pid_t must_fork(void)
@@ -879,23 +882,37 @@ void reap(pid_t pid)
 	must(!status, "a child ended with wait status %#x", status);
 }
 
-void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg)
+void reap_all(const pid_t *pids, int n)
 {
-	pid_t pids[256];
+	while (n)
+		reap(pids[--n]);
+}
+
+void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+void start_children(pid_t *pids, int n, bool pinned, void (*fn)(void *arg, int i), void *arg)
+{
 	int i;
 
 	for (i = 0; i < n; i++) {
-		pids[i] = must_fork();
-		if (!pids[i]) {
+		in_child(pids[i]) {
 			if (pinned)
 				pin(i);
 			fn(arg, i);
-			fflush(stdout);
-			_exit(0);
 		}
 	}
-	for (i = 0; i < n; i++)
-		reap(pids[i]);
+}
+
+void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg)
+{
+	pid_t pids[256];
+
+	start_children(pids, n, pinned, fn, arg);
+	reap_all(pids, n);
 }
 
 void *shared(size_t size)
@@ -933,12 +950,11 @@ void become_nobody(void)
 
 void as_nobody(void (*fn)(void))
 {
-	pid_t pid = must_fork();
+	pid_t pid;
 
-	if (!pid) {
+	in_child(pid) {
 		become_nobody();
 		fn();
-		_exit(0);
 	}
 	reap(pid);
 }
@@ -1096,10 +1112,10 @@ u64 td_counted(int cpu)
 
 u64 td_sum(enum td_item item)
 {
+	int cpu, n = cpus_online();
 	u64 sum = 0;
-	int cpu;
 
-	for (cpu = 0; cpu < cpus_online(); cpu++)
+	for (cpu = 0; cpu < n; cpu++)
 		sum += td_read(cpu, item);
 	return sum;
 }
@@ -1138,15 +1154,10 @@ void must_count(const char *when)
 
 void must_be_sound(const char *after)
 {
-	static u64 begin;
-	u64 now = now_ns();
 	int cpu, n = cpus_online();
 
 	for (cpu = 0; cpu < n; cpu++) {
 		pin(cpu);
 		must_count(after);
 	}
-	if (begin)
-		note("%s: %llu ms", after, (now - begin) / 1000000);
-	begin = now_ns();
 }

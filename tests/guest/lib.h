@@ -5,7 +5,7 @@
  *
  * A test is a function declared with TEST(). It passes when it returns; fail() and
  * skip() end it otherwise. Any process or thread of the test may call them, and the
- * first call decides.
+ * first call decides. What it has open is closed as its process ends.
  */
 #ifndef KNC_TESTS_GUEST_LIB_H
 #define KNC_TESTS_GUEST_LIB_H
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -60,6 +61,10 @@ const char *errname(int err);
 /* The number in this environment variable, or @otherwise */
 u64 setting(const char *name, u64 otherwise);
 
+/* Random numbers, the same from the same state: any, and less than @n */
+u64 random_bits(u64 *state);
+u64 random_below(u64 *state, u64 n);
+
 /* By how much lengths are divided on a slow kernel (the debug lane); else 1 */
 unsigned int scale(void);
 
@@ -100,6 +105,10 @@ struct perf_event_attr attr_of(u64 config);
 struct perf_event_attr user_attr(u64 config);
 /* The same, with a sample of this type (PERF_SAMPLE_*) each @period events */
 struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type);
+/* User mode only, and read as struct times */
+struct perf_event_attr times_attr(u64 config);
+/* User mode only, in SPFLT regions */
+struct perf_event_attr spflt_attr(u64 config);
 
 int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 	     unsigned long flags);
@@ -117,6 +126,7 @@ int ev_join(struct perf_event_attr attr, u64 config, int leader);
 void ev_ioctl(int fd, unsigned long req, unsigned long arg);
 #define ev_on(fd)	ev_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)
 #define ev_off(fd)	ev_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0)
+void ev_period(int fd, u64 period);
 u64 ev_count(int fd);
 
 struct times {
@@ -140,8 +150,7 @@ struct record {
 	u32 type;
 	u32 misc;
 	/* of a PERF_RECORD_SAMPLE */
-	u64 ip, time, addr, id, period;
-	u32 pid, tid, cpu;
+	u64 ip, period;
 	u64 nr_chain;
 	u64 chain[128];
 	/* of PERF_SAMPLE_READ, in PERF_FORMAT_GROUP: of the leader and its siblings */
@@ -162,6 +171,8 @@ int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, 
 int ring_self(struct ring *r, unsigned int pages, u64 period);
 void ring_close(struct ring *r, int fd);
 bool ring_next(struct ring *r, struct record *rec);
+/* The next record that is a sample */
+bool ring_sample(struct ring *r, struct record *rec);
 void ring_unmap(struct ring *r);
 
 struct tally {
@@ -199,11 +210,20 @@ void kernel_loop(struct knc_test_loop *run, u64 n);
 
 int cpus_online(void);
 void pin(int cpu);
+void pin_pid(pid_t pid, int cpu);
+bool try_pin(pid_t pid, int cpu);
 void set_online(int cpu, bool online);
-/* Runs fn(arg, i) in n children at once, child i pinned to CPU i if pinned. */
-void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
+int try_online(int cpu, bool online);	/* once: 0 or -errno */
 pid_t must_fork(void);
+/* The statement after it is what the child does, which exits then. */
+#define in_child(pid)	for ((pid) = must_fork(); !(pid); _exit(0))
 void reap(pid_t pid);			/* must have exited with 0 */
+void reap_all(const pid_t *pids, int n);
+void end_child(pid_t pid);		/* whatever it does */
+/* fn(arg, i) in n children at once, child i pinned to CPU i if pinned */
+void start_children(pid_t *pids, int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
+/* The same until they have exited */
+void in_children(int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
 /* A byte through a pipe, from one process to another that waits for it */
 void must_pipe(int ends[2]);
 void pipe_wake(const int ends[2]);
@@ -226,9 +246,13 @@ bool try_rdpmc(u32 counter, u64 *value);
 bool kernel_before(unsigned int version, unsigned int patchlevel);
 /* Linux 2.6.38, which the cards have: its perf core has fewer features. */
 #define cards_kernel()	kernel_before(3, 0)
-/* To and from the file that the format names: 0 or -errno, and false if it has no number */
+/*
+ * To and from the file that the format names: 0 or -errno, false if it has no number,
+ * and NULL if it is not there; the text is there until the next file is read.
+ */
 int file_write(const char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool file_number(u64 *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *file_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
 bool sysctl_exists(const char *name);
@@ -239,7 +263,9 @@ void sample_limit(long per_second);
 void become_nobody(void);
 /* Runs fn as nobody; its failures are the test's. */
 void as_nobody(void (*fn)(void));
-u64 pmi_line(void);			/* /proc/interrupts, all CPUs */
+/* The line with this name, such as "CAL:", of /proc/interrupts; -1: all CPUs */
+u64 interrupts_of(const char *name, int cpu);
+u64 pmi_line(void);			/* all CPUs */
 
 /* The PMU counts to the instruction, on this CPU or on each. */
 void must_count(const char *when);

@@ -3,21 +3,9 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/personality.h>
-#include <sys/wait.h>
 
 #include "../../include/knc_pmu_user.h"
-
-static struct perf_event_attr spflt_attr(u64 config)
-{
-	struct perf_event_attr attr = user_attr(config);
-
-	attr.config1 = 1;
-	return attr;
-}
 
 static void spflt_need(void)
 {
@@ -106,7 +94,6 @@ TEST(spflt_region_test, "spflt-region", 60)
 	spin(1000);
 	must(ev_count(fd) == 2000 + REGION_COST, "the third event: %llu, not %u",
 	     ev_count(fd), 2000 + REGION_COST);
-	close(fd);
 }
 
 TEST(spflt_toggle, "spflt-toggle", 60)
@@ -131,26 +118,27 @@ struct both {
 
 static struct both open_both(void)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct both b;
 
-	b.all = ev_open(&attr, 0, -1, -1);
-	attr.config1 = 1;
-	b.spflt = ev_join(attr, INSTRUCTIONS, b.all);
+	b.all = ev_self(INSTRUCTIONS);
+	b.spflt = ev_join(spflt_attr(INSTRUCTIONS), INSTRUCTIONS, b.all);
 	return b;
 }
 
-#define must_be_equal(b, what) do {						\
-	u64 all_ = ev_count((b).all), spflt_ = ev_count((b).spflt);		\
-	must(all_ == spflt_ && all_, "%s: %llu in all, %llu with SPFLT", what, all_, spflt_); \
-} while (0)
+static void must_be_equal(struct both b, const char *what)
+{
+	u64 all = ev_count(b.all), spflt = ev_count(b.spflt);
+
+	must(all == spflt && all, "%s: %llu in all, %llu with SPFLT", what, all, spflt);
+}
 
 /*
  * Two tasks take turns on a hardware thread: one is always in a region, the other
  * never. A third without events changes the bit each time.
  */
-static void ping_pong(const int in[2], const int out[2], int i)
+static void ping_pong(void *arg, int i)
 {
+	int (*pipes)[2] = arg;
 	struct both b = {};
 	int turn, turns = 5000 / (scale() > 1 ? 10 : 1);
 
@@ -163,11 +151,11 @@ static void ping_pong(const int in[2], const int out[2], int i)
 		ev_on(b.all);
 	}
 	for (turn = 0; turn < turns; turn++) {
-		pipe_wait(in);
+		pipe_wait(pipes[i]);
 		spin(100 + turn % 10);
 		if (i == 2)
 			knc_spflt(turn & 1);
-		pipe_wake(out);
+		pipe_wake(pipes[(i + 1) % 3]);
 	}
 	if (i == 2)
 		return;
@@ -183,28 +171,28 @@ static void ping_pong(const int in[2], const int out[2], int i)
 TEST(spflt_switch, "spflt-switch", 120)
 {
 	int pipes[3][2], i;
-	pid_t pids[3];
 
 	spflt_need();
 	for (i = 0; i < 3; i++)
 		must_pipe(pipes[i]);
-	for (i = 0; i < 3; i++) {
-		pids[i] = must_fork();
-		if (!pids[i]) {
-			ping_pong(pipes[i], pipes[(i + 1) % 3], i);
-			_exit(0);
-		}
-	}
 	/* the token goes round, 5000 times, over three switches each */
 	pipe_wake(pipes[0]);
-	for (i = 0; i < 3; i++)
-		reap(pids[i]);
+	in_children(3, false, ping_pong, pipes);
+}
+
+static void wander(int step)
+{
+	int n = cpus_online(), i;
+
+	for (i = 0; i < 400; i++) {
+		pin(i * step % n);
+		spin(1000 + i);
+	}
 }
 
 /* A region that is moved from one hardware thread to the next all the while */
 TEST(spflt_migrate, "spflt-migrate", 60)
 {
-	int n = cpus_online(), i;
 	struct both b;
 	u64 count;
 
@@ -212,20 +200,14 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 	b = open_both();
 	spflt_on();
 	ev_on(b.all);
-	for (i = 0; i < 400; i++) {
-		pin(i * 3 % n);
-		spin(1000 + i);
-	}
+	wander(3);
 	ev_off(b.all);
 	must_be_equal(b, "a region on all hardware threads");
 	ev_on(b.all);
 	spflt_off();
 	count = ev_count(b.spflt);
 	must(ev_count(b.all) > count, "the preference 0 has no effect");
-	for (i = 0; i < 400; i++) {
-		pin(i * 5 % n);
-		spin(1000 + i);
-	}
+	wander(5);
 	must(ev_count(b.spflt) == count, "outside, and on other hardware threads: %llu more",
 	     ev_count(b.spflt) - count);
 }
@@ -233,19 +215,15 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 /* A region in which the task's hardware threads go offline and come back */
 TEST(spflt_hotplug, "spflt-hotplug", 120)
 {
-	bool *stop = shared(sizeof(*stop));
 	int n = cpus_online(), i;
 	struct both b;
 	pid_t pid;
 
 	spflt_need();
-	pid = must_fork();
-	if (!pid) {
-		/* another task, with the other preference */
-		while (!*(volatile bool *)stop)
+	/* another task, with the other preference */
+	in_child(pid)
+		for (;;)
 			spflt_off();
-		_exit(0);
-	}
 	b = open_both();
 	spflt_on();
 	ev_on(b.all);
@@ -260,8 +238,7 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 		set_online(cpu, true);
 	}
 	ev_off(b.all);
-	*(volatile bool *)stop = true;
-	reap(pid);
+	end_child(pid);
 	must_be_equal(b, "a region across hotplug");
 }
 
@@ -269,12 +246,11 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 static void count_exec(const char *length, u64 *all, u64 *in_region)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	int go[2], fds[2];
+	int go[2], leader, member;
 	pid_t pid;
 
 	must_pipe(go);
-	pid = must_fork();
-	if (!pid) {
+	in_child(pid) {
 		pipe_wait(go);
 		/*
 		 * Otherwise the C library's start takes a different number of
@@ -286,18 +262,13 @@ static void count_exec(const char *length, u64 *all, u64 *in_region)
 		_exit(1);
 	}
 	attr.disabled = 0;
-	fds[0] = ev_open(&attr, pid, -1, -1);
-	attr = spflt_attr(INSTRUCTIONS);
-	attr.disabled = 0;
-	fds[1] = ev_open(&attr, pid, -1, fds[0]);
+	leader = ev_open(&attr, pid, -1, -1);
+	attr.config1 = 1;
+	member = ev_open(&attr, pid, -1, leader);
 	pipe_wake(go);
 	reap(pid);
-	*all = ev_count(fds[0]);
-	*in_region = ev_count(fds[1]);
-	close(fds[1]);
-	close(fds[0]);
-	close(go[0]);
-	close(go[1]);
+	*all = ev_count(leader);
+	*in_region = ev_count(member);
 }
 
 TEST(spflt_exec, "spflt-exec", 60)
@@ -351,14 +322,13 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 	region(n);
 	want = 2 * n + REGION_COST;
 	for (i = 0; i < 6; i++) {
-		pid_t pid = must_fork();
+		pid_t pid;
 
-		if (!pid) {
+		in_child(pid) {
 			spin(1000000);
 			if (i & 1)
 				region(n);
 			spin(1000000);
-			_exit(0);
 		}
 		reap(pid);
 		if (i & 1)
@@ -366,10 +336,6 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 		must(ev_count(fd) == want, "after %d children: %llu, not %llu", i + 1,
 		     ev_count(fd), want);
 	}
-	spflt_on();
-	ev_off(fd);
-	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
-	close(fd);
 }
 
 /* Two SPFLT events; three, which take turns; and one that samples */
@@ -471,7 +437,6 @@ TEST(spflt_wide, "spflt-wide", 60)
 	before = ev_count(fd);
 	spin(100000);
 	must(ev_count(fd) == before, "outside: %llu more", ev_count(fd) - before);
-	close(fd);
 }
 
 /* RDPMC */
@@ -487,15 +452,12 @@ static bool rdpmc_promised(void)
 /* RDPMC and read(2) advance by the same number. */
 TEST(rdpmc_exact, "rdpmc", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	struct perf_event_mmap_page *page;
+	int fd = ev_self(INSTRUCTIONS), round;
 	u64 base_read = 0, base_self = 0, n, burst, b, d;
+	struct perf_event_mmap_page *page = page_of(fd);
 	uint64_t a, c;
-	int fd, round;
 
 	td_need();
-	fd = ev_open(&attr, 0, -1, -1);
-	page = page_of(fd);
 	if (!page->cap_user_rdpmc) {
 		must(knc_rdpmc(page, &a) == -EOPNOTSUPP, "knc_rdpmc() does not refuse");
 		must(!rdpmc_promised(), "no RDPMC (cap_user_rdpmc is 0)");
@@ -535,57 +497,4 @@ TEST(rdpmc_exact, "rdpmc", 60)
 	}
 	ev_off(fd);
 	must(knc_rdpmc(page, &a) == -EAGAIN, "knc_rdpmc() of an event that is off again");
-}
-
-/* A task without events cannot read a counter of another task. */
-static void faulted(int sig)
-{
-	(void)sig;
-	_exit(0);
-}
-
-TEST(rdpmc_others, "rdpmc-others", 60)
-{
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	struct perf_event_mmap_page *pages[2];
-	int fd[2], go[2], i, status, round;
-	pid_t pid;
-
-	pin(0);
-	for (round = 0; round < 10; round++) {
-		must_pipe(go);
-		/* a task without events on the same hardware thread */
-		pid = must_fork();
-		if (!pid) {
-			u64 got = 0;
-
-			signal(SIGSEGV, faulted);
-			pipe_wait(go);
-			for (i = 0; i < 1000; i++) {
-				got |= plain_rdpmc(0) | plain_rdpmc(1);
-				if (i % 100 == 0)
-					sched_yield();
-			}
-			_exit(got ? 3 : 0);
-		}
-		/* this task's events, with a page: it may read them */
-		for (i = 0; i < 2; i++) {
-			fd[i] = ev_open(&attr, 0, -1, -1);
-			pages[i] = page_of(fd[i]);
-			ev_on(fd[i]);
-		}
-		spin(12345);
-		pipe_wake(go);
-		while (waitpid(pid, &status, WNOHANG) == 0) {
-			spin(1000);
-			sched_yield();
-		}
-		must(!status, "a task without events reads another's counter (status %#x)", status);
-		for (i = 0; i < 2; i++) {
-			munmap(pages[i], getpagesize());
-			close(fd[i]);
-		}
-		close(go[0]);
-		close(go[1]);
-	}
 }

@@ -89,8 +89,6 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 		ev_off(fd);
 		count = ev_count(fd);
 		ring_tally(&r, &t, NULL, NULL);
-		note("freq %llu: %llu samples, periods of %llu in all, counted %llu",
-		     rates[i], t.samples, t.period_sum, count);
 		must(!t.lost, "%llu records lost", t.lost);
 		must(t.samples > 3, "freq %llu: %llu samples", rates[i], t.samples);
 		must(t.period_sum <= count + 1000 * t.samples,
@@ -122,26 +120,21 @@ typedef int (*clone_fn)(bool child, int round, int i);
 /* An inherited SPFLT event counts the regions of children on one CPU, and nothing else. */
 static void count_clones(int rounds, clone_fn clone)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	pid_t pids[CHILDREN];
 	int fd, i, round;
 	u64 want, count;
 
-	attr.config1 = 1;
 	attr.inherit = 1;
 	for (round = 0; round < rounds; round++) {
 		fd = ev_start(&attr, 0, -1);
 		want = 0;
 		for (i = 0; i < CHILDREN; i++) {
-			pids[i] = must_fork();
-			if (!pids[i]) {
+			in_child(pids[i])
 				clone(true, round, i);
-				_exit(0);
-			}
 			want += 2 * LOOP * clone(false, round, i);
 		}
-		for (i = 0; i < CHILDREN; i++)
-			reap(pids[i]);
+		reap_all(pids, CHILDREN);
 		count = ev_count(fd);
 		must(count >= want && count <= want + want / 50,
 		     "round %d: regions of %llu instructions, counted %llu", round, want, count);
@@ -168,22 +161,18 @@ static int two_regions(bool child, int round, int i)
 
 TEST(spflt_clones, "spflt-clones", 60)
 {
-	volatile bool *stop = shared(sizeof(*stop));
 	pid_t stranger;
 
 	must(knc_cpu(), "knc_cpu() does not know this CPU");
 	pin(cpus_online() - 1);
-	stranger = must_fork();
-	if (!stranger) {
-		while (!*stop) {
+	in_child(stranger) {
+		for (;;) {
 			spflt_off();
 			sched_yield();
 		}
-		_exit(0);
 	}
 	count_clones(5, two_regions);
-	*stop = true;
-	reap(stranger);
+	end_child(stranger);
 }
 
 /*
@@ -192,11 +181,10 @@ TEST(spflt_clones, "spflt-clones", 60)
  */
 static int open_in_region(bool child, int round, int i)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	int turns = 10 * i + round + 5, more = 50;
 
 	if (child) {
-		attr.config1 = 1;
 		spflt_on();
 		turns_in_region(turns);
 		ev_open(&attr, 0, -1, -1);
@@ -214,13 +202,11 @@ TEST(spflt_clone_opens, "spflt-clone-opens", 60)
 }
 
 /* Opening an SPFLT event costs about as much as opening another event. */
-static u64 open_and_close(u64 spflt, int times)
+static u64 open_and_close(struct perf_event_attr attr, int times)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 begin = now_ns();
 	int i;
 
-	attr.config1 = spflt;
 	for (i = 0; i < times; i++)
 		close(ev_open(&attr, 0, -1, -1));
 	return (now_ns() - begin) / times;
@@ -230,10 +216,10 @@ static void churn(void)
 {
 	u64 plain, spflt;
 
-	open_and_close(0, 10);
-	open_and_close(1, 1);
-	plain = open_and_close(0, 200);
-	spflt = open_and_close(1, 200);
+	open_and_close(user_attr(INSTRUCTIONS), 10);
+	open_and_close(spflt_attr(INSTRUCTIONS), 1);
+	plain = open_and_close(user_attr(INSTRUCTIONS), 200);
+	spflt = open_and_close(spflt_attr(INSTRUCTIONS), 200);
 	note("opened and closed: %llu ns, with SPFLT %llu ns", plain, spflt);
 	must(spflt < 10 * plain, "an SPFLT event costs %llu ns, another one %llu ns", spflt, plain);
 }
@@ -251,20 +237,13 @@ TEST(any_inherit, "any-inherit", 30)
 	pid_t pid;
 
 	must_pipe(go);
-	pid = must_fork();
-	if (!pid) {
-		pid_t child;
-
+	in_child(pid) {
 		become_nobody();
 		pipe_wait(go);
-		child = fork();
-		must(child >= 0, "a counted task cannot fork: %s", strerror(errno));
-		if (!child) {
+		/* a counted task can fork */
+		in_child(pid)
 			spin(1000000);
-			_exit(0);
-		}
-		reap(child);
-		_exit(0);
+		reap(pid);
 	}
 	attr.inherit = 1;
 	attr.disabled = 0;
@@ -272,19 +251,20 @@ TEST(any_inherit, "any-inherit", 30)
 	pipe_wake(go);
 	reap(pid);
 	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ev_count(fd));
-	close(fd);
 }
 
-/* Only a task with a page may use RDPMC, and it reads 0 from counters of others. */
-static void faulted(int sig)
-{
-	(void)sig;
-	_exit(0);
-}
-
-/* Reads the counters that this task has no event on; exits with 3 if one is not 0. */
+/*
+ * Only a task with a page may use RDPMC, and it reads 0 from counters of others.
+ *
+ * Reads the counters that this task has no event on; exits with 3 if one is not 0, and
+ * with 0 if it may not read them.
+ */
 static void __attribute__((noreturn)) look(int turns, volatile struct perf_event_mmap_page *page)
 {
+	u64 value;
+
+	if (!page && !try_rdpmc(0, &value))
+		_exit(0);
 	while (turns--) {
 		u32 i, seq = 0;
 
@@ -302,78 +282,96 @@ static void __attribute__((noreturn)) look(int turns, volatile struct perf_event
 	_exit(0);
 }
 
-static void count_beside(pid_t pid, const char *what)
+/* Counts beside the child, which waits for that. This task may have pages of its events. */
+static void count_beside(pid_t pid, const int go[2], bool mapped, const char *what)
 {
-	int fd[2] = { ev_self(INSTRUCTIONS), ev_self(BRANCHES) };
-	int status;
+	int fd[2] = { ev_self(INSTRUCTIONS), ev_self(BRANCHES) }, i, status;
+	void *pages[2];
 
-	ev_on(fd[0]);
-	ev_on(fd[1]);
+	for (i = 0; i < 2; i++) {
+		if (mapped)
+			pages[i] = page_of(fd[i]);
+		ev_on(fd[i]);
+	}
+	spin(12345);
+	pipe_wake(go);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		spin(1000);
 		sched_yield();
 	}
-	close(fd[0]);
-	close(fd[1]);
+	for (i = 0; i < 2; i++) {
+		if (mapped)
+			munmap(pages[i], getpagesize());
+		close(fd[i]);
+	}
 	must(!status, "%s (status %#x)", what, status);
+}
+
+TEST(rdpmc_others, "rdpmc-others", 60)
+{
+	int go[2], round;
+	pid_t pid;
+
+	must_pipe(go);
+	pin(0);
+	for (round = 0; round < 10; round++) {
+		in_child(pid) {
+			pipe_wait(go);
+			look(1000, NULL);
+		}
+		count_beside(pid, go, true, "a task without events reads another's counter");
+	}
 }
 
 TEST(rdpmc_fork, "rdpmc-fork", 60)
 {
 	struct perf_event_mmap_page *page;
 	int go[2], fd, round;
+	u64 value;
 	pid_t pid;
 
+	must_pipe(go);
 	pin(cpus_online() - 1);
 	for (round = 0; round < 5; round++) {
-		must_pipe(go);
 		fd = ev_self(INSTRUCTIONS);
 		page = page_of(fd);
-		pid = must_fork();
-		if (!pid) {
+		in_child(pid) {
 			/* fork() does not copy the page */
-			signal(SIGSEGV, faulted);
 			close(fd);
 			pipe_wait(go);
 			/* built in, the kernel's x86 core decides */
-			if (driver_is_module()) {
-				plain_rdpmc(0);
-				fail("the child of a task that had a page may use RDPMC");
-			}
+			must(!driver_is_module() || !try_rdpmc(0, &value),
+			     "the child of a task that had a page may use RDPMC");
 			look(100, NULL);
 		}
 		munmap(page, getpagesize());
 		close(fd);
-		pipe_wake(go);
-		count_beside(pid, "the child of a task that had a page reads others' counters");
-		close(go[0]);
-		close(go[1]);
+		count_beside(pid, go, false,
+			     "the child of a task that had a page reads others' counters");
 	}
 }
 
 TEST(rdpmc_stale, "rdpmc-stale", 60)
 {
 	struct perf_event_mmap_page *page;
-	int fd, round;
+	int go[2], fd, round;
 	pid_t pid;
 
+	must_pipe(go);
 	pin(cpus_online() - 1);
-	fd = ev_self(INSTRUCTIONS);
-	page = page_of(fd);
+	page = page_of(ev_self(INSTRUCTIONS));
 	if (!page->cap_user_rdpmc)
 		skip("no RDPMC for programs");
 	for (round = 0; round < 5; round++) {
-		pid = must_fork();
-		if (!pid) {
+		in_child(pid) {
 			fd = ev_self(INSTRUCTIONS);
 			page = page_of(fd);
 			ev_on(fd);
+			pipe_wait(go);
 			look(100, page);
 		}
-		count_beside(pid, "a task that has a page reads what others left");
+		count_beside(pid, go, false, "a task that has a page reads what others left");
 	}
-	munmap(page, getpagesize());
-	close(fd);
 }
 
 /*
@@ -383,19 +381,17 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
  */
 static void leave_counts(int cpu)
 {
-	int fd[2], i;
+	int fd[2] = { ev_self(INSTRUCTIONS), ev_self(BRANCHES) };
 
 	pin(cpu);
-	for (i = 0; i < 2; i++) {
-		fd[i] = ev_self(i ? BRANCHES : INSTRUCTIONS);
-		ev_on(fd[i]);
-	}
+	ev_on(fd[0]);
+	ev_on(fd[1]);
 	spin(12345);
-	for (i = 0; i < 2; i++)
-		close(fd[i]);
+	close(fd[0]);
+	close(fd[1]);
 }
 
-static void __attribute__((noreturn)) look_elsewhere(pid_t whose, int here, int there)
+static void look_elsewhere(pid_t whose, int here, int there)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct perf_event_mmap_page *page;
@@ -408,7 +404,6 @@ static void __attribute__((noreturn)) look_elsewhere(pid_t whose, int here, int 
 	pin(there);
 	left = plain_rdpmc(0) | plain_rdpmc(1);
 	must(!left, "a task without events reads what others have left: %#llx", left);
-	_exit(0);
 }
 
 TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
@@ -418,22 +413,17 @@ TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
 
 	/* a driver without such a page so far */
 	if (driver_is_module()) {
-		must(!driver_unload() && !driver_load(), "loading anew: %s", strerror(errno));
-		pmu_forget();
+		must_unload();
+		must_load();
 	}
 	leave_counts(there);
 	pin(here);
-	whose = must_fork();
-	if (!whose) {
+	in_child(whose)
 		pause();
-		_exit(0);
-	}
-	pid = must_fork();
-	if (!pid)
+	in_child(pid)
 		look_elsewhere(whose, here, there);
 	reap(pid);
-	kill(whose, SIGKILL);
-	waitpid(whose, NULL, 0);
+	end_child(whose);
 }
 
 /*
@@ -465,9 +455,7 @@ TEST(sample_user_only, "sample-user-only", 300)
 			}
 			ev_off(fd);
 			td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
-			while (ring_next(&r, &rec)) {
-				if (rec.type != PERF_RECORD_SAMPLE)
-					continue;
+			while (ring_sample(&r, &rec)) {
 				samples++;
 				if (rec.ip < (u64)__executable_start || rec.ip >= (u64)etext ||
 				    rec.misc == PERF_RECORD_MISC_KERNEL) {
@@ -477,7 +465,6 @@ TEST(sample_user_only, "sample-user-only", 300)
 			}
 			ring_close(&r, fd);
 		}
-	note("%llu samples", samples);
 	must(samples > 100, "%llu samples", samples);
 	must(!inside, "%llu of %llu user mode samples are outside the program, such as %#llx",
 	     inside, samples, last);
@@ -516,8 +503,7 @@ static u64 straight_sample(u64 period, int late)
 	td_inject(sched_getcpu(), late ? TD_SKID : TD_NOTHING, TD_RING0 | TD_RING3, late);
 	straight_on(fd);
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
-	must(ring_next(&r, &rec) && rec.type == PERF_RECORD_SAMPLE,
-	     "no sample of %llu instructions", period);
+	must(ring_sample(&r, &rec), "no sample of %llu instructions", period);
 	ring_close(&r, fd);
 	return rec.ip;
 }
@@ -562,10 +548,9 @@ TEST(sample_syscall, "sample-syscall", 60)
  */
 TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	int fd, i;
 
-	attr.config1 = 1;
 	attr.inherit = 1;
 	fd = ev_open(&attr, 0, -1, -1);
 	for (i = 0; i < 200; i++)
