@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #define STACK		64
 #define LATEST		60
@@ -24,7 +23,7 @@ static const char * const reg_names[REGS] = {
 	"bx", "di", "bp", "sp", "ip", "r12", "r13", "r14", "r15",
 };
 
-/* places.S */
+/* loops.S */
 #define DECLARE_PLACE(name)						\
 	void name(void *page, char *first_stack, char *second_stack);	\
 	extern char name##_run[], name##_site[], name##_after[], name##_end[]
@@ -68,9 +67,10 @@ static bool has_regs(void)
 	return !kernel_before(3, 7);
 }
 
-static struct perf_event_attr sampling(u64 period)
+static int open_sampling(u64 period, struct ring *r, unsigned int pages)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
+	int fd;
 
 	if (has_regs()) {
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -78,15 +78,7 @@ static struct perf_event_attr sampling(u64 period)
 					REG(R13) | REG(R14) | REG(R15);
 		attr.sample_stack_user = STACK;
 	}
-	return attr;
-}
-
-static int open_sampling(u64 period, struct ring *r, unsigned int pages)
-{
-	struct perf_event_attr attr = sampling(period);
-	int fd = ev_open(&attr, 0, -1, -1);
-
-	ring_map(r, fd, pages, attr.sample_type);
+	fd = ring_open(r, pages, &attr, 0, -1, -1);
 	r->regs = REGS;
 	return fd;
 }
@@ -130,8 +122,7 @@ static bool sample_at(const struct place *p, u64 period, u32 skid, struct record
 	p->go(page, sp_of(0), sp_of(1));
 	ev_off(fd);
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
-	while ((found = ring_next(&r, rec)) && rec->type != PERF_RECORD_SAMPLE)
-		;
+	found = ring_sample(&r, rec);
 	ring_close(&r, fd);
 	return found;
 }
@@ -149,10 +140,30 @@ static u64 period_for(const struct place *p)
 	fail("%s: no period has its overflow there", p->name);
 }
 
-/* Checks that all registers have the values of the place, if the sample has any. */
-static const char *check_regs(const struct record *rec)
+struct sweep {
+	/* the next sample */
+	const char *where;
+	u32 skid;
+	u64 samples, without_regs, bad;
+	char first_bad[256];
+};
+
+static void __attribute__((format(printf, 2, 3))) bad(struct sweep *s, const char *fmt, ...)
 {
-	static char why[128];
+	char why[128];
+	va_list ap;
+
+	if (s->bad++)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	snprintf(s->first_bad, sizeof(s->first_bad), "%s, %u late: %s", s->where, s->skid, why);
+}
+
+/* Checks that all registers have the values of the place, if the sample has any. */
+static void check_regs(const struct record *rec, struct sweep *s)
+{
 	u64 want[REGS] = {
 		[BX] = 0xb0, [DI] = (u64)page, [BP] = 0xb1, [SP] = (u64)sp_of(1), [IP] = rec->ip,
 		[R12] = 0xb2, [R13] = 0xb3, [R14] = 0xb4, [R15] = 0xb5,
@@ -160,57 +171,38 @@ static const char *check_regs(const struct record *rec)
 	unsigned int i;
 
 	if (!has_regs() || !rec->abi)
-		return NULL;
-	for (i = 0; i < REGS; i++) {
-		if (rec->regs[i] == want[i])
-			continue;
-		snprintf(why, sizeof(why), "%s is %#llx, not %#llx", reg_names[i],
-			 rec->regs[i], want[i]);
-		return why;
-	}
-	if (!rec->stack_size)
-		return "no stack";
-	for (i = 0; i < STACK; i++)
-		if (rec->stack[i] != 0xb5)
-			return "another stack";
-	return NULL;
+		return;
+	for (i = 0; i < REGS && rec->regs[i] == want[i]; i++)
+		;
+	if (i < REGS)
+		bad(s, "%s is %#llx, not %#llx", reg_names[i], rec->regs[i], want[i]);
+	else if (!rec->stack_size)
+		bad(s, "no stack");
+	else if (memcmp(rec->stack, sp_of(1), STACK))
+		bad(s, "another stack");
 }
-
-struct sweep {
-	u64 samples, without_regs, bad;
-	char first_bad[256];
-};
 
 static void check_place(const struct place *p, u64 period, u32 skid, struct sweep *s)
 {
 	struct record rec;
-	const char *why = NULL;
-	char text[96];
 	char *ip;
 
+	s->where = p->name;
+	s->skid = skid;
 	if (!sample_at(p, period, skid, &rec)) {
-		why = "no sample";
-		goto out;
+		bad(s, "no sample");
+		return;
 	}
 	s->samples++;
 	s->without_regs += !rec.abi;
 	ip = (char *)rec.ip;
 	if (skid <= BEFORE && ip != p->site - BEFORE + skid)
-		why = "wrong instruction";
+		bad(s, "wrong instruction: ip is %+ld from the entry", (long)(ip - p->site));
 	else if (skid > BEFORE && ip != p->inside && ip != p->or_inside &&
 		 (ip < p->after || ip > p->end))
-		why = "wrong place";
-	if (why) {
-		snprintf(text, sizeof(text), "%s: ip is %+ld from the entry", why,
-			 (long)(ip - p->site));
-		why = text;
-	} else {
-		why = check_regs(&rec);
-	}
-out:
-	if (why && !s->bad++)
-		snprintf(s->first_bad, sizeof(s->first_bad), "%s, %u late: %s", p->name, skid,
-			 why);
+		bad(s, "wrong place: ip is %+ld from the entry", (long)(ip - p->site));
+	else
+		check_regs(&rec, s);
 }
 
 /* How late an interrupt is when the program has left the kernel */
@@ -222,10 +214,8 @@ static u32 first_outside(const struct place *p, u64 period)
 	while (outside - inside > 1) {
 		u32 middle = (inside + outside) / 2;
 
-		if (sample_at(p, period, middle, &rec) && (char *)rec.ip >= p->run &&
-		    (char *)rec.ip <= p->end && (char *)rec.ip > p->after)
-			outside = middle;
-		else if (rec.ip < (u64)p->run || rec.ip > (u64)p->end)
+		if (!sample_at(p, period, middle, &rec) || rec.ip < (u64)p->run ||
+		    rec.ip > (u64)p->after)
 			outside = middle;
 		else
 			inside = middle;
@@ -280,6 +270,8 @@ static void sweep_timer(u32 skid, struct sweep *s)
 	struct record rec;
 	struct ring r;
 
+	s->where = "timer";
+	s->skid = skid;
 	fd = open_sampling(LOOP_PERIOD, &r, 512);
 	td_inject(sched_getcpu(), TD_SKID, 0, skid);
 	ev_on(timer);
@@ -289,9 +281,6 @@ static void sweep_timer(u32 skid, struct sweep *s)
 	ev_off(timer);
 	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
 	while (ring_next(&r, &rec)) {
-		const char *why = NULL;
-		char text[128];
-
 		must(rec.type != PERF_RECORD_LOST, "samples lost");
 		if (rec.type != PERF_RECORD_SAMPLE)
 			continue;
@@ -302,26 +291,20 @@ static void sweep_timer(u32 skid, struct sweep *s)
 		s->samples++;
 		s->without_regs += !rec.abi;
 		if (rec.ip < (u64)place_loop_lo || rec.ip >= (u64)place_loop_hi) {
-			snprintf(text, sizeof(text), "ip is %#llx, outside the loop", rec.ip);
-			why = text;
-		} else if (has_regs() && rec.abi) {
-			/* from the event's start to the loop's */
-			at = LOOPS - rec.regs[R12];
-			if (!offset)
-				offset = count / LOOP_LENGTH - at + 1000;
-			at += offset - 1000;
-			if (at > count / LOOP_LENGTH + TOLERANCE ||
-			    at + TOLERANCE < count / LOOP_LENGTH) {
-				snprintf(text, sizeof(text), "r12 is of iteration %llu, not %llu",
-					 at, count / LOOP_LENGTH);
-				why = text;
-			} else if (rec.regs[IP] != rec.ip) {
-				why = "the register ip is not the address of the sample";
-			}
+			bad(s, "ip is %#llx, outside the loop", rec.ip);
+			continue;
 		}
-		if (why && !s->bad++)
-			snprintf(s->first_bad, sizeof(s->first_bad), "timer, %u late: %s", skid,
-				 why);
+		if (!has_regs() || !rec.abi)
+			continue;
+		/* from the event's start to the loop's */
+		at = LOOPS - rec.regs[R12];
+		if (!offset)
+			offset = count / LOOP_LENGTH - at + 1000;
+		at += offset - 1000;
+		if (at > count / LOOP_LENGTH + TOLERANCE || at + TOLERANCE < count / LOOP_LENGTH)
+			bad(s, "r12 is of iteration %llu, not %llu", at, count / LOOP_LENGTH);
+		else if (rec.regs[IP] != rec.ip)
+			bad(s, "the register ip is not the address of the sample");
 	}
 	must(count > LOOP_PERIOD * 1000, "%llu samples", count / LOOP_PERIOD);
 	ring_close(&r, fd);
@@ -335,9 +318,7 @@ TEST(sample_entry, "sample-entry", 240)
 
 	prepare();
 	sweep_entry(&at_fault, &s);
-	note("page fault: %llu bad", s.bad);
 	sweep_entry(&at_int3, &s);
-	note("and INT3: %llu bad", s.bad);
 	for (skid = 0; skid <= LATEST; skid += 4)
 		sweep_timer(skid, &s);
 	judge(&s);
@@ -349,10 +330,8 @@ TEST(sample_syscall_regs, "sample-syscall-regs", 120)
 
 	prepare();
 	sweep_entry(&at_syscall, &s);
-	note("SYSCALL: %llu bad", s.bad);
 	/* by SYSRET */
 	sweep_exit(&at_syscall, &s);
-	note("and its end: %llu bad", s.bad);
 	/* by IRET */
 	sweep_exit(&at_fault, &s);
 	judge(&s);
@@ -568,10 +547,8 @@ TEST(sample_stranger, "sample-stranger", 60)
 
 	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
-	pid = must_fork();
-	if (!pid)
+	in_child(pid)
 		keep_secrets();
 	as_nobody(look_for_secrets);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_child(pid);
 }
