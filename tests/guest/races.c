@@ -62,6 +62,7 @@ struct draw {
 };
 
 struct shot {
+	const struct race *race;
 	int cpu;
 	u64 period;
 	struct draw draw;
@@ -75,7 +76,6 @@ struct shot {
 	u64 ip;				/* address of that sample */
 	u64 run_up;			/* what the first event counts before the operation */
 	u64 length;			/* what it counts in the operation */
-	bool member;			/* the first event is no group leader */
 	u64 at_least, at_most;		/* counts around the ioctl that changes the period */
 	u64 exact;			/* a count that must be the same at each point */
 	u64 injected;			/* how many orders the emulator has carried out */
@@ -83,10 +83,18 @@ struct shot {
 	bool late;			/* the failure is a late sample: try again */
 };
 
+/* Steps of an operation: an event on or off, by its index, and others */
+#define ON(i)		(0x10 | (i))
+#define OFF(i)		(0x20 | (i))
+#define READ		0x30		/* the first event */
+#define SPIN		0x40
+
 struct race {
-	/* opens the other events */
+	/* other events of this task, and what opens those of another kind */
+	u64 also[2];
 	void (*open)(struct shot *s);
-	/* enables the first event, and disables all in the end */
+	/* enables the first event, and disables all in the end: in steps, or otherwise */
+	unsigned char steps[8];
 	void (*operation)(struct shot *s);
 	/* further checks */
 	void (*check)(struct shot *s);
@@ -97,13 +105,13 @@ struct race {
 	bool every;			/* each point is tried, except on a slow kernel */
 	bool slow;			/* one point in eight is tried */
 	bool fine;			/* eight times as many points are tried */
+	bool exact;			/* the second event counts the same each time */
 	bool second;			/* the second event samples as well */
 	bool repeats;			/* many overflows, without a run-up */
 	bool throttles;			/* the overflow throttles the event */
 	bool equals;			/* the sibling counts the same event */
 	bool member;			/* the second event leads the group of the first */
 	bool chains;			/* the first event's samples have callchains */
-	bool calm;			/* nothing is drawn */
 	bool mixed;			/* an overflow is drawn, with an action */
 };
 
@@ -118,25 +126,15 @@ static void __attribute__((format(printf, 2, 3))) wrong(struct shot *s, const ch
 	va_end(ap);
 }
 
-/* Online or not. sysconf() does not do: musl counts the CPUs of the affinity mask. */
-static int cpus_there(void)
-{
-	static int cpus;
-	char path[64];
-
-	for (;; cpus++) {
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpus);
-		if (access(path, F_OK))
-			return cpus;
-	}
-}
-
-/* On all hardware threads: the task may have been moved. */
+/* On all hardware threads, online or not: the task may have been moved. */
 static u64 counted(void)
 {
-	int cpu, cpus = cpus_there();
+	static int cpus;
 	u64 total = 0;
+	int cpu;
 
+	if (!cpus)
+		cpus = cpus_online();
 	for (cpu = 0; cpu < cpus; cpu++)
 		total += td_counted(cpu);
 	return total;
@@ -148,17 +146,7 @@ static u64 first_count(const struct shot *s)
 	u64 value[1 + EVENTS_MAX];
 
 	must(read(s->fd[0], value, sizeof(value)) >= 16, "reading: %s", strerror(errno));
-	return value[s->member ? 2 : 1];
-}
-
-static void first_on(const struct shot *s)
-{
-	ev_on(s->fd[s->member]);
-}
-
-static void first_off(const struct shot *s)
-{
-	ev_off(s->fd[s->member]);
+	return value[s->race->member ? 2 : 1];
 }
 
 /* Another task on this hardware thread, which runs when other_turn() wakes it */
@@ -180,35 +168,31 @@ static u64 sum(const struct shot *s)
 	return total;
 }
 
-static void set_period(int fd, u64 period)
-{
-	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
-}
-
-static void open_first(const struct race *r, struct shot *s)
+static void open_first(struct shot *s)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	bool member = s->race->member;
 
-	s->member = r->member;
-	if (s->member)
+	if (member)
 		s->fd[1] = ev_open(&attr, 0, -1, -1);
-	attr.disabled = !s->member;
+	attr.disabled = !member;
 	attr.read_format = PERF_FORMAT_GROUP;
 	attr.sample_period = s->period;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ;
-	if (r->chains)
+	if (s->race->chains)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-	s->fd[0] = ev_open(&attr, 0, -1, s->member ? s->fd[1] : -1);
-	s->events = 1 + s->member;
-	ring_map(&s->ring, s->fd[0], 1, attr.sample_type);
+	s->fd[0] = ring_open(&s->ring, 1, &attr, 0, -1, member ? s->fd[1] : -1);
+	s->events = 1 + member;
 }
 
-static void open_also(struct shot *s, u64 config, int group)
+static void open_attr(struct shot *s, struct perf_event_attr attr)
 {
-	struct perf_event_attr attr = attr_of(config);
+	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
+}
 
-	attr.disabled = group < 0;
-	s->fd[s->events++] = ev_open(&attr, 0, -1, group);
+static void open_member(struct shot *s, u64 config, int leader)
+{
+	s->fd[s->events++] = ev_join(attr_of(config), config, leader);
 }
 
 static void close_all(struct shot *s)
@@ -220,7 +204,7 @@ static void close_all(struct shot *s)
 		close(s->fd[--s->events]);
 }
 
-static void take_samples(const struct race *r, struct shot *s)
+static void take_samples(struct shot *s)
 {
 	struct record rec;
 
@@ -228,11 +212,11 @@ static void take_samples(const struct race *r, struct shot *s)
 		switch (rec.type) {
 		case PERF_RECORD_SAMPLE:
 			if (!s->samples++) {
-				s->sampled = rec.values[s->member];
+				s->sampled = rec.values[s->race->member];
 				s->ip = rec.ip;
 			}
 			/* Linux 2.6.38 reads the events of a group one after the other. */
-			if (r->equals && !cards_kernel() &&
+			if (s->race->equals && !cards_kernel() &&
 			    (rec.nr_values != 2 || rec.values[1] != rec.values[0]))
 				wrong(s, "two equal events have %llu and %llu in a sample",
 				      rec.values[0], rec.values[1]);
@@ -252,22 +236,23 @@ static void check_second(struct shot *s)
 	u64 count = ev_count(s->fd[1]), samples = 0;
 	struct record rec;
 
-	while (ring_next(&s->second, &rec))
-		samples += rec.type == PERF_RECORD_SAMPLE;
+	while (ring_sample(&s->second, &rec))
+		samples++;
 	if (samples != count / SECOND_PERIOD)
 		wrong(s, "%llu samples of %d of the second event in %llu", samples,
 		      SECOND_PERIOD, count);
 }
 
-static void check_samples(const struct race *r, struct shot *s)
+static void check_samples(struct shot *s)
 {
 	u64 count = first_count(s), latest = LATEST + s->draw.skid;
 	u64 least = count / s->period, most = least;
+	const struct race *r = s->race;
 
 	if (s->draw.nmi || r->action == TD_NMI)
 		latest += NMI_MOST;
 
-	take_samples(r, s);
+	take_samples(s);
 	if (s->throttles && !r->throttles)
 		wrong(s, "throttled");
 	if (r->repeats || *s->why)
@@ -289,16 +274,11 @@ static void check_samples(const struct race *r, struct shot *s)
 /* After late interrupts and NMIs of other sources, a new event has its sample. */
 static void check_next(struct shot *s)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, RUN_UP, PERF_SAMPLE_IP);
 	struct tally t = {};
 	struct ring r;
-	int fd;
+	int fd = ring_self(&r, 1, RUN_UP);
 
-	attr.exclude_kernel = 0;
-	fd = ring_open(&r, 1, &attr, 0, -1, -1);
-	ev_on(fd);
-	spin(RUN_UP * 3 / 4);
-	ev_off(fd);
+	ev_spin(fd, RUN_UP * 3 / 4);
 	ring_tally(&r, &t, NULL, NULL);
 	if (!t.samples)
 		wrong(s, "afterwards an overflow has no sample");
@@ -322,19 +302,17 @@ static void check_idle(struct shot *s)
 static int allowed;
 
 /* Causes as many interrupts as are allowed in this tick. */
-static void use_up(const struct race *r, struct shot *s)
+static void use_up(struct shot *s)
 {
 	int i;
 
 	for (i = 0; i < allowed; i++) {
-		set_period(s->fd[0], RUN_UP);
-		first_on(s);
-		spin(RUN_UP * 3 / 4);
-		first_off(s);
+		ev_period(s->fd[0], RUN_UP);
+		ev_spin(s->fd[s->race->member], RUN_UP * 3 / 4);
 	}
-	take_samples(r, s);
+	take_samples(s);
 	s->samples = 0;
-	set_period(s->fd[0], s->period);
+	ev_period(s->fd[0], s->period);
 	ev_ioctl(s->fd[0], PERF_EVENT_IOC_RESET, 0);
 }
 
@@ -345,15 +323,9 @@ static void use_up(const struct race *r, struct shot *s)
 static struct {
 	pthread_t thread;
 	int wake[2];
-	const struct race *race;
 	struct shot *shot;
 	volatile bool armed, idle;
 } actor;
-
-static void give_host(void)
-{
-	asm volatile("pause" : : : "memory");
-}
 
 static void *actor_main(void *unused)
 {
@@ -366,9 +338,9 @@ static void *actor_main(void *unused)
 	while (read(actor.wake[0], &c, 1) == 1) {
 		s = actor.shot;
 		while (actor.armed && !td_read(s->cpu, TD_STOPPED))
-			give_host();
+			__builtin_ia32_pause();
 		if (td_read(s->cpu, TD_STOPPED))
-			actor.race->act(s);
+			s->race->act(s);
 		/* that did not interrupt the stopped thread: let it go on */
 		if (td_read(s->cpu, TD_STOPPED))
 			td_inject(s->cpu, TD_NOTHING, 0, 0);
@@ -377,32 +349,46 @@ static void *actor_main(void *unused)
 	return NULL;
 }
 
-static void actor_start(void)
+static void actor_arm(struct shot *s)
 {
-	must(!pipe(actor.wake), "pipe: %s", strerror(errno));
-	must(!pthread_create(&actor.thread, NULL, actor_main, NULL), "no thread");
-}
-
-static void actor_stop(void)
-{
-	close(actor.wake[1]);
-	pthread_join(actor.thread, NULL);
-}
-
-static void actor_arm(const struct race *r, struct shot *s)
-{
-	actor.race = r;
 	actor.shot = s;
 	actor.idle = false;
 	actor.armed = true;
-	must(write(actor.wake[1], "", 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wake(actor.wake);
 }
 
 static void actor_disarm(void)
 {
 	actor.armed = false;
 	while (!actor.idle)
-		give_host();
+		__builtin_ia32_pause();
+}
+
+static void operation(struct shot *s)
+{
+	const unsigned char *step;
+
+	if (s->race->operation) {
+		s->race->operation(s);
+		return;
+	}
+	for (step = s->race->steps; *step; step++) {
+		int fd = s->fd[*step & 0xf];
+
+		switch (*step & ~0xf) {
+		case ON(0):
+			ev_on(fd);
+			break;
+		case OFF(0):
+			ev_off(fd);
+			break;
+		case READ:
+			first_count(s);
+			break;
+		case SPIN:
+			spin(500);
+		}
+	}
 }
 
 /*
@@ -410,23 +396,24 @@ static void actor_disarm(void)
  * @after instructions. Returns the length of the operation: in events of the first
  * kind, in instructions of the second.
  */
-static u64 operate(const struct race *r, struct shot *s, u32 after)
+static u64 operate(struct shot *s, u32 after)
 {
+	const struct race *r = s->race;
 	u64 before;
 
 	td_inject(s->cpu, TD_SKID, 0, s->draw.skid);
 	if (!r->action) {
 		if (s->draw.nmi)
 			td_inject(s->cpu, TD_NMI, TD_RING0, s->draw.nmi);
-		r->operation(s);
+		operation(s);
 		td_inject(s->cpu, TD_NOTHING, 0, 0);
 		return first_count(s) - s->run_up;
 	}
 	before = td_read(s->cpu, TD_INJECTED);
 	if (r->act)
-		actor_arm(r, s);
+		actor_arm(s);
 	td_inject(s->cpu, r->action, TD_RING0, after);
-	r->operation(s);
+	operation(s);
 	/* the actor uses the test device, which has one answer at a time */
 	if (r->act)
 		actor_disarm();
@@ -440,27 +427,28 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 		 u32 after)
 {
 	u64 lost, before;
+	size_t i;
 
-	memset(s, 0, sizeof(*s));
+	*s = (struct shot){ .race = r, .cpu = sched_getcpu(), .period = period };
 	if (draw)
 		s->draw = *draw;
-	s->cpu = sched_getcpu();
-	s->period = period;
-	open_first(r, s);
+	open_first(s);
+	for (i = 0; i < ARRAY_SIZE(r->also) && r->also[i]; i++)
+		open_attr(s, attr_of(r->also[i]));
 	if (r->open)
 		r->open(s);
 	if (r->throttles)
-		use_up(r, s);
+		use_up(s);
 
 	lost = td_read(s->cpu, TD_LOST_EDGES);
 	before = counted() - sum(s);
 	if (!r->repeats) {
-		first_on(s);
-		spin(RUN_UP);
-		first_off(s);
+		ev_spin(s->fd[r->member], RUN_UP);
 		s->run_up = first_count(s);
 	}
-	s->length = operate(r, s, after);
+	s->length = operate(s, after);
+	if (r->exact)
+		s->exact = ev_count(s->fd[1]);
 	/* until the other task waits and its events are off */
 	if (other.fd[0] >= 0)
 		usleep(2000);
@@ -468,7 +456,7 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 	if (sum(s) != counted() - before)
 		wrong(s, "events counted %lld, the counters %lld", (long long)sum(s),
 		      (long long)(counted() - before));
-	check_samples(r, s);
+	check_samples(s);
 	if (td_read(s->cpu, TD_LOST_EDGES) != lost)
 		wrong(s, "an edge was lost");
 	if (r->check)
@@ -478,37 +466,35 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 	close_all(s);
 }
 
-static void take_least(struct shot *best, const struct shot *s)
+/* The least of eight, since a tick adds to them */
+static void take_least(const struct race *r, struct shot *best, u64 period)
 {
-	/* fire_at() tries a late sample again, so it is no failure here, either */
-	must(!*s->why || s->late, "without an overflow: %s", s->why);
-	must(best->run_up == NEVER || s->exact == best->exact,
-	     "without an overflow, counted %llu, then %llu", s->exact, best->exact);
-	if (s->run_up < best->run_up)
-		best->run_up = s->run_up;
-	if (s->length < best->length)
-		best->length = s->length;
-	best->exact = s->exact;
-}
-
-/* Lengths without an overflow: the least of eight, since a tick adds to them */
-static struct shot measure(const struct race *r)
-{
-	struct shot best = { .run_up = NEVER, .length = NEVER }, s;
+	struct shot s;
 	int i;
 
+	best->length = NEVER;
 	for (i = 0; i < 8; i++) {
-		fire(r, &s, NULL, NEVER, FAR);
-		take_least(&best, &s);
+		fire(r, &s, NULL, period, FAR);
+		/* fire_at() tries a late sample again, so it is no failure here, either */
+		must(!*s.why || s.late, "without an overflow: %s", s.why);
+		must(best->run_up == NEVER || s.exact == best->exact,
+		     "without an overflow, counted %llu, then %llu", s.exact, best->exact);
+		if (s.run_up < best->run_up)
+			best->run_up = s.run_up;
+		if (s.length < best->length)
+			best->length = s.length;
+		best->exact = s.exact;
 	}
-	if (!r->overflow)
-		return best;
-	/* the length again, with the overflow */
-	best.length = NEVER;
-	for (i = 0; i < 8; i++) {
-		fire(r, &s, NULL, best.run_up + r->overflow, FAR);
-		take_least(&best, &s);
-	}
+}
+
+/* Lengths without an overflow, or with one that comes beside an action */
+static struct shot measure(const struct race *r)
+{
+	struct shot best = { .run_up = NEVER };
+
+	take_least(r, &best, NEVER);
+	if (r->overflow)
+		take_least(r, &best, best.run_up + r->overflow);
 	return best;
 }
 
@@ -521,17 +507,6 @@ static struct shot measure(const struct race *r)
 static u64 seed, sweeps;
 static bool nmis_known;
 
-static u32 next_draw(u64 *state, u32 below)
-{
-	u64 z;
-
-	*state += 0x9e3779b97f4a7c15ULL;
-	z = *state;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return (z ^ z >> 31) % below;
-}
-
 #define BEFORE_ON	1200
 
 static struct draw draw_for(const struct race *r, u64 point)
@@ -539,16 +514,16 @@ static struct draw draw_for(const struct race *r, u64 point)
 	u64 state = seed ^ sweeps << 32 ^ point;
 	struct draw d = {};
 
-	if (r->calm || !seed)
+	if (!seed)
 		return d;
-	if (next_draw(&state, 2))
-		d.skid = next_draw(&state, SKID_MAX + 1);
-	if (!r->action && nmis_known && !next_draw(&state, 4))
-		d.nmi = 1 + point + next_draw(&state, BEFORE_ON + SKID_MAX);
-	if (r->mixed && next_draw(&state, 2))
-		d.overflow = next_draw(&state, 2) || point <= BEFORE_ON ?
-			     1 + next_draw(&state, point) :
-			     1 + point - next_draw(&state, BEFORE_ON);
+	if (random_below(&state, 2))
+		d.skid = random_below(&state, SKID_MAX + 1);
+	if (!r->action && nmis_known && !random_below(&state, 4))
+		d.nmi = 1 + point + random_below(&state, BEFORE_ON + SKID_MAX);
+	if (r->mixed && random_below(&state, 2))
+		d.overflow = random_below(&state, 2) || point <= BEFORE_ON ?
+			     1 + random_below(&state, point) :
+			     1 + point - random_below(&state, BEFORE_ON);
 	return d;
 }
 
@@ -561,12 +536,11 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 {
 	u64 run_up = whole->run_up, period = run_up + point;
 	struct draw draw = draw_for(r, point);
+	u64 overflow = r->overflow ? r->overflow : draw.overflow;
 	int tries, late = 0;
 
-	if (r->action && (r->overflow || draw.overflow))
-		period = run_up + (r->overflow ? r->overflow : draw.overflow);
-	else if (r->action)
-		period = NEVER;
+	if (r->action)
+		period = overflow ? run_up + overflow : NEVER;
 	for (tries = 0; tries < 10; tries++) {
 		fire(r, s, &draw, period, point);
 		if (s->exact != whole->exact)
@@ -588,8 +562,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	u64 only = setting("TEST_POINT", 0);
 	u64 points = 0, bad = 0, missed = 0, first_bad = 0, hits = 0, point, run_up;
 	u64 late = 0, nmis = 0;
-	char why[sizeof(((struct shot *)0)->why)];
-	struct shot whole = measure(r), s;
+	struct shot whole = measure(r), s, first;
 
 	seed = setting("TEST_SEED", 1);
 	if (!sweeps++)
@@ -630,14 +603,14 @@ static void sweep(const struct race *r, u64 from, u64 to)
 			     s.draw.skid, s.draw.nmi, s.draw.overflow, s.why);
 		if (!bad++) {
 			first_bad = point;
-			strcpy(why, s.why);
+			first = s;
 		}
 	}
 	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad", points,
 	     whole.length, hits, late, nmis, missed, bad);
 	must(points, "no points");
 	must(!bad, "%llu of %llu points, the first is TEST_POINT=%llu TEST_SEED=%llu: %s",
-	     bad, points, first_bad, seed, why);
+	     bad, points, first_bad, seed, first.why);
 	must(only || missed <= points / 10, "%llu of %llu points were not reached", missed, points);
 	must(only || hits >= points / 2, "%llu hits at %llu points", hits, points);
 }
@@ -661,61 +634,33 @@ static void race(const struct race *r)
 	sweep(r, 1, 0);
 }
 
-static void switch_twice(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_off(s->fd[0]);
-	spin(500);
-	ev_on(s->fd[0]);
-	ev_off(s->fd[0]);
-}
-
-static const struct race disabling = { .operation = switch_twice, .every = true };
+static const struct race disabling = {
+	.steps = { ON(0), OFF(0), SPIN, ON(0), OFF(0) }, .every = true,
+};
 
 RACE(race_disable, "race-disable", race(&disabling))
 
 static void open_user(struct shot *s)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
-}
-
-static void read_twice(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	first_count(s);
-	first_count(s);
-	ev_off(s->fd[0]);
+	open_attr(s, user_attr(INSTRUCTIONS));
 }
 
 /* The counters run on after a read: the count in user mode stays the same. */
-static void read_and_count(struct shot *s)
-{
-	ev_on(s->fd[1]);
-	ev_on(s->fd[0]);
-	first_count(s);
-	spin(500);
-	first_count(s);
-	ev_off(s->fd[0]);
-	ev_off(s->fd[1]);
-	s->exact = ev_count(s->fd[1]);
-}
-
 static const struct race reading = {
-	.open = open_user, .operation = read_and_count, .every = true,
+	.open = open_user, .steps = { ON(1), ON(0), READ, SPIN, READ, OFF(0), OFF(1) },
+	.exact = true, .every = true,
 };
 
 RACE(race_read, "race-read", race(&reading))
 
 static void open_equal(struct shot *s)
 {
-	open_also(s, INSTRUCTIONS, s->fd[0]);
+	open_member(s, INSTRUCTIONS, s->fd[0]);
 }
 
 /* A sample of a group has the counts of all its events at one moment. */
 static const struct race reading_group = {
-	.open = open_equal, .operation = read_twice, .equals = true, .every = true,
+	.open = open_equal, .steps = { ON(0), READ, READ, OFF(0) }, .equals = true, .every = true,
 };
 
 RACE(race_read_group, "race-read-group", race(&reading_group))
@@ -736,7 +681,7 @@ static void open_faults(struct shot *s)
 	};
 
 	fault_fd = ring_open(&s->second, 1, &attr, 0, -1, -1);
-	open_also(s, BRANCHES, fault_fd);
+	open_member(s, BRANCHES, fault_fd);
 }
 
 static void fault_once(struct shot *s)
@@ -761,9 +706,7 @@ static void check_fault(struct shot *s)
 	struct record rec;
 	int samples = 0;
 
-	while (ring_next(&s->second, &rec)) {
-		if (rec.type != PERF_RECORD_SAMPLE)
-			continue;
+	while (ring_sample(&s->second, &rec)) {
 		samples++;
 		if (rec.nr_chain < 2 || rec.chain[0] != (u64)PERF_CONTEXT_USER ||
 		    rec.chain[1] != rec.ip)
@@ -787,44 +730,21 @@ RACE(race_read_fault, "race-read-fault", race(&faulting))
  * samples, and by the other one. Not while a member is opened or closed: perf core then
  * writes a sample of more counts than it has room for.
  */
-static void lead_twice(struct shot *s)
-{
-	first_on(s);
-	first_off(s);
-	spin(500);
-	first_on(s);
-	first_off(s);
-}
-
-static void leave_group(struct shot *s)
-{
-	first_on(s);
-	ev_off(s->fd[0]);
-	ev_on(s->fd[0]);
-	first_off(s);
-}
-
-static void others_leave_group(struct shot *s)
-{
-	first_on(s);
-	ev_off(s->fd[1]);
-	ev_on(s->fd[1]);
-	first_off(s);
-}
-
 TEST(race_skid_group, "race-skid-group", 3600)
 {
 	static const struct race of_leader = {
-		.open = open_equal, .operation = lead_twice, .equals = true, .every = true,
+		.open = open_equal, .steps = { ON(0), OFF(0), SPIN, ON(0), OFF(0) },
+		.equals = true, .every = true,
 	};
 	static const struct race of_member = {
-		.operation = lead_twice, .member = true, .equals = true, .every = true,
+		.steps = { ON(1), OFF(1), SPIN, ON(1), OFF(1) },
+		.member = true, .equals = true, .every = true,
 	};
 	static const struct race member_leaves = {
-		.operation = leave_group, .member = true, .every = true,
+		.steps = { ON(1), OFF(0), ON(0), OFF(1) }, .member = true, .every = true,
 	};
 	static const struct race others_leave = {
-		.open = open_equal, .operation = others_leave_group,
+		.open = open_equal, .steps = { ON(0), OFF(1), ON(1), OFF(0) },
 	};
 
 	race(&of_member);
@@ -835,7 +755,6 @@ TEST(race_skid_group, "race-skid-group", 3600)
 
 static void sweep_throttled(const struct race *r, u64 from, u64 to)
 {
-	long before = sysctl_get("kernel/perf_event_max_sample_rate");
 	struct shot s;
 
 	sample_limit(1);
@@ -847,18 +766,17 @@ static void sweep_throttled(const struct race *r, u64 from, u64 to)
 	must(allowed < 4, "no event is throttled");
 	note("%d interrupts in a tick are allowed", allowed);
 	sweep(r, from, to);
-	sample_limit(before);
+	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /* The overflow that throttles the event, while it is read */
 TEST(race_read_throttle, "race-read-throttle", 3600)
 {
 	static const struct race r = {
-		.operation = read_twice, .throttles = true, .every = true,
+		.steps = { ON(0), READ, READ, OFF(0) }, .throttles = true, .every = true,
 	};
 
-	td_need();
-	pin(cpus_online() - 1);
+	prepare();
 	sweep_throttled(&r, 1, 0);
 }
 
@@ -913,8 +831,10 @@ static void change_period(struct shot *s)
 {
 	ev_on(s->fd[0]);
 	s->at_least = first_count(s);
-	set_period(s->fd[0], NEVER);
+	ev_period(s->fd[0], NEVER);
 	s->at_most = first_count(s);
+	if (s->race->throttles)
+		spin(TICK);
 	ev_off(s->fd[0]);
 	/* Linux 2.6.38 ends the old period first. Asked last: it is a system call. */
 	if (cards_kernel())
@@ -929,45 +849,21 @@ RACE(race_period, "race-period", race(&setting_period))
  * The overflow that throttles the event, late, so that it is handled when the event is
  * stopped for its new period. perf core starts the event, and again at the next tick.
  */
-static void change_period_for_a_tick(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	s->at_least = first_count(s);
-	set_period(s->fd[0], NEVER);
-	s->at_most = first_count(s);
-	spin(TICK);
-	ev_off(s->fd[0]);
-	if (cards_kernel())
-		s->at_most = 0;
-}
-
 TEST(race_period_throttle, "race-period-throttle", 3600)
 {
 	static const struct race r = {
-		.operation = change_period_for_a_tick, .throttles = true, .every = true,
+		.operation = change_period, .throttles = true, .every = true,
 	};
 	u64 length;
 
-	td_need();
-	pin(cpus_online() - 1);
+	prepare();
 	length = measure(&setting_period).length;
 	sweep_throttled(&r, length * 2 / 5, length * 3 / 5);
 }
 
-static void open_other(struct shot *s)
-{
-	open_also(s, BRANCHES, -1);
-}
-
-static void add_and_delete(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-}
-
-static const struct race adding = { .open = open_other, .operation = add_and_delete };
+static const struct race adding = {
+	.also = { BRANCHES }, .steps = { ON(0), ON(1), OFF(1), OFF(0) },
+};
 
 RACE(race_add, "race-add", race(&adding))
 
@@ -975,28 +871,13 @@ RACE(race_add, "race-add", race(&adding))
  * The event is moved to the other counter. The module gives out counter 1 first, the
  * x86 host counter 0.
  */
-static void open_constrained(struct shot *s)
-{
-	open_also(s, L2_READ_MISS, -1);
-	open_also(s, CYCLES, -1);
-}
-
-static void move_from_1(struct shot *s)
-{
-	ev_on(s->fd[2]);
-	ev_on(s->fd[0]);
-	ev_off(s->fd[2]);
-	ev_on(s->fd[1]);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-}
-
 static const struct race moving_from_0 = {
-	.open = open_constrained, .operation = add_and_delete,
+	.also = { L2_READ_MISS }, .steps = { ON(0), ON(1), OFF(1), OFF(0) },
 };
 
 static const struct race moving_from_1 = {
-	.open = open_constrained, .operation = move_from_1,
+	.also = { L2_READ_MISS, CYCLES },
+	.steps = { ON(2), ON(0), OFF(2), ON(1), OFF(1), OFF(0) },
 };
 
 TEST(race_move, "race-move", 3600)
@@ -1015,17 +896,9 @@ static void open_second(struct shot *s)
 	s->fd[s->events++] = ring_open(&s->second, 1, &attr, 0, -1, -1);
 }
 
-static void both_overflow(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	spin(1000);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-}
-
 static const struct race overflowing = {
-	.open = open_second, .operation = both_overflow, .second = true,
+	.open = open_second, .steps = { ON(0), ON(1), SPIN, SPIN, OFF(1), OFF(0) },
+	.second = true,
 };
 
 RACE(race_pmi, "race-pmi", race(&overflowing))
@@ -1037,45 +910,24 @@ static void other_start(bool counted)
 
 	must_pipe(other.there);
 	must_pipe(other.back);
-	other.pid = must_fork();
-	if (other.pid) {
-		for (i = 0; counted && i < 2; i++) {
-			struct perf_event_attr attr = attr_of(i ? BRANCHES : INSTRUCTIONS);
-
-			other.fd[i] = ev_start(&attr, other.pid, -1);
+	in_child(other.pid) {
+		close(other.there[1]);
+		while (read(other.there[0], &c, 1) == 1) {
+			knc_spflt(c);
+			pipe_wake(other.back);
 		}
-		return;
 	}
-	close(other.there[1]);
-	close(other.back[0]);
-	while (read(other.there[0], &c, 1) == 1) {
-		knc_spflt(c);
-		if (write(other.back[1], &c, 1) != 1)
-			break;
+	for (i = 0; counted && i < 2; i++) {
+		struct perf_event_attr attr = attr_of(i ? BRANCHES : INSTRUCTIONS);
+
+		other.fd[i] = ev_start(&attr, other.pid, -1);
 	}
-	_exit(0);
 }
 
 static void other_turn(char c)
 {
-	must(write(other.there[1], &c, 1) == 1 && read(other.back[0], &c, 1) == 1, "pipe: %s",
-	     strerror(errno));
-}
-
-static void other_stop(void)
-{
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		if (other.fd[i] >= 0)
-			close(other.fd[i]);
-		other.fd[i] = -1;
-	}
-	close(other.there[1]);
-	close(other.there[0]);
-	close(other.back[0]);
-	close(other.back[1]);
-	reap(other.pid);
+	must(write(other.there[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+	pipe_wait(other.back);
 }
 
 static u64 strange_nmis(void)
@@ -1100,11 +952,15 @@ static void race_by(const struct race *what, enum td_action action,
 	r.every = false;
 	pin(cpus_online() - 1);
 	sent = td_read(sched_getcpu(), TD_INJECTED);
-	if (act)
-		actor_start();
+	if (act) {
+		must_pipe(actor.wake);
+		must(!pthread_create(&actor.thread, NULL, actor_main, NULL), "no thread");
+	}
 	race(&r);
-	if (act)
-		actor_stop();
+	if (act) {
+		close(actor.wake[1]);
+		pthread_join(actor.thread, NULL);
+	}
 	sent = td_read(sched_getcpu(), TD_INJECTED) - sent;
 	nmis = strange_nmis() - nmis;
 	if (action != TD_NMI)
@@ -1123,7 +979,8 @@ static void race_beside(bool counted, const struct race *r, enum td_action actio
 		race_by(r, action, NULL);
 	else
 		race(r);
-	other_stop();
+	close(other.there[1]);
+	reap(other.pid);
 }
 
 /* Off and on by task switches */
@@ -1134,20 +991,18 @@ static void give_way(struct shot *s)
 	other_turn(0);
 	ev_off(s->fd[1]);
 	ev_off(s->fd[0]);
-	s->exact = ev_count(s->fd[1]);
 }
 
-static const struct race switching = { .open = open_user, .operation = give_way };
+static const struct race switching = {
+	.open = open_user, .operation = give_way, .exact = true,
+};
 
 RACE(race_switch, "race-switch", race_beside(false, &switching, TD_NOTHING))
 
 /* The same in an SPFLT region, while the other task has the other preference */
 static void open_spflt(struct shot *s)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-
-	attr.config1 = 1;
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
+	open_attr(s, spflt_attr(INSTRUCTIONS));
 }
 
 static void give_way_in_region(struct shot *s)
@@ -1161,11 +1016,10 @@ static void give_way_in_region(struct shot *s)
 	spin(100);
 	ev_off(s->fd[1]);
 	ev_off(s->fd[0]);
-	s->exact = ev_count(s->fd[1]);
 }
 
 static const struct race switching_regions = {
-	.open = open_spflt, .operation = give_way_in_region,
+	.open = open_spflt, .operation = give_way_in_region, .exact = true,
 };
 
 RACE(race_spflt_switch, "race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
@@ -1181,10 +1035,9 @@ static void adopt(struct shot *s)
 	spflt_off();
 	ev_off(s->fd[1]);
 	ev_off(s->fd[0]);
-	s->exact = ev_count(s->fd[1]);
 }
 
-static const struct race opening_spflt = { .operation = adopt };
+static const struct race opening_spflt = { .operation = adopt, .exact = true };
 
 RACE(race_spflt_open, "race-spflt-open", race(&opening_spflt))
 
@@ -1208,7 +1061,7 @@ static void map_and_unmap(struct shot *s)
 	ev_off(s->fd[0]);
 }
 
-static const struct race mapping = { .open = open_other, .operation = map_and_unmap };
+static const struct race mapping = { .also = { BRANCHES }, .operation = map_and_unmap };
 
 RACE(race_map, "race-map", race(&mapping))
 
@@ -1246,6 +1099,8 @@ static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
 	u64 ip = 0, point;
 	int n = 0;
 
+	/* nothing is drawn */
+	seed = 0;
 	for (point = 1; point <= whole.length; point++) {
 		bool waits_too;
 
@@ -1264,13 +1119,12 @@ static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
 
 static void race_waits(const struct race *what)
 {
-	struct race r = *what, calm = r;
+	struct race r = *what;
 	u64 waits[WAITS_MAX];
 	int n, i;
 
 	prepare();
-	calm.calm = true;
-	n = find_waits(&calm, waits);
+	n = find_waits(&r, waits);
 	must(n, "no overflow was pending: none was soft-masked");
 	for (i = 0; i < n; i++) {
 		note("an overflow at %llu is pending", waits[i]);
@@ -1288,18 +1142,9 @@ TEST(race_nmi_waits, "race-nmi-waits", 3600)
 }
 
 /* One event takes the place of another; and a switch to a task with events */
-static void replace(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	spin(100);
-	ev_off(s->fd[0]);
-	ev_on(s->fd[1]);
-	ev_off(s->fd[1]);
-	ev_on(s->fd[0]);
-	ev_off(s->fd[0]);
-}
-
-static const struct race replacing = { .open = open_other, .operation = replace };
+static const struct race replacing = {
+	.also = { BRANCHES }, .steps = { ON(0), SPIN, OFF(0), ON(1), OFF(1), ON(0), OFF(0) },
+};
 
 RACE(race_replace, "race-replace", race(&replacing))
 RACE(race_switch_counted, "race-switch-counted", race_beside(true, &switching, TD_NOTHING))
@@ -1315,7 +1160,7 @@ static void read_first(struct shot *s)
 
 static void period_of_first(struct shot *s)
 {
-	set_period(s->fd[0], NEVER);
+	ev_period(s->fd[0], NEVER);
 }
 
 static void toggle_second(struct shot *s)
@@ -1328,7 +1173,9 @@ RACE(race_stop_read, "race-stop-read", race_by(&disabling, TD_STOP, read_first))
 RACE(race_stop_period, "race-stop-period", race_by(&reading, TD_STOP, period_of_first))
 
 /* An event of this task, then one of this hardware thread */
-static const struct race switching_beside = { .open = open_other, .operation = switch_twice };
+static const struct race switching_beside = {
+	.also = { BRANCHES }, .steps = { ON(0), OFF(0), SPIN, ON(0), OFF(0) },
+};
 
 RACE(race_stop_toggle, "race-stop-toggle", race_by(&switching_beside, TD_STOP, toggle_second))
 
@@ -1339,7 +1186,9 @@ static void open_wide(struct shot *s)
 	s->fd[s->events++] = ev_open(&attr, -1, s->cpu, -1);
 }
 
-static const struct race reading_beside_wide = { .open = open_wide, .operation = read_twice };
+static const struct race reading_beside_wide = {
+	.open = open_wide, .steps = { ON(0), READ, READ, OFF(0) },
+};
 
 RACE(race_stop_wide, "race-stop-wide", race_by(&reading_beside_wide, TD_STOP, toggle_second))
 
@@ -1349,7 +1198,7 @@ static void come_and_go(struct shot *s)
 	adopt(s);
 	map_and_unmap(s);
 	/* an event that has counted nothing */
-	open_other(s);
+	open_attr(s, attr_of(BRANCHES));
 	close(s->fd[--s->events]);
 }
 
@@ -1365,7 +1214,7 @@ static void back_online(struct shot *s)
 }
 
 static const struct race coming_and_going = {
-	.operation = come_and_go, .check = back_online, .slow = true,
+	.operation = come_and_go, .check = back_online, .exact = true, .slow = true,
 };
 
 RACE(race_stop_offline, "race-stop-offline", race_by(&coming_and_going, TD_STOP, offline))
