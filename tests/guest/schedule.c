@@ -5,6 +5,29 @@
 
 #include "kmod/knc_test_loop.h"
 
+/* Events of this task at once, and the iterations of spin20() in that time */
+static u64 run_at_once(const u64 *configs, int n, unsigned int ms, struct times *t)
+{
+	u64 iterations;
+	int fd[3], i;
+
+	for (i = 0; i < n; i++) {
+		struct perf_event_attr attr = times_attr(configs[i]);
+
+		fd[i] = ev_open(&attr, 0, -1, -1);
+	}
+	for (i = 0; i < n; i++)
+		ev_on(fd[i]);
+	iterations = spin_for_ms(ms);
+	for (i = 0; i < n; i++)
+		ev_off(fd[i]);
+	for (i = 0; i < n; i++) {
+		t[i] = ev_times(fd[i]);
+		close(fd[i]);
+	}
+	return iterations;
+}
+
 /*
  * Three events on two counters: each scaled count is right within 2 %, and the counters
  * were used all the time.
@@ -13,25 +36,15 @@ TEST(multiplex, "multiplex", 120)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, CYCLES };
 	static const char * const names[] = { "instructions", "branches", "cycles" };
-	u64 n, enabled = 0, truth[3], cycles = 0;
-	struct perf_event_attr attr = user_attr(0);
-	struct times t[3], sum = {};
-	int fd[3], i;
+	u64 n, enabled = 0, running = 0, truth[3], cycles = 0;
+	struct times t[3];
 	double parts = 0;
+	int i;
 
 	pin(0);
-	attr.read_format = READ_TIMES;
-	for (i = 0; i < 3; i++) {
-		attr.config = configs[i];
-		fd[i] = ev_open(&attr, 0, -1, -1);
-	}
 	if (td_present())
 		cycles = td_read(0, TD_CYCLES_USER);
-	for (i = 0; i < 3; i++)
-		ev_on(fd[i]);
-	n = spin_for_ms(1500);
-	for (i = 0; i < 3; i++)
-		ev_off(fd[i]);
+	n = run_at_once(configs, 3, 1500, t);
 	truth[0] = n * 20;
 	truth[1] = n;
 	/* one counter is always on, and the emulator's cycles run with it */
@@ -40,18 +53,15 @@ TEST(multiplex, "multiplex", 120)
 	for (i = 0; i < 3; i++) {
 		double scaled;
 
-		t[i] = ev_times(fd[i]);
 		must(t[i].running && t[i].running < t[i].enabled,
 		     "%s ran %llu of %llu ns: no turns taken", names[i],
 		     t[i].running, t[i].enabled);
 		scaled = (double)t[i].value * t[i].enabled / t[i].running;
-		note("%s: %llu in %llu of %llu us, scaled %.0f, true %llu", names[i], t[i].value,
-		     t[i].running / 1000, t[i].enabled / 1000, scaled, truth[i]);
 		must(!truth[i] || (scaled > truth[i] * 0.98 && scaled < truth[i] * 1.02),
 		     "%s: scaled %.0f, true %llu", names[i], scaled, truth[i]);
 		must(t[i].value, "%s did not count", names[i]);
 		parts += truth[i] ? (double)t[i].value / truth[i] : 0;
-		sum.running += t[i].running;
+		running += t[i].running;
 		enabled = t[i].enabled;
 		/* perf's clock differs from the loop's by up to a thousandth */
 		must(enabled > 1498500000 && enabled < 1600000000,
@@ -59,11 +69,10 @@ TEST(multiplex, "multiplex", 120)
 		must(t[i].running > enabled * 0.64 && t[i].running < enabled * 0.69,
 		     "%s ran %llu of %llu ns: not its share", names[i], t[i].running, enabled);
 	}
-	must(sum.running > enabled * 1.99 && sum.running < enabled * 2.01,
-	     "two counters were in use for %llu of %llu ns", sum.running, enabled);
+	must(running > enabled * 1.99 && running < enabled * 2.01,
+	     "two counters were in use for %llu of %llu ns", running, enabled);
 	must(!truth[2] || (parts > 1.98 && parts < 2.02),
 	     "two counters have counted %.4f times what there was", parts);
-	note("two counters have counted %.4f times what there was", parts);
 }
 
 static void runs(int fd, const char *what)
@@ -100,14 +109,15 @@ static void check_group(u64 first, u64 second, int want_first, const char *what)
 /* Two events without a group: the first moves for the second. */
 static void check_moves(bool per_task)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	pid_t pid = per_task ? 0 : -1;
 	int cpu = per_task ? -1 : 0;
-	u64 count, base;
+	u64 count, base = spin_cost();
 	int a, b;
 
-	attr.read_format = READ_TIMES;
 	a = ev_start(&attr, pid, cpu);
+	attr.config = L2_READ_MISS;
+	b = ev_open(&attr, pid, cpu, -1);
 	spin(1000);
 	must(counter_of(0, INSTRUCTIONS) >= 0, "instructions are on no counter");
 
@@ -115,11 +125,6 @@ static void check_moves(bool per_task)
 	if (per_task) {
 		ev_off(a);
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
-		ev_spin(a, 0);
-		base = ev_count(a);
-		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
-		attr.config = L2_READ_MISS;
-		b = ev_open(&attr, pid, cpu, -1);
 		ev_spin(a, 500000);
 		must(ev_count(a) == base + 1000000, "counted %llu before the move", ev_count(a));
 		ev_ioctl(a, PERF_EVENT_IOC_RESET, 0);
@@ -130,9 +135,6 @@ static void check_moves(bool per_task)
 		must(count >= 1000000 && count < 1000000 + 1000,
 		     "counted %llu of 1000000 over two moves", count);
 		ev_on(a);
-	} else {
-		attr.config = L2_READ_MISS;
-		b = ev_open(&attr, pid, cpu, -1);
 	}
 	ev_on(b);
 	spin(100000);
@@ -175,7 +177,7 @@ TEST(constraints_all, "constraints-all", 60)
 TEST(groups_refused, "groups-refused", 30)
 {
 	struct perf_event_attr attr = attr_of(L2_READ_MISS);
-	int a, b, c;
+	int a, b;
 
 	a = ev_open(&attr, 0, -1, -1);
 	attr.disabled = 0;
@@ -189,75 +191,55 @@ TEST(groups_refused, "groups-refused", 30)
 	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events");
 	close(b);
 	/* refused events have left nothing in the group */
-	b = ev_open(&attr, 0, -1, a);
-	close(b);
+	close(ev_open(&attr, 0, -1, a));
 	close(a);
 
 	attr.config = INSTRUCTIONS;
 	a = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	b = ev_open(&attr, 0, -1, a);
+	b = ev_join(attr, BRANCHES, a);
 	attr.config = CYCLES;
 	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events for either counter");
 	/* a software event needs no counter, wherever it is in the group */
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_TASK_CLOCK;
-	c = ev_open(&attr, 0, -1, a);
-	close(c);
+	close(ev_open(&attr, 0, -1, a));
 	close(b);
 	close(a);
 
 	a = ev_open(&attr, 0, -1, -1);
 	attr = attr_of(INSTRUCTIONS);
-	attr.disabled = 0;
-	b = ev_open(&attr, 0, -1, a);
-	attr.config = BRANCHES;
-	c = ev_open(&attr, 0, -1, a);
+	ev_join(attr, INSTRUCTIONS, a);
+	ev_join(attr, BRANCHES, a);
 	attr.config = CYCLES;
 	ev_refused(&attr, 0, -1, a, EINVAL, "three events in a group led by a software event");
-	close(c);
-	close(b);
-	close(a);
 
 	attr.config = L2_READ_MISS;
 	a = ev_open(&attr, -1, 0, -1);
 	ev_refused(&attr, -1, 0, a, EINVAL, "a CPU-wide group of two events for counter 0");
-	close(a);
 }
 
 /* Two events for counter 0 take turns. */
 TEST(constraints_turns, "constraints-turns", 60)
 {
-	struct perf_event_attr attr = user_attr(L2_READ_MISS);
+	static const u64 configs[] = { L2_READ_MISS, L2_WRITE_HIT };
 	struct times t[2];
-	int fd[2], i;
+	int i;
 
-	attr.read_format = READ_TIMES;
-	fd[0] = ev_open(&attr, 0, -1, -1);
-	attr.config = L2_WRITE_HIT;
-	fd[1] = ev_open(&attr, 0, -1, -1);
-	ev_on(fd[0]);
-	ev_on(fd[1]);
-	spin_for_ms(2000);
-	ev_off(fd[0]);
-	ev_off(fd[1]);
-	for (i = 0; i < 2; i++) {
-		t[i] = ev_times(fd[i]);
+	run_at_once(configs, 2, 2000, t);
+	for (i = 0; i < 2; i++)
 		must(t[i].running > t[i].enabled * 0.4 && t[i].running < t[i].enabled * 0.6,
 		     "event %d of two for counter 0 ran %llu of %llu ns", i,
 		     t[i].running, t[i].enabled);
-	}
 }
 
 /* A pinned event keeps its counter; one that finds no counter is in error state. */
 TEST(pinned, "pinned", 30)
 {
-	struct perf_event_attr attr = user_attr(L2_READ_MISS);
+	struct perf_event_attr attr = times_attr(L2_READ_MISS);
 	char buf[64];
 	int a, b;
 
 	attr.pinned = 1;
-	attr.read_format = READ_TIMES;
 	a = ev_open(&attr, 0, -1, -1);
 	b = ev_open(&attr, 0, -1, -1);
 	ev_on(a);
@@ -266,8 +248,6 @@ TEST(pinned, "pinned", 30)
 	runs(a, "a pinned event");
 	must(read(b, buf, sizeof(buf)) == 0,
 	     "a pinned event without a counter can be read: no end of file");
-	close(b);
-	close(a);
 }
 
 /* All events opened again and again on all CPUs at once, in all mixtures */
@@ -279,10 +259,9 @@ static void churn(void *arg, int cpu)
 	(void)arg;
 	for (round = 0; round < 40; round++) {
 		for (i = 0; i < 5; i++) {
-			struct perf_event_attr attr = user_attr(configs[(i + round) % 5]);
+			struct perf_event_attr attr = times_attr(configs[(i + round) % 5]);
 
 			attr.disabled = 0;
-			attr.read_format = READ_TIMES;
 			fd[i] = ev_open(&attr, i & 1 ? -1 : 0, i & 1 ? cpu : -1, -1);
 			spin20(1000);
 		}
@@ -309,30 +288,12 @@ TEST(churn_all, "churn", 120)
 static bool turns_taken(void)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES };
-	struct perf_event_attr attr = user_attr(0);
 	struct times t[2];
-	int fd[2], i;
 
-	attr.read_format = READ_TIMES;
-	for (i = 0; i < 2; i++) {
-		attr.config = configs[i];
-		fd[i] = ev_start(&attr, 0, -1);
-	}
-	spin_for_ms(1000);
-	for (i = 0; i < 2; i++) {
-		t[i] = ev_times(fd[i]);
-		close(fd[i]);
-	}
+	run_at_once(configs, 2, 1000, t);
 	must((t[0].running < t[0].enabled) == (t[1].running < t[1].enabled),
 	     "one of two events ran all the time, the other did not");
 	return t[0].running < t[0].enabled;
-}
-
-static void lock_up(u64 iterations)
-{
-	struct knc_test_loop run = {};
-
-	kernel_loop(&run, iterations);
 }
 
 /* The length of a loop until the watchdog's interrupt */
@@ -350,6 +311,7 @@ static u64 until_interrupt(void)
 /* The NMI watchdog has a counter on each CPU, and detects a hard lockup. */
 TEST(watchdog, "watchdog", 240)
 {
+	struct knc_test_loop run = {};
 	u64 n;
 
 	pin(0);
@@ -364,7 +326,7 @@ TEST(watchdog, "watchdog", 240)
 	n = until_interrupt();
 	must(!in_log("hard LOCKUP"), "the watchdog reports a lockup without one");
 	/* interrupts off for more than three of its periods */
-	lock_up(4 * n);
+	kernel_loop(&run, 4 * n);
 	must(in_log("hard LOCKUP"), "the watchdog does not report a CPU with interrupts off");
 
 	sysctl_set("kernel/nmi_watchdog", 0);

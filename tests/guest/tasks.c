@@ -7,9 +7,10 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+#include "../../include/knc_pmu_user.h"
 
 /* Tasks that share a CPU do not count each other's instructions. */
 static void share_cpu(void *arg, int i)
@@ -49,8 +50,7 @@ static void tree(int depth, u64 n)
 	for (i = 0; i < 3; i++) {
 		pid_t pid = syscall(SYS_fork);
 
-		if (pid < 0)
-			fail("fork: %s", strerror(errno));
+		must(pid >= 0, "fork: %s", strerror(errno));
 		if (!pid) {
 			tree(depth - 1, n);
 			syscall(SYS_exit_group, 0);
@@ -59,8 +59,7 @@ static void tree(int depth, u64 n)
 	for (i = 0; i < 3; i++) {
 		int status;
 
-		if (wait(&status) < 0 || status)
-			fail("a child ended with wait status %#x", status);
+		must(wait(&status) > 0 && !status, "a child ended with wait status %#x", status);
 	}
 }
 
@@ -101,11 +100,8 @@ TEST(inherit_not, "inherit-not", 60)
 	pid_t pid;
 
 	ev_on(fd);
-	pid = must_fork();
-	if (!pid) {
+	in_child(pid)
 		spin(10000000);
-		_exit(0);
-	}
 	reap(pid);
 	ev_off(fd);
 	count = ev_count(fd);
@@ -125,8 +121,7 @@ TEST(on_exec, "on-exec", 60)
 		pid_t pid;
 
 		must_pipe(go);
-		pid = must_fork();
-		if (!pid) {
+		in_child(pid) {
 			pipe_wait(go);
 			spin(50000000);
 			execl("/proc/self/exe", "gt", "--spin", lengths[i], NULL);
@@ -140,9 +135,6 @@ TEST(on_exec, "on-exec", 60)
 		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec", counts[i]);
 		must(counts[i] < (u64)(i + 1) * 0x2000000 + 2000000,
 		     "counted %llu: before exec, too", counts[i]);
-		close(fd);
-		close(go[0]);
-		close(go[1]);
 	}
 	/* the start of a program costs about the same each time */
 	must(counts[1] - counts[0] > 0x2000000 - 5000 && counts[1] - counts[0] < 0x2000000 + 5000,
@@ -159,14 +151,12 @@ TEST(attach, "attach", 60)
 
 	must_pipe(go);
 	must_pipe(done);
-	pid = must_fork();
-	if (!pid) {
+	in_child(pid) {
 		for (i = 0; i < 3; i++) {
 			pipe_wait(go);
 			spin(n);
 			pipe_wake(done);
 		}
-		_exit(0);
 	}
 	fd = ev_open(&attr, pid, -1, -1);
 	for (i = 0; i < 3; i++) {
@@ -181,7 +171,6 @@ TEST(attach, "attach", 60)
 	reap(pid);
 	count = ev_count(fd);
 	must(count >= 4 * n && count < 4 * n + 20000, "counted %llu of %llu", count, 4 * n);
-	close(fd);
 }
 
 /* CPU-wide events: at least what ran on the CPU, and exactly what the emulator says */
@@ -190,17 +179,17 @@ static void spin_by_cpu(void *arg, int cpu)
 	spin((cpu + 1) * *(u64 *)arg);
 }
 
-TEST(cpu_wide, "cpu-wide", 120)
+static void count_wide(u64 period)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 	u64 n = 2000000 / scale(), truth[256], count;
 	int cpus = cpus_online(), fd[256], cpu;
 	bool td = td_present();
+	struct ring r[256];
 
 	for (cpu = 0; cpu < cpus; cpu++) {
-		fd[cpu] = ev_open(&attr, -1, cpu, -1);
-		if (td)
-			truth[cpu] = td_counted(cpu);
+		fd[cpu] = ring_open(&r[cpu], 8, &attr, -1, cpu, -1);
+		truth[cpu] = td ? td_counted(cpu) : 0;
 	}
 	for (cpu = 0; cpu < cpus; cpu++)
 		ev_on(fd[cpu]);
@@ -209,48 +198,31 @@ TEST(cpu_wide, "cpu-wide", 120)
 		ev_off(fd[cpu]);
 	for (cpu = 0; cpu < cpus; cpu++) {
 		u64 want = 2 * n * (cpu + 1);
+		struct tally t = {};
 
 		count = ev_count(fd[cpu]);
 		/* other tasks run there, too */
 		must(count >= want && count < want + 2000000, "CPU %d counted %llu, not %llu", cpu,
 		     count, want);
-		if (!td)
-			continue;
-		truth[cpu] = td_counted(cpu) - truth[cpu];
+		truth[cpu] = td ? td_counted(cpu) - truth[cpu] : count;
 		must(count == truth[cpu], "CPU %d counted %llu, the emulator %llu", cpu,
 		     count, truth[cpu]);
+		ring_tally(&r[cpu], &t, NULL, NULL);
+		must(t.samples == (period ? count / period : 0) && !t.lost,
+		     "CPU %d: %llu samples of %llu in %llu", cpu, t.samples, period, count);
 	}
-	for (cpu = 0; cpu < cpus; cpu++)
-		close(fd[cpu]);
+}
+
+TEST(cpu_wide, "cpu-wide", 120)
+{
+	count_wide(0);
 }
 
 /* Each interrupt of a CPU-wide event starts the counters again. */
 TEST(sample_wide, "sample-wide", 120)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, PERF_SAMPLE_IP);
-	u64 n = 2000000 / scale();
-	int cpus = cpus_online(), fd[256], cpu;
-	struct ring r[256];
-
 	sample_limit(NO_SAMPLE_LIMIT);
-	for (cpu = 0; cpu < cpus; cpu++) {
-		fd[cpu] = ring_open(&r[cpu], 8, &attr, -1, cpu, -1);
-		ev_on(fd[cpu]);
-	}
-	in_children(cpus, true, spin_by_cpu, &n);
-	for (cpu = 0; cpu < cpus; cpu++) {
-		struct tally t = {};
-		u64 count;
-
-		ev_off(fd[cpu]);
-		ring_tally(&r[cpu], &t, NULL, NULL);
-		count = ev_count(fd[cpu]);
-		must(count >= 2 * n * (cpu + 1), "CPU %d counted %llu", cpu, count);
-		must(t.samples == count / attr.sample_period && !t.lost,
-		     "CPU %d: %llu samples of %llu in %llu", cpu, t.samples,
-		     attr.sample_period, count);
-		ring_close(&r[cpu], fd[cpu]);
-	}
+	count_wide(100003);
 }
 
 /* A cgroup's event counts its tasks on that CPU, and no others. */
@@ -259,12 +231,11 @@ TEST(sample_wide, "sample-wide", 120)
 static void cgroup_child(void *arg, int i)
 {
 	u64 n = *(u64 *)arg;
-	int fd;
+	int err;
 
 	if (i == 0) {
-		fd = open(CGROUPS "/knc-test/cgroup.procs", O_WRONLY | O_CLOEXEC);
-		must(fd >= 0 && write(fd, "0", 1) == 1, "entering a cgroup: %s", strerror(errno));
-		close(fd);
+		err = file_write("0", CGROUPS "/knc-test/cgroup.procs");
+		must(!err, "entering a cgroup: %s", strerror(-err));
 	}
 	pin(0);
 	/* both at once, so that they take turns on the CPU */
@@ -275,7 +246,7 @@ TEST(cgroup, "cgroup", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 n = 30000000 / scale(), count;
-	int dir, fd;
+	int dir, fd, err;
 
 	if (access(CGROUPS "/cgroup.procs", W_OK))
 		skip("no cgroup2 on " CGROUPS);
@@ -283,10 +254,8 @@ TEST(cgroup, "cgroup", 60)
 	 * Where systemd has not enabled a controller for children, perf_event is not
 	 * there, either: enable one.
 	 */
-	fd = open(CGROUPS "/cgroup.subtree_control", O_WRONLY | O_CLOEXEC);
-	must(fd >= 0 && write(fd, "+pids", 5) == 5, "handing down a controller: %s",
-	     strerror(errno));
-	close(fd);
+	err = file_write("+pids", CGROUPS "/cgroup.subtree_control");
+	must(!err, "handing down a controller: %s", strerror(-err));
 	rmdir(CGROUPS "/knc-test");
 	must(!mkdir(CGROUPS "/knc-test", 0755), "making a cgroup: %s", strerror(errno));
 	dir = open(CGROUPS "/knc-test", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -304,17 +273,27 @@ TEST(cgroup, "cgroup", 60)
 }
 
 /* A group is read at one moment. */
+struct group {
+	u64 nr, enabled, running;
+	struct { u64 value, id; } of[2];
+};
+
+static struct group read_group(int fd)
+{
+	struct group g;
+
+	must(read(fd, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	return g;
+}
+
 TEST(group_read, "group-read", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	struct {
-		u64 nr, enabled, running;
-		struct { u64 value, id; } of[2];
-	} g;
-	u64 id[2] = {}, base[2], n;
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
+	u64 id[2] = {}, base[2], n = 12345;
+	struct group g;
 	int a, b, i;
 
-	attr.read_format = READ_TIMES | PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	attr.read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 	a = ev_open(&attr, 0, -1, -1);
 	b = ev_join(attr, BRANCHES, a);
 	if (!kernel_before(3, 12)) {
@@ -322,12 +301,11 @@ TEST(group_read, "group-read", 60)
 		ev_ioctl(b, PERF_EVENT_IOC_ID, (unsigned long)&id[1]);
 	}
 	ev_spin(a, 0);
-	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	g = read_group(a);
 	base[0] = g.of[0].value;
 	base[1] = g.of[1].value;
-	n = 12345;
 	ev_spin(a, n);
-	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	g = read_group(a);
 	must(g.nr == 2 && (!id[0] || (g.of[0].id == id[0] && g.of[1].id == id[1])),
 	     "a group of %llu with other events", g.nr);
 	must(g.enabled == g.running && (g.enabled || cards_kernel()), "ran %llu of %llu ns",
@@ -335,12 +313,12 @@ TEST(group_read, "group-read", 60)
 	must(g.of[0].value == 2 * base[0] + 2 * n && g.of[1].value == 2 * base[1] + n,
 	     "the group's counts are %llu and %llu", g.of[0].value, g.of[1].value);
 	spin(1000);
-	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	g = read_group(a);
 	must(g.of[0].value == 2 * base[0] + 2 * n, "counts while it is off");
 	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %s",
 	     errname(errno));
 	ev_ioctl(a, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
-	must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	g = read_group(a);
 	/* Linux 2.6.38 resets the leader alone. */
 	must(!g.of[0].value && (!g.of[1].value || cards_kernel()), "after a reset: %llu and %llu",
 	     g.of[0].value, g.of[1].value);
@@ -351,14 +329,12 @@ TEST(group_read, "group-read", 60)
 		u64 last = g.of[0].value, last_branches = g.of[1].value;
 
 		spin(100);
-		must(read(a, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+		g = read_group(a);
 		must(g.of[0].value - last >= 200 && g.of[0].value - last < 1000 &&
 		     g.of[1].value - last_branches >= 100 && g.of[1].value - last_branches < 500,
 		     "from reading to reading %llu and %llu more", g.of[0].value - last,
 		     g.of[1].value - last_branches);
 	}
-	close(b);
-	close(a);
 }
 
 /* ioctls: enable, disable, reset, refresh and period */
@@ -373,7 +349,7 @@ static void on_signal(int sig)
 TEST(ioctls, "ioctls", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 base = spin_cost(), before, period;
+	u64 base = spin_cost(), before, period = 1000;
 	struct pollfd poller;
 	struct tally t = {};
 	struct ring r;
@@ -395,7 +371,6 @@ TEST(ioctls, "ioctls", 60)
 	     ev_count(fd), base + 2000);
 	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
 	     "refreshing an event that does not sample: %s", errname(errno));
-	period = 1000;
 	must(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) == -1 && errno == EINVAL,
 	     "a period for an event that does not sample: %s", errname(errno));
 	close(fd);
@@ -431,42 +406,35 @@ TEST(ioctls, "ioctls", 60)
 	if (kernel_before(3, 14))
 		return;
 	fd = ring_open(&r, 8, &attr, 0, -1, -1);
-	memset(&t, 0, sizeof(t));
-	ev_spin(fd, 500000);
-	ring_tally(&r, &t, spin_lo, spin_hi);
-	must(t.samples >= 9 && t.samples <= 10, "period 100000: %llu samples of 1000000",
-	     t.samples);
-	period = 20000;
-	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
-	memset(&t, 0, sizeof(t));
-	ev_spin(fd, 500000);
-	ring_tally(&r, &t, spin_lo, spin_hi);
-	must(t.samples >= 49 && t.samples <= 50, "period 20000: %llu samples of 1000000",
-	     t.samples);
-	must(!t.outside, "sampled at %#llx, outside the loop", t.last_outside);
-	period = 50000;
+	for (period = 100000; period >= 20000; period /= 5) {
+		memset(&t, 0, sizeof(t));
+		ev_period(fd, period);
+		ev_spin(fd, 500000);
+		ring_tally(&r, &t, spin_lo, spin_hi);
+		must(t.samples + 1 >= 1000000 / period && t.samples <= 1000000 / period,
+		     "period %llu: %llu samples of 1000000", period, t.samples);
+		must(!t.outside, "sampled at %#llx, outside the loop", t.last_outside);
+	}
 	ev_on(fd);
-	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period);
+	ev_period(fd, 50000);
 	memset(&t, 0, sizeof(t));
 	spin(500000);
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples >= 19 && t.samples <= 21, "period 50000, set while it runs: %llu samples",
 	     t.samples);
-	close(fd);
 }
 
 /* The page before the sample buffer */
 TEST(mmap_page, "mmap-page", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct perf_event_mmap_page *page;
-	u64 count, self;
-	u32 seq, index;
-	int fd, tries;
+	int fd = ev_self(INSTRUCTIONS);
+	uint64_t self;
+	u64 count;
+	u32 index;
 
 	pin(0);
-	fd = ev_open(&attr, 0, -1, -1);
 	page = page_of(fd);
 	must(!page->index, "an event that is off is on counter %u", page->index);
 	must(!(page->lock & 1), "the page's lock is odd: %u", page->lock);
@@ -481,36 +449,22 @@ TEST(mmap_page, "mmap-page", 60)
 			must(counter_of(0, INSTRUCTIONS) == (int)index - 1,
 			     "index %u, but counter %d", index, counter_of(0, INSTRUCTIONS));
 		must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
-		for (tries = 0; ; tries++) {
-			must(tries < 1000, "the page's lock never was even and the same twice");
-			seq = page->lock;
-			asm volatile("" ::: "memory");
-			index = page->index;
-			self = page->offset;
-			if (index)
-				self += (u64)((int64_t)(plain_rdpmc(index - 1) << 24) >> 24);
-			asm volatile("" ::: "memory");
-			if (!(seq & 1) && page->lock == seq)
-				break;
-		}
+		must(!knc_rdpmc(page, &self), "knc_rdpmc() fails");
 		count = ev_count(fd);
 		must(self <= count && count - self < 1000,
-		     "read by RDPMC %llu, by the kernel right after %llu", self, count);
+		     "read by RDPMC %lu, by the kernel right after %llu", self, count);
 	} else {
 		/*
 		 * The page must not offer RDPMC: index is 0. Linux 2.6.38 has no flag
 		 * for it, and sets index all the same.
 		 */
 		must(!index || cards_kernel(), "index %u, but cap_user_rdpmc is 0", index);
-		note("no RDPMC for programs (cap_user_rdpmc is 0)");
 	}
 	ev_off(fd);
 	must(!page->index, "an event that is off again is on counter %u", page->index);
 	count = ev_count(fd);
 	self = page->offset;
-	must(self == count, "the page says %llu, a read %llu", self, count);
-	munmap(page, getpagesize());
-	close(fd);
+	must(self == count, "the page says %lu, a read %llu", self, count);
 }
 
 /* For how long the event has been enabled, as linux/perf_event.h computes it from the page */
@@ -551,18 +505,16 @@ TEST(page_times, "page-times", 60)
 	read = ev_times(fd).enabled;
 	must(own <= read && read - own < 10000000, "enabled for %llu ns by the page, for %llu",
 	     own, read);
-	ring_close(&r, fd);
 }
 
 /* Times run while the task runs, with the clock. */
 TEST(times, "times", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	struct times t, later;
 	u64 begin, passed;
 	int fd;
 
-	attr.read_format = READ_TIMES;
 	fd = ev_open(&attr, 0, -1, -1);
 	begin = now_ns();
 	ev_on(fd);
@@ -582,5 +534,4 @@ TEST(times, "times", 60)
 	later = ev_times(fd);
 	must(later.running - t.running < 1000000, "ran for %llu ns of 300 ms asleep",
 	     later.running - t.running);
-	close(fd);
 }
