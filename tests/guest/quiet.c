@@ -17,13 +17,13 @@
 TEST(group_equal, "group-equal", 60)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
-	int wide, round, leader, member;
+	int last = cpus_online() - 1, wide, round, leader, member;
 	u64 a, b;
 
-	pin(cpus_online() - 1);
+	pin(last);
 	for (wide = 0; wide < 2; wide++) {
 		pid_t pid = wide ? -1 : 0;
-		int cpu = wide ? cpus_online() - 1 : -1;
+		int cpu = wide ? last : -1;
 
 		attr.disabled = 1;
 		leader = ev_open(&attr, pid, cpu, -1);
@@ -48,30 +48,10 @@ TEST(group_equal, "group-equal", 60)
 	}
 }
 
-/* The IPIs that /proc/interrupts has for a CPU */
 static u64 ipis_of(int cpu)
 {
-	static const char * const lines[] = { "CAL:", "RES:", "TLB:" };
-	FILE *f = fopen("/proc/interrupts", "re");
-	char line[4096], *at;
-	u64 sum = 0;
-	size_t i;
-	int n;
-
-	must(f, "/proc/interrupts: %s", strerror(errno));
-	while (fgets(line, sizeof(line), f)) {
-		for (i = 0; i < ARRAY_SIZE(lines); i++) {
-			at = strstr(line, lines[i]);
-			if (!at)
-				continue;
-			at += strlen(lines[i]);
-			for (n = 0; n < cpu; n++)
-				strtoull(at, &at, 10);
-			sum += strtoull(at, &at, 10);
-		}
-	}
-	fclose(f);
-	return sum;
+	return interrupts_of("CAL:", cpu) + interrupts_of("RES:", cpu) +
+	       interrupts_of("TLB:", cpu);
 }
 
 #define OPENS	1000
@@ -80,24 +60,21 @@ static u64 ipis_of(int cpu)
 
 static const struct {
 	const char *what;
-	bool sampling, spflt, mapped;
+	u64 period, config1;
+	bool mapped;
 } kinds[] = {
-	{ "counting", false, false, false },
-	{ "sampling", true, false, false },
-	{ "SPFLT", false, true, false },
-	{ "mapped", false, false, true },
+	{ .what = "counting" }, { .what = "sampling", .period = 100000 },
+	{ .what = "SPFLT", .config1 = 1 }, { .what = "mapped", .mapped = true },
 };
 
 static size_t kind;
 
 static void open_and_close(void)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, kinds[kind].period, 0);
 	int i, fd;
 
-	if (kinds[kind].sampling)
-		attr.sample_period = 100000;
-	attr.config1 = kinds[kind].spflt;
+	attr.config1 = kinds[kind].config1;
 	for (i = 0; i < OPENS; i++) {
 		void *page = NULL;
 
@@ -149,23 +126,21 @@ TEST(opens_quiet, "opens-quiet", 120)
 
 static struct {
 	int to[2], from[2];
-	pid_t pid;
 	int fd;
 } pair;
 
 static void pair_start(int cpu)
 {
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	pid_t pid;
 	char c;
 
 	pin(cpu);
-	must(!pipe(pair.to) && !pipe(pair.from), "pipe: %s", strerror(errno));
-	pair.pid = must_fork();
-	if (!pair.pid) {
+	must_pipe(pair.to);
+	must_pipe(pair.from);
+	in_child(pid)
 		while (read(pair.to[0], &c, 1) == 1 && write(pair.from[1], &c, 1) == 1)
 			;
-		_exit(0);
-	}
 	attr.exclude_user = 1;
 	pair.fd = ev_open(&attr, -1, cpu, -1);
 }
@@ -175,14 +150,14 @@ static u64 cost_of_turns(void)
 {
 	u64 best = ~0ULL, before;
 	int try, i;
-	char c = 0;
 
 	for (try = 0; try < TRIES; try++) {
 		ev_on(pair.fd);
 		before = ev_count(pair.fd);
-		for (i = 0; i < TURNS; i++)
-			must(write(pair.to[1], &c, 1) == 1 && read(pair.from[0], &c, 1) == 1,
-			     "pipe: %s", strerror(errno));
+		for (i = 0; i < TURNS; i++) {
+			pipe_wake(pair.to);
+			pipe_wait(pair.from);
+		}
 		before = ev_count(pair.fd) - before;
 		ev_off(pair.fd);
 		if (before < best)
@@ -192,37 +167,30 @@ static u64 cost_of_turns(void)
 }
 
 struct crowd {
-	bool ready;
-	u64 asleep;
+	atomic_ullong asleep;
 	int gone[2];		/* a pipe that all of them have open */
 };
 
 static void crowd(struct crowd *c, u64 n)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
+	pid_t pid;
 	u64 i;
 
 	pin(0);
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	attr.config1 = 1;
 	attr.inherit = 1;
 	ev_start(&attr, 0, -1);
 	for (i = 0; i < n; i++) {
-		pid_t pid = fork();
-
-		must(pid >= 0, "fork %llu: %s", i, strerror(errno));
-		if (!pid) {
+		in_child(pid) {
 			/* when the test has failed */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			__atomic_add_fetch(&c->asleep, 1, __ATOMIC_RELAXED);
+			c->asleep++;
 			for (;;)
 				pause();
 		}
 	}
-	while (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED) < n)
-		usleep(1000);
-	__atomic_store_n(&c->ready, true, __ATOMIC_RELEASE);
 	for (;;)
 		pause();
 }
@@ -246,12 +214,12 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
 	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
 	struct crowd *c = shared(sizeof(*c));
-	int status, fd;
+	int status;
 	pid_t pid;
 	char end;
 
 	/* an event is open in both measurements: perf core has hooks, too */
-	fd = ev_open(&attr, 0, -1, -1);
+	ev_open(&attr, 0, -1, -1);
 	must(cpus_online() > 1, "needs two CPUs");
 	setrlimit(RLIMIT_NPROC, &all);
 	/* a small kernel has hardly more PIDs */
@@ -261,13 +229,10 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 		sysctl_set("kernel/threads-max", MOST_TASKS);
 	pair_start(cpus_online() - 1);
 	alone = settled_cost_of_turns();
-	must(!pipe(c->gone), "pipe: %s", strerror(errno));
-	pid = must_fork();
-	if (!pid) {
+	must_pipe(c->gone);
+	in_child(pid)
 		crowd(c, n);
-		_exit(0);
-	}
-	while (!__atomic_load_n(&c->ready, __ATOMIC_ACQUIRE)) {
+	while (c->asleep < n) {
 		must(waitpid(pid, &status, WNOHANG) != pid, "the crowd has exited");
 		usleep(10000);
 	}
@@ -277,7 +242,6 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	/* until all have exited */
 	close(c->gone[1]);
 	must(!read(c->gone[0], &end, 1), "the crowd does not exit");
-	close(fd);
 	note("a switch costs %llu instructions, beside %llu tasks with SPFLT events %llu",
 	     alone, n, beside);
 	/* What KCSAN adds is not the same each time. */

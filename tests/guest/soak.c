@@ -9,41 +9,29 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <sys/wait.h>
-
 #define PERIOD_MIN	700
 #define WORKERS		8
 
 struct soak {
 	u64 deadline;
 	int cpus;
-	u64 told;		/* the sum of all counts */
-	u64 rounds, samples, offline, loads;
+	atomic_ullong told;	/* the sum of all counts */
+	atomic_ullong rounds, samples;
+	u64 offline, loads;
 	/* The driver is unloaded when no worker is busy, and none begins meanwhile. */
-	u32 busy;
-	bool leave;
+	atomic_uint busy;
+	atomic_bool leave;
 };
 
 static void soak_enter(struct soak *s)
 {
 	for (;;) {
-		__atomic_add_fetch(&s->busy, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&s->leave, __ATOMIC_SEQ_CST))
+		s->busy++;
+		if (!s->leave)
 			return;
-		__atomic_sub_fetch(&s->busy, 1, __ATOMIC_SEQ_CST);
+		s->busy--;
 		usleep(1000);
 	}
-}
-
-static void soak_leave(struct soak *s)
-{
-	__atomic_sub_fetch(&s->busy, 1, __ATOMIC_SEQ_CST);
-}
-
-static u64 soak_random(u64 *state, u64 n)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (*state >> 33) % n;
 }
 
 /*
@@ -54,23 +42,15 @@ static bool soak_close(struct soak *s, int fd, u64 *count)
 {
 	struct times t = ev_times(fd);
 
-	__atomic_add_fetch(&s->told, t.value, __ATOMIC_RELAXED);
+	s->told += t.value;
 	close(fd);
 	*count = t.value;
 	return t.running == t.enabled;
 }
 
-static struct perf_event_attr soak_attr(u64 config)
-{
-	struct perf_event_attr attr = user_attr(config);
-
-	attr.read_format = READ_TIMES;
-	return attr;
-}
-
 static u64 soak_cost(struct soak *s)
 {
-	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	u64 count;
 	int fd;
 
@@ -83,15 +63,14 @@ static u64 soak_cost(struct soak *s)
 
 static void soak_sampled(struct soak *s, u64 n, u64 period, u64 cost)
 {
-	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 	struct tally t = {};
 	struct ring r;
 	u64 count;
 	bool all;
 	int fd;
 
-	attr.sample_period = period;
-	attr.sample_type = PERF_SAMPLE_IP;
+	attr.read_format = READ_TIMES;
 	fd = ring_open(&r, 128, &attr, 0, -1, -1);
 	ev_spin(fd, n);
 	ring_tally(&r, &t, spin_lo, spin_hi);
@@ -102,12 +81,12 @@ static void soak_sampled(struct soak *s, u64 n, u64 period, u64 cost)
 	must(!t.throttles, "throttled, without a limit");
 	must(t.samples + t.lost + 1 >= count / period && t.samples + t.lost <= count / period + 1,
 	     "%llu samples of %llu, period %llu", t.samples, count, period);
-	__atomic_add_fetch(&s->samples, t.samples, __ATOMIC_RELAXED);
+	s->samples += t.samples;
 }
 
 static void soak_group(struct soak *s, u64 n, u64 cost)
 {
-	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	u64 instructions, branches;
 	int leader, sibling;
 	bool all;
@@ -124,25 +103,18 @@ static void soak_group(struct soak *s, u64 n, u64 cost)
 
 static void soak_inherited(struct soak *s, u64 n)
 {
-	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
-	int fd, i, children = 2;
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
+	pid_t pids[2];
+	int fd, i;
 	u64 count;
 	bool all;
 
 	attr.inherit = 1;
 	fd = ev_start(&attr, 0, -1);
-	for (i = 0; i < children; i++) {
-		long pid = syscall(SYS_fork);
-
-		must(pid >= 0, "fork: %s", strerror(errno));
-		if (!pid) {
+	for (i = 0; i < 2; i++)
+		in_child(pids[i])
 			spin(n);
-			syscall(SYS_exit, 0);
-		}
-	}
-	while (children)
-		if (waitpid(-1, NULL, 0) > 0)
-			children--;
+	reap_all(pids, 2);
 	ev_off(fd);
 	/* Newer perf cores lose the time in which a child was not counted. */
 	all = soak_close(s, fd, &count) && kernel_before(6, 13);
@@ -152,12 +124,11 @@ static void soak_inherited(struct soak *s, u64 n)
 
 static void soak_wide(struct soak *s, int cpu, u64 period)
 {
-	struct perf_event_attr attr = soak_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 	u64 count;
 	int fd;
 
-	attr.sample_period = period;
-	attr.sample_type = PERF_SAMPLE_IP;
+	attr.read_format = READ_TIMES;
 	/* the CPU may be offline, or go offline */
 	fd = sys_open(&attr, -1, cpu, -1, 0);
 	if (fd < 0) {
@@ -177,13 +148,13 @@ static void soak_work(struct soak *s, int i)
 
 	soak_enter(s);
 	cost = soak_cost(s);
-	soak_leave(s);
+	s->busy--;
 	while (now_ns() < s->deadline) {
-		u64 n = soak_random(&state, 100000);
-		u64 period = PERIOD_MIN + soak_random(&state, 2000);
+		u64 n = random_below(&state, 100000);
+		u64 period = PERIOD_MIN + random_below(&state, 2000);
 
 		soak_enter(s);
-		switch (soak_random(&state, 6)) {
+		switch (random_below(&state, 6)) {
 		case 0:
 			soak_group(s, n, cost);
 			break;
@@ -191,25 +162,25 @@ static void soak_work(struct soak *s, int i)
 			soak_inherited(s, n);
 			break;
 		case 2:
-			soak_wide(s, soak_random(&state, s->cpus), period);
+			soak_wide(s, random_below(&state, s->cpus), period);
 			break;
 		default:
 			soak_sampled(s, n, period, cost);
 		}
-		soak_leave(s);
-		__atomic_add_fetch(&s->rounds, 1, __ATOMIC_RELAXED);
+		s->busy--;
+		s->rounds++;
 	}
 }
 
 static void soak_reload(struct soak *s)
 {
-	__atomic_store_n(&s->leave, true, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&s->busy, __ATOMIC_SEQ_CST))
+	s->leave = true;
+	while (s->busy)
 		usleep(1000);
 	must_unload();
 	must_load();
 	s->loads++;
-	__atomic_store_n(&s->leave, false, __ATOMIC_SEQ_CST);
+	s->leave = false;
 }
 
 static void soak_administrate(struct soak *s)
@@ -217,15 +188,15 @@ static void soak_administrate(struct soak *s)
 	u64 state = setting("TEST_FUZZ_SEED", 0x4b4e4350);
 
 	while (now_ns() < s->deadline) {
-		int cpu = 1 + soak_random(&state, s->cpus - 1);
+		int cpu = 1 + random_below(&state, s->cpus - 1);
 
-		usleep(20000 + soak_random(&state, 200000));
-		if (!soak_random(&state, 4) && driver_is_module()) {
+		usleep(20000 + random_below(&state, 200000));
+		if (!random_below(&state, 4) && driver_is_module()) {
 			soak_reload(s);
 			continue;
 		}
 		set_online(cpu, false);
-		usleep(soak_random(&state, 5000));
+		usleep(random_below(&state, 5000));
 		set_online(cpu, true);
 		s->offline++;
 	}
