@@ -7,13 +7,10 @@
 #define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <linux/bpf.h>
 #include <sched.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 /*
  * What the program leaves: its calls, how many reads were refused or went backwards,
@@ -114,7 +111,7 @@ static void read_functions(bool (*wanted)(const char *name, const char *module))
 	u64 address;
 	char line[512], name[256], module[64], type;
 	struct function *all = NULL;
-	size_t n = 0, i;
+	size_t n = 0, i, next;
 
 	must(f, "/proc/kallsyms: %s", strerror(errno));
 	while (fgets(line, sizeof(line), f)) {
@@ -134,20 +131,17 @@ static void read_functions(bool (*wanted)(const char *name, const char *module))
 	}
 	fclose(f);
 	qsort(all, n, sizeof(*all), by_address);
-	functions = malloc(n * sizeof(*all));
-	must(functions, "no memory");
+	functions = all;
 	for (i = 0; i + 1 < n; i++) {
-		size_t next = i + 1;
-
 		if (!all[i].size || !strncmp(all[i].name, "__pfx_", 6))
 			continue;
+		next = i + 1;
 		while (next + 1 < n && (all[next].address == all[i].address ||
 					!strncmp(all[next].name, "__pfx_", 6)))
 			next++;
-		functions[nr_functions] = all[i];
-		functions[nr_functions++].size = all[next].address - all[i].address;
+		all[i].size = all[next].address - all[i].address;
+		functions[nr_functions++] = all[i];
 	}
-	free(all);
 }
 
 static bool of_driver(const char *name, const char *module)
@@ -194,43 +188,17 @@ static bool of_perf_core(const char *name, const char *module)
 	return false;
 }
 
-/* In the kernel's log: after a panic it tells where the probe was */
-static void say(const char *fmt, ...)
-{
-	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
-	char text[160];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
-		note("/dev/kmsg: %s", strerror(errno));
-	close(fd);
-}
-
-static u32 kprobe_type(void)
-{
-	u64 type;
-
-	if (!file_number(&type, "/sys/bus/event_source/devices/kprobe/type"))
-		skip("this kernel has no kprobes for perf");
-	return type;
-}
-
 /* Returns -1 where the kernel allows no probe. */
 static int attach(u64 address, int program)
 {
-	static u32 type;
+	static u64 type;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .config2 = address, .sample_period = 1,
 	};
 	int fd;
 
-	if (!type)
-		type = kprobe_type();
+	if (!type && !file_number(&type, "/sys/bus/event_source/devices/kprobe/type"))
+		skip("this kernel has no kprobes for perf");
 	attr.type = type;
 	fd = sys_open(&attr, -1, 0, -1, 0);
 	if (fd < 0)
@@ -248,7 +216,7 @@ static int attach(u64 address, int program)
 #define PERIOD		1009
 
 static struct {
-	int watched, beside, constrained, leader, member, other;
+	int watched, beside, constrained, leader;
 	struct ring ring;
 	u64 samples;
 	pid_t pid;
@@ -260,8 +228,7 @@ static void open_events(void)
 	int there[2];
 
 	must_pipe(there);
-	on.pid = must_fork();
-	if (!on.pid) {
+	in_child(on.pid) {
 		pipe_wake(there);
 		for (;;) {
 			spin(500);
@@ -269,21 +236,12 @@ static void open_events(void)
 		}
 	}
 	pipe_wait(there);
-	attr.disabled = 0;
-	on.other = ev_open(&attr, on.pid, -1, -1);
-	attr.disabled = 1;
-	on.beside = ev_open(&attr, 0, -1, -1);
-	attr.config = L2_READ_MISS;
-	on.constrained = ev_open(&attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	on.leader = ev_open(&attr, 0, -1, -1);
-	attr.disabled = 0;
-	on.member = ev_open(&attr, 0, -1, on.leader);
-
-	attr = user_attr(INSTRUCTIONS);
-	attr.sample_period = PERIOD;
-	attr.sample_type = PERF_SAMPLE_IP;
-	on.watched = ring_open(&on.ring, 16, &attr, 0, -1, -1);
+	ev_start(&attr, on.pid, -1);
+	on.beside = ev_self(INSTRUCTIONS);
+	on.constrained = ev_self(L2_READ_MISS);
+	on.leader = ev_self(BRANCHES);
+	ev_join(attr, BRANCHES, on.leader);
+	on.watched = ring_self(&on.ring, 16, PERIOD);
 }
 
 static void one_round(void)
@@ -361,13 +319,16 @@ static void measure(void)
 static void try_at(const struct function *f, u64 offset)
 {
 	int fd = attach(f->address + offset, program);
+	char text[128];
 	u64 want, got;
 
 	if (fd < 0) {
 		tried.refused++;
 		return;
 	}
-	say("a program reads an event at %s+%llu\n", f->name, offset);
+	/* in the log: after a panic it tells where the probe was */
+	snprintf(text, sizeof(text), "a program reads an event at %s+%llu\n", f->name, offset);
+	file_write(text, "/dev/kmsg");
 	tried.probes++;
 	memset(seen, 0, sizeof(*seen));
 	one_round();
@@ -388,45 +349,39 @@ static void try_at(const struct function *f, u64 offset)
 
 static void finish(void)
 {
-	kill(on.pid, SIGKILL);
-	waitpid(on.pid, NULL, 0);
+	end_child(on.pid);
 	note("%llu probes, %llu places refused, %llu reads, %llu counted in a round",
 	     tried.probes, tried.refused, tried.calls, tried.each);
 	must(tried.calls, "nothing was read");
 }
 
 /* At each function, and at one in TEST_STRIDE instructions of it */
-static void try_all(bool within)
+static void try_all(bool (*wanted)(const char *name, const char *module), bool within)
 {
 	u64 stride = setting("TEST_STRIDE", 61), seed = setting("TEST_SEED", 1), offset;
 	size_t i;
 
+	if (kernel_before(5, 5))
+		skip("no BPF programs that leave what they have seen");
+	read_functions(wanted);
+	must(nr_functions > 10, "%zu functions", nr_functions);
 	prepare();
 	measure();
 	for (i = 0; i < nr_functions; i++)
 		try_at(&functions[i], 0);
-	srandom(seed);
 	for (i = 0; within && i < nr_functions; i++)
 		for (offset = 1; offset < functions[i].size; offset++)
-			if (random() % stride == 0)
+			if (!random_below(&seed, stride))
 				try_at(&functions[i], offset);
 	finish();
 }
 
 TEST(bpf_read_del, "bpf-read-del", 1200)
 {
-	if (kernel_before(5, 5))
-		skip("no BPF programs that leave what they have seen");
-	read_functions(of_driver);
-	must(nr_functions > 10, "%zu functions of the driver", nr_functions);
-	try_all(true);
+	try_all(of_driver, true);
 }
 
 TEST(bpf_read_add, "bpf-read-add", 1200)
 {
-	if (kernel_before(5, 5))
-		skip("no BPF programs that leave what they have seen");
-	read_functions(of_perf_core);
-	must(nr_functions > 10, "%zu functions of perf core", nr_functions);
-	try_all(false);
+	try_all(of_perf_core, false);
 }

@@ -25,7 +25,7 @@ static int open_readable(void)
 }
 
 struct elsewhere {
-	pthread_barrier_t mapped, unmapped;
+	pthread_barrier_t meeting;
 	bool while_mapped, after;
 };
 
@@ -35,10 +35,10 @@ static void *read_elsewhere(void *arg)
 	u64 value;
 
 	pin(1);
-	pthread_barrier_wait(&e->mapped);
+	pthread_barrier_wait(&e->meeting);
 	e->while_mapped = try_rdpmc(0, &value);
-	pthread_barrier_wait(&e->unmapped);
-	pthread_barrier_wait(&e->unmapped);
+	pthread_barrier_wait(&e->meeting);
+	pthread_barrier_wait(&e->meeting);
 	e->after = try_rdpmc(0, &value);
 	return NULL;
 }
@@ -70,18 +70,17 @@ TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 		must(!try_rdpmc(0, &value), "round %d: RDPMC after the last page", round);
 	}
 
-	must(!pthread_barrier_init(&e.mapped, NULL, 2) &&
-	     !pthread_barrier_init(&e.unmapped, NULL, 2) &&
+	must(!pthread_barrier_init(&e.meeting, NULL, 2) &&
 	     !pthread_create(&thread, NULL, read_elsewhere, &e), "no thread");
 	page = page_of(fd);
 	/* another thread changes nothing */
 	must(!pthread_create(&another, NULL, come_and_go, NULL), "no thread");
 	pthread_join(another, NULL);
 	must(try_rdpmc(0, &value), "no RDPMC after a thread has come");
-	pthread_barrier_wait(&e.mapped);
-	pthread_barrier_wait(&e.unmapped);
+	pthread_barrier_wait(&e.meeting);
+	pthread_barrier_wait(&e.meeting);
 	unmap_page(page);
-	pthread_barrier_wait(&e.unmapped);
+	pthread_barrier_wait(&e.meeting);
 	pthread_join(thread, NULL);
 	must(e.while_mapped, "no RDPMC on another CPU, with a page");
 	must(!e.after, "RDPMC on another CPU, after the last page");
@@ -98,10 +97,10 @@ TEST(rdpmc_refused, "rdpmc-refused", 60)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000003, 0);
 	struct perf_event_mmap_page *page;
-	int fd = open_readable();
 	u64 value;
+	int fd;
 
-	close(fd);
+	close(open_readable());
 	pin(0);
 	fd = ev_open(&attr, 0, -1, -1);
 	page = page_of(fd);
@@ -109,7 +108,4 @@ TEST(rdpmc_refused, "rdpmc-refused", 60)
 	must(!page->cap_user_rdpmc, "an event that samples promises RDPMC");
 	must(!page->index, "an event that samples is on counter %u", page->index - 1);
 	must(!try_rdpmc(0, &value) && !try_rdpmc(1, &value), "RDPMC with an event that samples");
-	ev_off(fd);
-	unmap_page(page);
-	close(fd);
 }
