@@ -36,6 +36,40 @@ between()
 	}' || fail "$1 is \"$2\", not in $3..$4"
 }
 
+# into FILE COMMAND... - what it prints goes to $tmp/FILE, its messages to $tmp/said,
+# which may be the same, and it must not fail
+into()
+{
+	_file=$tmp/$1
+	shift
+	rm -f "$_file" "$tmp/said"
+	"$@" >>"$_file" 2>>"$tmp/said" ||
+		fail "$*: status $?: $(cat "$_file" "$tmp/said" | tail -n 2)"
+}
+
+# has FILE PATTERN - a line of $tmp/FILE matches this extended regular expression
+has()
+{
+	grep -qE -- "$2" "$tmp/$1" ||
+		fail "$1 has no \"$2\": $(grep . "$tmp/$1" | head -n 3)"
+}
+
+# column NAME TABLE... - its values in tables of data/
+column()
+{
+	_column=$1
+	shift
+	awk -F, -v name="$_column" '
+		FNR == 1 { for (i = 1; i <= NF; i++) if ($i == name) n = i; next }
+		{ print $n }' "$@"
+}
+
+# count EVENT - what perf stat has counted of it: columns 3 and 1 of $tmp/csv
+count()
+{
+	awk -F, -v name="$1" '$3 == name { print $1 }' "$tmp/csv"
+}
+
 # As gt finds it
 if [ -e /sys/bus/event_source/devices/knc/type ]; then
 	pmu=knc

@@ -5,13 +5,13 @@
 . ./lib.sh
 [ "$pmu" = cpu ] || skip "perf's tables are for a PMU called cpu"
 
-perf list metric >"$tmp/list" 2>"$tmp/said" || fail "perf list metric: $(tail -n 2 "$tmp/said")"
+into list perf list metric
 for m in cpi_thread cpi_core vectorization_intensity l1_tlb_miss_ratio; do
-	grep -qE "^ *$m\$" "$tmp/list" || fail "perf list metric has no $m"
+	has list "^ *$m\$"
 done
 perf list --raw-dump metricgroup | tr ' ' '\n' >"$tmp/groups"
 for g in cpi tlb cache vector pairing density branch memory summary; do
-	grep -qx $g "$tmp/groups" || fail "no group $g"
+	has groups "^$g\$"
 done
 
 # value METRIC PROGRAM... - as JSON has it, with all its digits
@@ -19,8 +19,7 @@ value()
 {
 	_metric=$1
 	shift
-	perf stat -j -o "$tmp/json" -M "$_metric" "$@" ||
-		fail "-M $_metric: $(tail -n 2 "$tmp/json")"
+	into said perf stat -j -o "$tmp/json" -M "$_metric" "$@"
 	sed -n "s/.*\"metric-value\" : \([-0-9.na]*\),.*[\" ]$_metric\"}.*/\1/p" \
 		"$tmp/json"
 }
@@ -54,20 +53,20 @@ between l1_tlb_miss_ratio "$(value l1_tlb_miss_ratio:u ./walk 4096)" 99.5 100.1
 between l1_read_miss_ratio "$(value l1_read_miss_ratio:u ./walk 1)" 1.5 2
 
 # A group has several metrics, of three events: they take turns, and none is 0.
-perf stat -o "$tmp/tlb" -M tlb ./walk 4096 || fail "-M tlb: $(tail -n 2 "$tmp/tlb")"
+into said perf stat -o "$tmp/tlb" -M tlb ./walk 4096
 for m in l1_tlb_miss_ratio l2_tlb_miss_ratio l1_tlb_misses_per_l2_tlb_miss; do
-	grep -q "$m" "$tmp/tlb" || fail "-M tlb has no $m: $(cat "$tmp/tlb")"
+	has tlb "$m"
 done
 
 # What perf cannot have in one run it does not compute, with 0 for what was not counted.
-perf stat -o "$tmp/memory" -M memory true || fail "-M memory: $(tail -n 2 "$tmp/memory")"
+into said perf stat -o "$tmp/memory" -M memory true
 grep -q 'memory_read_bytes\|memory_bandwidth' "$tmp/memory" && fail "$(cat "$tmp/memory")"
 perf stat -M memory_bandwidth true 2>&1 | grep -q 'Cannot find metric or group' ||
 	fail "perf has a memory_bandwidth"
 
 # All CPUs, all metrics
-perf stat -a -o "$tmp/all" -M summary -- sleep 0.5 || fail "-a: $(tail -n 2 "$tmp/all")"
+into said perf stat -a -o "$tmp/all" -M summary -- sleep 0.5
 for m in cpi_thread cpi_core vectorization_intensity; do
-	grep -q "$m" "$tmp/all" || fail "-a -M summary has no $m"
+	has all "$m"
 done
 ok

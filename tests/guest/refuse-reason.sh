@@ -18,25 +18,24 @@ says()
 }
 
 # The log since "mark"
+n=0
 mark()
 {
-	echo "$name $1" >/dev/kmsg
-	marked=$1
+	n=$((n + 1))
+	echo "$name $n" >/dev/kmsg
 }
 
 since_mark()
 {
-	dmesg | sed "1,/$name $marked\$/d"
+	dmesg | sed "1,/$name $n\$/d"
 }
 
 # refused REASON LINES COMMAND...
-n=0
 refused()
 {
 	_reason=$1
 	shift
-	n=$((n + 1))
-	mark "$n"
+	mark
 	says "$@"
 	shift
 	since_mark | grep -qF "knc_pmu: event refused: $_reason" ||
@@ -44,7 +43,7 @@ refused()
 }
 
 # Without dynamic debug the log has no reason.
-mark quiet
+mark
 says '<not supported> +bus-cycles' perf stat -e bus-cycles true
 since_mark | grep -q 'event refused' && fail "a reason, though dynamic debug is off"
 
