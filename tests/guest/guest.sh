@@ -19,14 +19,6 @@ load_driver()
 	grep -q '^knc_pmu ' /proc/modules || insmod modules/knc_pmu.ko
 }
 
-load_helpers()
-{
-	for m in $helpers; do
-		[ -e "modules/$m.ko" ] || continue
-		grep -q "^$m " /proc/modules || insmod "modules/$m.ko"
-	done
-}
-
 # Tests may leave CPUs offline: bring them back. If one does not come back the kernel is
 # stuck, and the boot ends.
 all_online()
@@ -73,7 +65,9 @@ run_one()
 helpers='msr knc_test_loop'
 # These tests send NMIs that have no handler.
 [ "$boot" != races ] || helpers="$helpers knc_test_nmi"
-load_helpers
+for m in $helpers; do
+	[ ! -e "modules/$m.ko" ] || insmod "modules/$m.ko"
+done
 for name; do
 	echo "# begin $name at $(cut -d' ' -f1 /proc/uptime)"
 	run_one "$name" >/tmp/out 2>&1
@@ -86,6 +80,6 @@ done
 # the lockup that a test has caused
 [ "$boot" != watchdog ] || export TEST_LOG_OK='Call Trace:$'
 echo "# begin boot-$boot at $(cut -d' ' -f1 /proc/uptime)"
-TEST_BOOT=$boot sh ./boot.sh "boot-$boot"
+sh ./boot.sh "boot-$boot"
 sh ./gcov.sh
 exit 0

@@ -40,6 +40,9 @@ WANT = {
     "other counter during entry": 20,
 }
 
+# What is accessed, in a line of the trace
+ACCESSES = {"rdmsr": "msr", "wrmsr": "msr", "rdpmc": "counter", "lvtpc": None}
+
 LINE = re.compile(r"knc_pmu_(\w+)((?: \w+=\S+)*)")
 
 
@@ -54,11 +57,8 @@ def events(path):
             match = LINE.search(line)
             if not match:
                 continue
-            fields = dict(word.split("=", 1) for word in match.group(2).split())
-            yield number, match.group(1), {
-                key: int(value, 0) if re.fullmatch(r"0x[0-9a-fA-F]+|\d+", value) else value
-                for key, value in fields.items()
-            }
+            words = (word.split("=", 1) for word in match.group(2).split())
+            yield number, match.group(1), {key: int(value, 0) for key, value in words}
 
 
 def expected(status, running):
@@ -167,22 +167,16 @@ def check(path):
                 marks.append(phase)
             elif kind == "lost":
                 raise Wrong("an edge was lost")
-            elif kind == "gp":
-                if phase is not None:
-                    raise Wrong(f"#GP at MSR {fields.get('msr')}")
+            elif kind == "gp" and phase is not None:
+                raise Wrong(f"#GP at MSR {fields.get('msr')}")
             elif kind == "deliver":
                 cpu.deliver(number, fields)
             elif kind == "overflow":
                 cpu.overflow(fields["counter"])
-            elif kind == "eoi":
-                if cpu.pmi:
-                    raise Wrong("an EOI in an NMI")
-            elif kind in ("rdmsr", "wrmsr"):
-                done = cpu.step(kind, fields["msr"], fields["value"])
-            elif kind == "rdpmc":
-                done = cpu.step(kind, fields["counter"], fields["value"])
-            elif kind == "lvtpc":
-                done = cpu.step(kind, None, fields["value"])
+            elif kind == "eoi" and cpu.pmi:
+                raise Wrong("an EOI in an NMI")
+            elif kind in ACCESSES:
+                done = cpu.step(kind, fields.get(ACCESSES[kind]), fields["value"])
             if done and phase is not None and phase != MARK_END:
                 classify(done, seen)
         except Wrong as wrong:

@@ -21,6 +21,16 @@ static void whole(const struct tally *t, const char *what)
 	     t->outside, t->samples, t->last_outside);
 }
 
+/* What happens in the kernel alone */
+static struct perf_event_attr kernel_sampling(u64 period, u64 type)
+{
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, type);
+
+	attr.exclude_kernel = 0;
+	attr.exclude_user = 1;
+	return attr;
+}
+
 static void sample_loop(void *what, int cpu)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, TYPE);
@@ -97,8 +107,8 @@ TEST(sample_freq, "sample-freq", 120)
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 0, TYPE);
 	struct tally t = {};
 	struct ring r;
-	u64 count, ran, rate;
 	struct times times;
+	u64 rate;
 	int fd;
 
 	sample_limit(NO_SAMPLE_LIMIT);
@@ -110,17 +120,15 @@ TEST(sample_freq, "sample-freq", 120)
 	spin_for_ms(2000);
 	ev_off(fd);
 	times = ev_times(fd);
-	count = times.value;
-	ran = times.running;
 	ring_tally(&r, &t, NULL, NULL);
 	must(!t.lost, "%llu records lost", t.lost);
-	rate = t.samples * 1000000000ULL / ran;
-	note("%llu samples in %llu ms: %llu a second", t.samples, ran / 1000000, rate);
+	rate = t.samples * 1000000000ULL / times.running;
+	note("%llu samples in %llu ms: %llu a second", t.samples, times.running / 1000000, rate);
 	/* the first few come with a period of 1 */
 	must(rate >= 500 && rate <= 500 * 21 / 20, "%llu samples a second, asked for 500", rate);
 	/* a period that changes is reported with its new length */
-	must(t.period_sum <= count + count / 20 && t.period_sum >= count - count / 20,
-	     "periods add up to %llu, counted %llu", t.period_sum, count);
+	must(t.period_sum <= times.value * 21 / 20 && t.period_sum >= times.value * 19 / 20,
+	     "periods add up to %llu, counted %llu", t.period_sum, times.value);
 }
 
 /* Call chains of a user function three deep, and of a loop in the kernel */
@@ -154,14 +162,11 @@ static u64 kernel_symbol(const char *name)
 	u64 address;
 
 	must(f, "/proc/kallsyms: %s", strerror(errno));
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%llx %*c %127s", &address, symbol) == 2 &&
-		    !strcmp(symbol, name)) {
-			fclose(f);
-			return address;
-		}
-	}
-	fail("no %s in /proc/kallsyms", name);
+	do {
+		must(fgets(line, sizeof(line), f), "no %s in /proc/kallsyms", name);
+	} while (sscanf(line, "%llx %*c %127s", &address, symbol) != 2 || strcmp(symbol, name));
+	fclose(f);
+	return address;
 }
 
 TEST(sample_callchain, "sample-callchain", 60)
@@ -201,9 +206,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 	ring_close(&r, fd);
 
 	loop = kernel_symbol("knc_test_loop_spin");
-	attr = sampling_attr(INSTRUCTIONS, 100000, type);
-	attr.exclude_kernel = 0;
-	attr.exclude_user = 1;
+	attr = kernel_sampling(100000, type);
 	attr.exclude_callchain_user = !kernel_before(3, 7);
 	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
@@ -223,14 +226,20 @@ TEST(sample_callchain, "sample-callchain", 60)
 	     good, samples);
 }
 
+static void spin_child(void *arg, int i)
+{
+	(void)arg;
+	(void)i;
+	spin(10000000);
+}
+
 TEST(sample_inherit, "sample-inherit", 120)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, TYPE);
 	struct { struct ring r; int fd; } per[256];
-	int n = cpus_online(), cpu, i;
+	int n = cpus_online(), cpu;
 	u64 want = 4 * 20000000ULL / 100003;
 	struct tally t = {};
-	pid_t pids[4];
 
 	sample_limit(NO_SAMPLE_LIMIT);
 	attr.inherit = 1;
@@ -239,15 +248,7 @@ TEST(sample_inherit, "sample-inherit", 120)
 		per[cpu].fd = ring_open(&per[cpu].r, 64, &attr, 0, cpu, -1);
 	for (cpu = 0; cpu < n; cpu++)
 		ev_on(per[cpu].fd);
-	for (i = 0; i < 4; i++) {
-		pids[i] = must_fork();
-		if (!pids[i]) {
-			spin(10000000);
-			_exit(0);
-		}
-	}
-	for (i = 0; i < 4; i++)
-		reap(pids[i]);
+	in_children(4, false, spin_child, NULL);
 	for (cpu = 0; cpu < n; cpu++) {
 		ev_off(per[cpu].fd);
 		ring_tally(&per[cpu].r, &t, NULL, NULL);
@@ -401,44 +402,37 @@ TEST(sample_tiny, "sample-tiny", 120)
 TEST(sample_tiny_all, "sample-tiny-all", 240)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES };
-	int fd[STORM_CPUS][ARRAY_SIZE(configs)], cpu, n = cpus_online();
-	struct ring r[STORM_CPUS][ARRAY_SIZE(configs)];
+	struct { struct ring r; int fd; } per[2 * STORM_CPUS];
 	u64 lost = td_present() ? td_sum(TD_LOST_EDGES) : 0, begin = now_ns(), took, most;
-	size_t i;
+	int n = cpus_online(), cpu, i;
 
 	if (n > STORM_CPUS)
 		n = STORM_CPUS;
 	sample_limit(STORM_RATE);
-	for (cpu = 0; cpu < n; cpu++) {
-		for (i = 0; i < ARRAY_SIZE(configs); i++) {
-			struct perf_event_attr attr = attr_of(configs[i]);
+	for (i = 0; i < 2 * n; i++) {
+		struct perf_event_attr attr = sampling_attr(configs[i % 2], 1, PERF_SAMPLE_IP);
 
-			attr.sample_period = 1;
-			attr.sample_type = PERF_SAMPLE_IP;
-			fd[cpu][i] = ring_open(&r[cpu][i], 1, &attr, -1, cpu, -1);
-			ev_on(fd[cpu][i]);
-		}
+		attr.exclude_kernel = 0;
+		per[i].fd = ring_open(&per[i].r, 1, &attr, -1, i / 2, -1);
+		ev_on(per[i].fd);
 	}
 	for (cpu = 0; cpu < n; cpu++) {
 		pin(cpu);
 		spin(200000);
 		usleep(20000);
 	}
-	for (cpu = 0; cpu < n; cpu++)
-		for (i = 0; i < ARRAY_SIZE(configs); i++)
-			ev_off(fd[cpu][i]);
+	for (i = 0; i < 2 * n; i++)
+		ev_off(per[i].fd);
 	took = now_ns() - begin;
 	most = STORM_RATE * (took / 1000000) / 1000 + STORM_RATE / 10;
-	for (cpu = 0; cpu < n; cpu++) {
-		for (i = 0; i < ARRAY_SIZE(configs); i++) {
-			struct tally t = {};
+	for (i = 0; i < 2 * n; i++) {
+		struct tally t = {};
 
-			ring_tally(&r[cpu][i], &t, NULL, NULL);
-			must(t.samples && t.samples + t.lost <= most,
-			     "CPU %d, %#llx: %llu samples in %llu ms", cpu, configs[i],
-			     t.samples + t.lost, took / 1000000);
-			ring_close(&r[cpu][i], fd[cpu][i]);
-		}
+		ring_tally(&per[i].r, &t, NULL, NULL);
+		must(t.samples && t.samples + t.lost <= most,
+		     "CPU %d, %#llx: %llu samples in %llu ms", i / 2, configs[i % 2],
+		     t.samples + t.lost, took / 1000000);
+		ring_close(&per[i].r, per[i].fd);
 	}
 	note("%llu ms, at most %llu samples of each event are allowed", took / 1000000, most);
 	sample_limit(NO_SAMPLE_LIMIT);
@@ -449,7 +443,7 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 /* Sampling in a kernel loop with interrupts off: only an NMI gets there. */
 TEST(sample_irqs_off, "sample-irqs-off", 60)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 10007, TYPE);
+	struct perf_event_attr attr = kernel_sampling(10007, TYPE);
 	struct knc_test_loop run = {};
 	u64 loop = kernel_symbol("knc_test_loop_spin");
 	struct tally t = {};
@@ -457,8 +451,6 @@ TEST(sample_irqs_off, "sample-irqs-off", 60)
 	int fd;
 
 	sample_limit(NO_SAMPLE_LIMIT);
-	attr.exclude_kernel = 0;
-	attr.exclude_user = 1;
 	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
 	kernel_loop(&run, 5000000);
