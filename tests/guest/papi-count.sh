@@ -5,6 +5,6 @@
 . ./lib.sh
 
 for t in presets natives third; do
-	./papi $t >"$tmp/said" 2>&1 || fail "$t: $(tail -n 1 "$tmp/said")"
+	into said ./papi $t
 done
 ok

@@ -3,6 +3,6 @@
 # PAPI_overflow: a handler is called for each of 40 periods
 . ./lib.sh
 
-./papi overflow >"$tmp/said" 2>&1 || fail "$(tail -n 1 "$tmp/said")"
+into said ./papi overflow
 sed 's/^/# /' "$tmp/said"
 ok

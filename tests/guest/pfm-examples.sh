@@ -5,31 +5,25 @@
 . ./lib.sh
 
 # 1000000 rounds of 20 instructions, the last of which is a branch
-./examples/task -e instructions:u,branches:u ./gt --spin20 f4240 >"$tmp/said" 2>&1 ||
-	fail "task: $(tail -n 1 "$tmp/said")"
-between()
+into said ./examples/task -e instructions:u,branches:u ./gt --spin20 f4240
+value()
 {
-	_n=$(sed -n "s/^ *\([0-9]*\) $1 (0.00% scaling.*/\1/p" "$tmp/said")
-	[ "${_n:-0}" -ge "$2" ] && [ "$_n" -le "$3" ] ||
-		fail "task: $1 is ${_n:-not there}: $(tail -n 2 "$tmp/said")"
+	sed -n "s/^ *\([0-9]*\) $1 (0.00% scaling.*/\1/p" "$tmp/said"
 }
-between instructions:u 20000000 20300000
-between branches:u 1000000 1050000
+between "task: instructions:u" "$(value instructions:u)" 20000000 20300000
+between "task: branches:u" "$(value branches:u)" 1000000 1050000
 
-./examples/syst -c 1 -d 2 -e instructions >"$tmp/said" 2>&1 ||
-	fail "syst: $(tail -n 1 "$tmp/said")"
+into said ./examples/syst -c 1 -d 2 -e instructions
 [ "$(grep -cE '^CPU1 val=[1-9][0-9]* .* ratio=1.00 instructions$' "$tmp/said")" -eq 2 ] ||
 	fail "syst: $(tail -n 1 "$tmp/said")"
 
 # It waits in a loop for its alarm, for ten seconds.
-./examples/self instructions:u branches:u >"$tmp/said" 2>&1 ||
-	fail "self: $(tail -n 1 "$tmp/said")"
+into said ./examples/self instructions:u branches:u
 [ "$(grep -cE '^INITIAL: +[0-9]{1,3} ' "$tmp/said")" -eq 2 ] || fail "self: $(head -n 1 "$tmp/said")"
 [ "$(grep -cE '^FINAL: +[1-9][0-9]{5,} .*\(0.00% scaling' "$tmp/said")" -eq 2 ] ||
 	fail "self: $(tail -n 2 "$tmp/said")"
 
-timeout 120 ./examples/notify_self >"$tmp/said" 2>&1 ||
-	fail "notify_self: $(tail -n 1 "$tmp/said")"
+into said timeout 120 ./examples/notify_self
 [ "$(grep -c '^Notification:' "$tmp/said")" -eq 20 ] ||
 	fail "notify_self: $(grep -c '^Notification:' "$tmp/said") of 20"
 ok

@@ -3,18 +3,12 @@
 # libpfm4 knows the processor, and its names are the manual's events
 . ./lib.sh
 
-./pfm names >"$tmp/names" 2>&1 || fail "$(tail -n 1 "$tmp/names")"
+into names ./pfm names
 
-# column NAME - its values in the table
-column()
-{
-	awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) n = i; next }
-		{ print $n }' data/knc_events.csv
-}
-
-column name >"$tmp/column"
-column umask | paste "$tmp/column" - >"$tmp/two"
-column event | paste "$tmp/two" - | while read -r event umask code; do
+table=data/knc_events.csv
+column name $table >"$tmp/column"
+column umask $table | paste "$tmp/column" - >"$tmp/two"
+column event $table | paste "$tmp/two" - | while read -r event umask code; do
 	# 4 is PERF_TYPE_RAW
 	printf '%s,4,0x%x\n' "$event" $((umask << 8 | code))
 done | sort >"$tmp/want"
