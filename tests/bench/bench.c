@@ -53,15 +53,19 @@ static struct cost cost_now(const struct row *row)
 	return c;
 }
 
-static struct cost measure_round(const struct row *row, unsigned int count)
+static struct cost difference(struct cost after, struct cost before)
 {
-	struct cost before = cost_now(row), after;
-
-	row->round(count);
-	after = cost_now(row);
 	for (size_t i = 0; i < NITEMS; i++)
 		after.item[i] -= before.item[i];
 	return after;
+}
+
+static struct cost measure_round(const struct row *row, unsigned int count)
+{
+	struct cost before = cost_now(row);
+
+	row->round(count);
+	return difference(cost_now(row), before);
 }
 
 static int compare(const void *a, const void *b)
@@ -148,10 +152,8 @@ static struct ring rings[2];
 
 static int sampler(int group)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, PERIOD, SAMPLE_TYPE);
 
-	attr.sample_period = PERIOD;
-	attr.sample_type = SAMPLE_TYPE;
 	attr.disabled = group < 0;
 	return ev_open(&attr, 0, -1, group);
 }
@@ -185,45 +187,43 @@ static struct cost bench_pmi(int cpu, int events)
 	return cost;
 }
 
-/* The handler without a sample: a counting event wraps. */
-static unsigned int wrap_counter;
+/* Of a counting event that is on, and its counter */
+static unsigned int counter;
 
-static void round_wrap(unsigned int count)
+static struct cost bench_event(unsigned int count, void (*round)(unsigned int count))
 {
-	while (count--)
-		td_burst(wrap_counter, 1ULL << 39);
-}
-
-static struct cost bench_wrap(void)
-{
-	struct row row = { 50, 0, 0, round_wrap };
+	struct row row = { count, 0, 0, round };
 	struct cost cost;
 
 	fds[0] = ev_self(INSTRUCTIONS);
 	ev_on(fds[0]);
-	wrap_counter = counter_of(0, INSTRUCTIONS);
+	counter = counter_of(0, INSTRUCTIONS);
 	cost = cost_of(&row);
 	close(fds[0]);
 	return cost;
 }
 
-/* Two counting events, as a group */
-static void open_pair(bool on)
+/* The handler without a sample: a counting event wraps. */
+static void round_wrap(unsigned int count)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-
-	fds[0] = ev_open(&attr, 0, -1, -1);
-	attr = user_attr(BRANCHES);
-	attr.disabled = 0;
-	fds[1] = ev_open(&attr, 0, -1, fds[0]);
-	if (on)
-		ev_on(fds[0]);
+	while (count--)
+		td_burst(counter, 1ULL << 39);
 }
 
-static void close_pair(void)
+/* Of two counting events, as a group, which are @on, after a round of @before operations */
+static struct cost bench_pair(const struct row *row, bool on, unsigned int before)
 {
+	struct cost cost;
+
+	fds[0] = ev_self(INSTRUCTIONS);
+	fds[1] = ev_join(user_attr(BRANCHES), BRANCHES, fds[0]);
+	if (on)
+		ev_on(fds[0]);
+	row->round(before);
+	cost = cost_of(row);
 	close(fds[1]);
 	close(fds[0]);
+	return cost;
 }
 
 /* Two task switches: a byte to a task without events, and back. */
@@ -263,10 +263,7 @@ static struct cost bench_switch(int cpu, bool on)
 			must(write(back[1], &token, 1) == 1, "pipe");
 		_exit(0);
 	}
-	open_pair(on);
-	round_switch(SWITCHES);
-	cost = cost_of(&row);
-	close_pair();
+	cost = bench_pair(&row, on, SWITCHES);
 	close(there[1]);
 	reap(pid);
 	close(there[0]);
@@ -286,30 +283,14 @@ static void round_toggle(unsigned int count)
 static struct cost bench_toggle(void)
 {
 	struct row row = { 10, 0, 0, round_toggle };
-	struct cost cost;
 
-	open_pair(true);
-	cost = cost_of(&row);
-	close_pair();
-	return cost;
+	return bench_pair(&row, true, 0);
 }
 
 static void round_read(unsigned int count)
 {
 	while (count--)
 		ev_count(fds[0]);
-}
-
-static struct cost bench_read(void)
-{
-	struct row row = { 100, 0, 0, round_read };
-	struct cost cost;
-
-	fds[0] = ev_self(INSTRUCTIONS);
-	ev_on(fds[0]);
-	cost = cost_of(&row);
-	close(fds[0]);
-	return cost;
 }
 
 static void round_create(unsigned int count)
@@ -359,14 +340,9 @@ static void round_migrate(unsigned int count)
 static struct cost bench_migrate(int other, bool on)
 {
 	struct row row = { 3, 0, other, round_migrate };
-	struct cost cost;
 
 	other_cpu = other;
-	open_pair(on);
-	round_migrate(SWITCHES / 2);
-	cost = cost_of(&row);
-	close_pair();
-	return cost;
+	return bench_pair(&row, on, SWITCHES / 2);
 }
 
 static struct cost migrate_with(int other)
@@ -423,11 +399,11 @@ static void bench_operations(void)
 	begin();
 	print("pmi1", bench_pmi(0, 1));
 	print("pmi2", bench_pmi(0, 2));
-	print("wrap", bench_wrap());
+	print("wrap", bench_event(50, round_wrap));
 	print("switch", bench_switch(0, true));
 	print("switch-without", bench_switch(0, false));
 	print("toggle", bench_toggle());
-	print("read", bench_read());
+	print("read", bench_event(100, round_read));
 	print("create", bench_create());
 	print("migrate", least_of_others(migrate_with));
 	print("migrate-without", least_of_others(migrate_without));
@@ -475,42 +451,35 @@ static void print_sum(const char *name, struct sum *sum)
 }
 
 /* Accesses of all CPUs, for each of them; instructions of CPU 0, which does the work */
-static struct cost cost_of_all(void (*change)(void))
+static struct cost all_now(void)
 {
-	struct row all = { .cpu = 0, .other = 0 };
-	struct cost before = {}, after = {};
+	struct cost all = {};
 	int n = cpus_online();
 
-	for (int sign = 0; sign < 2; sign++) {
-		struct cost *c = sign ? &after : &before;
+	for (int cpu = 0; cpu < n; cpu++) {
+		struct row row = { .cpu = cpu, .other = cpu };
+		struct cost one = cost_now(&row);
 
-		for (all.cpu = 0; all.cpu < n; all.cpu++) {
-			struct cost one;
-
-			all.other = all.cpu;
-			one = cost_now(&all);
-			for (size_t i = 0; i < NITEMS; i++)
-				if (items[i] != TD_INSN_KERNEL)
-					c->item[i] += one.item[i] / n;
-				else if (!all.cpu)
-					c->item[i] = one.item[i];
-		}
-		if (!sign)
-			change();
+		for (size_t i = 0; i < NITEMS; i++)
+			if (items[i] != TD_INSN_KERNEL)
+				all.item[i] += one.item[i] / n;
+			else if (!cpu)
+				all.item[i] = one.item[i];
 	}
-	for (size_t i = 0; i < NITEMS; i++)
-		after.item[i] -= before.item[i];
-	return after;
+	return all;
+}
+
+static struct cost cost_of_all(void (*change)(void))
+{
+	struct cost before = all_now();
+
+	change();
+	return difference(all_now(), before);
 }
 
 static void unload(void)
 {
 	must(!driver_unload(), "the driver cannot be unloaded");
-}
-
-static void load(void)
-{
-	must(!driver_load(), "the driver cannot be loaded");
 }
 
 static void replug(void)
@@ -540,7 +509,7 @@ TEST(growth, "growth", 3600)
 	print("hotplug", cost_of_all(replug));
 	if (driver_is_module()) {
 		print("unload", cost_of_all(unload));
-		print("load", cost_of_all(load));
+		print("load", cost_of_all(must_load));
 	}
 }
 
