@@ -221,7 +221,7 @@ TEST(count_rings, "count-rings", 60)
  */
 static void check_sum(const char *first, const char *second)
 {
-	const char *rings[] = { first, second };
+	const char *rings[2] = { first, second };
 	u64 truth_user, truth_kernel;
 	int fd[2], i, n;
 
