@@ -143,6 +143,13 @@ class Results:
     def __init__(self, config):
         self.config, self.results, self.wanted = config, {}, None
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self):
+        # xdist has no option for this.
+        workers = self.config.pluginmanager.get_plugin("terminaldistreporter")
+        if workers:
+            workers.ensure_show_status = workers.setstatus = lambda *_, **__: None
+
     def pytest_collection_finish(self, session):
         if session.items:
             self.pytest_xdist_node_collection_finished(
