@@ -53,7 +53,7 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 {
 	struct hw_perf_event *hwc = &event->hw;
 	s64 left = local64_read(&hwc->period_left);
-	s64 period = hwc->sample_period;
+	s64 period = compat_sample_period(hwc);
 
 	if (left <= 0) {
 		/* More than a whole period late: drop what was missed. */

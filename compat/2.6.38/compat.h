@@ -51,6 +51,12 @@
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
 #define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
+/* Newer perf cores refuse a period that is negative as a signed number. */
+static inline s64 compat_sample_period(const struct hw_perf_event *hwc)
+{
+	return min_t(u64, hwc->sample_period, LLONG_MAX);
+}
+
 /*
  * Newer perf cores are told that they are in an NMI. This one is told that it is in an
  * interrupt: that kernel takes a real NMI within an NMI for a bug.
