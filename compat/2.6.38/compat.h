@@ -51,7 +51,10 @@
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
 #define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
-/* Newer perf cores refuse a period that is negative as a signed number. */
+/*
+ * PERF_EVENT_IOC_PERIOD takes periods of 2^63 and more there. The longest takes their place:
+ * a negative one would load a counter with bit 39 clear, as if it had wrapped.
+ */
 static inline s64 compat_sample_period(const struct hw_perf_event *hwc)
 {
 	return min_t(u64, hwc->sample_period, LLONG_MAX);

@@ -313,7 +313,7 @@ static void must_be_clean(int cpu, const char *when)
 	}
 }
 
-/* The CPU counts exactly, takes events of its own, and its interrupt comes. */
+/* The CPU counts exactly, accepts CPU-wide events, and its PMI comes. */
 static void must_work(int cpu, const char *when)
 {
 	struct perf_event_attr wide = user_attr(INSTRUCTIONS);

@@ -219,7 +219,7 @@ pid_t must_fork(void);
 #define in_child(pid)	for ((pid) = must_fork(); !(pid); _exit(0))
 void reap(pid_t pid);			/* must have exited with 0 */
 void reap_all(const pid_t *pids, int n);
-void end_child(pid_t pid);		/* whatever it does */
+void end_child(pid_t pid);		/* kills it, and waits for its end */
 /* fn(arg, i) in n children at once, child i pinned to CPU i if pinned */
 void start_children(pid_t *pids, int n, bool pinned, void (*fn)(void *arg, int i), void *arg);
 /* The same until they have exited */

@@ -287,7 +287,7 @@ static void check_boot(void)
 	else if (is_balanced())
 		printf("ok boot-%s\n", boot);
 	else
-		printf("FAIL boot-%s interrupts were lost\n", boot);
+		printf("FAIL boot-%s the PMIs do not balance\n", boot);
 }
 
 int main(void)
