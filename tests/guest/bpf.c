@@ -4,13 +4,10 @@
  * core that adds or removes events, and at instructions of the driver. The program must
  * get what the event has counted, and must not change the count.
  */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <linux/bpf.h>
-#include <sched.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
 /*
  * What the program leaves: its calls, how many reads were refused or went backwards,

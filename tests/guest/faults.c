@@ -5,12 +5,7 @@
  * operation must return an error, leave nothing behind, and work the next time. Needs a
  * kernel with fault injection (the debug flavour).
  */
-#define _GNU_SOURCE
 #include "lib.h"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 #define MOST		3000

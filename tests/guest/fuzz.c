@@ -8,16 +8,10 @@
  * TEST_FUZZ_SECONDS is how long, TEST_FUZZ_SEED where the random numbers begin: the
  * same seed does the same.
  */
-#define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "../../include/knc_pmu_user.h"
 

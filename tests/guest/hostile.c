@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Misuse of events: the kernel must survive, and count exactly afterwards. */
-#define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 void many_files(void)
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* CPUs that go offline and come back under load, and what they find in the registers */
-#define _GNU_SOURCE
 #include "lib.h"
 
 struct load {

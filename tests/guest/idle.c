@@ -4,10 +4,7 @@
  * idle, so that an overflow in that time is lost. The emulated card has no such states:
  * a module here does the same to the PMU.
  */
-#define _GNU_SOURCE
 #include "lib.h"
-
-#include <fcntl.h>
 
 #define IDLE		"/tests/modules/knc_test_idle.ko"
 #define IDLE_OTHER	"/tests/modules/knc_test_idle_other.ko"

@@ -4,13 +4,9 @@
  * NMI of another source. Samples have the place and the registers of the program at
  * that time, and no sample is lost.
  */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <asm/perf_regs.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 
 #define STACK		64
 #define LATEST		60

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the guest tests share; lib.h says what each function promises. */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <sys/io.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "kmod/knc_test_loop.h"

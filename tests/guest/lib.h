@@ -10,8 +10,14 @@
 #ifndef KNC_TESTS_GUEST_LIB_H
 #define KNC_TESTS_GUEST_LIB_H
 
+/* This header is each file's first. */
+#define _GNU_SOURCE
+
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,8 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef unsigned long long u64;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How much of a CPU sampling may take. */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <sys/klog.h>

@@ -4,10 +4,7 @@
  * ways, the line that was used longest ago goes first. A walk in a circle finds
  * all of what fits, and nothing of what does not.
  */
-#define _GNU_SOURCE
 #include "lib.h"
-
-#include <sys/mman.h>
 
 #define DATA_READ		CODE(0x00, 0x00)
 #define DATA_WRITE		CODE(0x01, 0x00)

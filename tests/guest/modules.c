@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The driver as a module: loaded, unloaded, in use, and beside another driver */
-#define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/klog.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 #define PMUS	"/sys/bus/event_source/devices"
 #define DRIVER	"/tests/modules/knc_pmu.ko"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Events by name: the files under events/ against the tables of the manual. */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <ctype.h>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* When a program may use RDPMC */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 static void unmap_page(struct perf_event_mmap_page *page)
 {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The interrupt: a great many of them, and what the handler does in each. */
-#define _GNU_SOURCE
 #include "lib.h"
-
-#include <sys/mman.h>
 
 /*
  * Only addresses are sampled, so each sample has 16 bytes; the buffer is mapped

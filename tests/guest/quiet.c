@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Events cost other CPUs and other tasks nothing. */
-#define _GNU_SOURCE
 #include "lib.h"
 
-#include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 /*
  * Two equal events of a group start and stop at once, in the kernel as well: their

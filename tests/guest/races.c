@@ -20,12 +20,9 @@
  * environment go to that point alone. TEST_STRIDE=n takes one point in n, except in
  * sweeps of few points.
  */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <sys/mman.h>
 
 #include "../../include/knc_pmu_user.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which events are refused, with which errno, and which are not */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #define ENC(cache, op, result)						\

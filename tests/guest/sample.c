@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sampling: number, addresses, rate and call chains */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include "kmod/knc_test_loop.h"

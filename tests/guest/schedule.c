@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Which event is on which counter, and how events share too few counters */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include "kmod/knc_test_loop.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Programs that measure themselves: SPFLT and RDPMC. */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #include <sys/personality.h>

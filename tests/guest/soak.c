@@ -6,7 +6,6 @@
  *
  * TEST_SOAK_SECONDS is how long, TEST_FUZZ_SEED where the random numbers begin.
  */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #define PERIOD_MIN	700

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Events of tasks, their children, CPUs and cgroups; and ioctls */
-#define _GNU_SOURCE
 #include "lib.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "../../include/knc_pmu_user.h"
 

@@ -3,13 +3,7 @@
  * Counts and samples of events that are moved, throttled or inherited, and what other
  * tasks may see of them
  */
-#define _GNU_SOURCE
 #include "lib.h"
-
-#include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "../../include/knc_pmu_user.h"
 

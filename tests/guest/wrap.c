@@ -3,7 +3,6 @@
  * The wrap of the 40 bit counters. No test can wait for 2^40 events: the emulator's
  * test device adds them to a counter at once.
  */
-#define _GNU_SOURCE
 #include "lib.h"
 
 #define BIT40 (1ULL << 40)
