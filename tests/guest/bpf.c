@@ -110,7 +110,7 @@ static void read_functions(bool (*wanted)(const char *name, const char *module))
 	struct function *all = NULL;
 	size_t n = 0, i, next;
 
-	must(f, "/proc/kallsyms: %s", strerror(errno));
+	must(f, "/proc/kallsyms: %m");
 	while (fgets(line, sizeof(line), f)) {
 		int got;
 
@@ -282,15 +282,15 @@ static void prepare(void)
 	if (events < 0 && errno == ENOSYS)
 		skip("this kernel has no BPF");
 	values = new_map(BPF_MAP_TYPE_ARRAY, sizeof(*seen), BPF_F_MMAPABLE);
-	must(events >= 0 && values >= 0, "maps: %s", strerror(errno));
+	must(events >= 0 && values >= 0, "maps: %m");
 	seen = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, values, 0);
-	must(seen != MAP_FAILED, "the map of results: %s", strerror(errno));
+	must(seen != MAP_FAILED, "the map of results: %m");
 	attr.map_fd = events;
 	attr.key = (u64)&zero;
 	attr.value = (u64)&on.watched;
-	must(!sys_bpf(BPF_MAP_UPDATE_ELEM, &attr), "the event in its map: %s", strerror(errno));
+	must(!sys_bpf(BPF_MAP_UPDATE_ELEM, &attr), "the event in its map: %m");
 	program = load_program(events, values);
-	must(program >= 0, "the program: %s", strerror(errno));
+	must(program >= 0, "the program: %m");
 }
 
 static struct {

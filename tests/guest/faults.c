@@ -38,8 +38,7 @@ static void fail_nth(int n)
 
 	if (nth_fd < 0)
 		nth_fd = open(FAIL_NTH, O_RDWR | O_CLOEXEC);
-	must(nth_fd >= 0 && pwrite(nth_fd, text, len, 0) == len, FAIL_NTH ": %s",
-	     strerror(errno));
+	must(nth_fd >= 0 && pwrite(nth_fd, text, len, 0) == len, FAIL_NTH ": %m");
 }
 
 /* How many allocations were left before the one that fails; 0: it has failed */
@@ -47,7 +46,7 @@ static int fail_left(void)
 {
 	char text[16] = {};
 
-	must(pread(nth_fd, text, sizeof(text) - 1, 0) > 0, FAIL_NTH ": %s", strerror(errno));
+	must(pread(nth_fd, text, sizeof(text) - 1, 0) > 0, FAIL_NTH ": %m");
 	return atoi(text);
 }
 
@@ -82,7 +81,7 @@ static void each_fails(const char *what, int (*operate)(void), void (*mend)(void
 	}
 	must(n < MOST, "%s has more than %d allocations", what, MOST);
 	note("%s: %d allocations, %d times refused", what, n - 1, failed);
-	must(!operate(), "%s, when all is over: %s", what, strerror(errno));
+	must(!operate(), "%s, when all is over: %m", what);
 	check(what);
 }
 
@@ -92,16 +91,16 @@ static int load_and_unload(void)
 
 	/* must_unload() would look first, and that may fail for memory, too. */
 	if (!ret)
-		must(!driver_unload(), "unloading: %s", strerror(errno));
+		must(!driver_unload(), "unloading: %m");
 	errno = err;
 	return ret;
 }
 
 static void check_load(const char *what)
 {
-	must(!driver_load(), "after %s, loading: %s", what, strerror(errno));
+	must(!driver_load(), "after %s, loading: %m", what);
 	must_be_sound(what);
-	must(!driver_unload(), "after %s, unloading: %s", what, strerror(errno));
+	must(!driver_unload(), "after %s, unloading: %m", what);
 }
 
 TEST(fault_load, "fault-load", 240)
@@ -192,7 +191,7 @@ TEST(fault_open, "fault-open", 240)
 		each_fails("inheriting an SPFLT event", open_and_fork, nothing, must_be_sound);
 	}
 	if (driver_is_module()) {
-		must(!driver_unload(), "an event was left: %s", strerror(errno));
+		must(!driver_unload(), "an event was left: %m");
 		must_load();
 	}
 }

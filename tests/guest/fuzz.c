@@ -326,7 +326,7 @@ static void fuzz_reload(struct fuzz *f, bool leave)
 
 	f->leave = leave;
 	while (driver_try_unload()) {
-		must(errno == EWOULDBLOCK, "unloading: %s", strerror(errno));
+		must(errno == EWOULDBLOCK, "unloading: %m");
 		if (!--tries)
 			break;
 		usleep(1000);
@@ -478,8 +478,7 @@ TEST(fuzz, "fuzz", 240)
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
-	must(!driver_is_module() || driver_loaded() || !driver_load(), "loading: %s",
-	     strerror(errno));
+	must(!driver_is_module() || driver_loaded() || !driver_load(), "loading: %m");
 	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken, %llu loads", f->seed,
 	     f->steps, f->opened, f->offline, f->loads);
 	note("%llu loops exact, %llu shared", f->exact, f->shared);

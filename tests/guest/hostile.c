@@ -9,7 +9,7 @@ void many_files(void)
 {
 	struct rlimit rl = { 65536, 65536 };
 
-	must(!setrlimit(RLIMIT_NOFILE, &rl), "setting RLIMIT_NOFILE: %s", strerror(errno));
+	must(!setrlimit(RLIMIT_NOFILE, &rl), "setting RLIMIT_NOFILE: %m");
 }
 
 static void thousands(void)
@@ -66,7 +66,7 @@ static void close_in_handler(void)
 	struct f_owner_ex owner = { F_OWNER_TID, syscall(SYS_gettid) };
 	int i;
 
-	must(!sigaction(SIGIO, &action, NULL), "sigaction: %s", strerror(errno));
+	must(!sigaction(SIGIO, &action, NULL), "sigaction: %m");
 	closed = 0;
 	for (i = 0; i < 200; i++) {
 		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
@@ -79,7 +79,7 @@ static void close_in_handler(void)
 		attr.wakeup_events = 1;
 		fd = ev_open(&attr, 0, -1, -1);
 		must(!fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) && !fcntl(fd, F_SETSIG, SIGIO) &&
-		     !fcntl(fd, F_SETOWN_EX, &owner), "asking for signals: %s", strerror(errno));
+		     !fcntl(fd, F_SETOWN_EX, &owner), "asking for signals: %m");
 		if (buffer)
 			ring_map(&r, fd, 1, 0);
 		victim = fd;
@@ -104,29 +104,26 @@ static void wrong_buffers(void)
 	fd = ev_start(&attr, 0, -1);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		p = mmap(NULL, pages[i] * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		must(p == MAP_FAILED && errno == EINVAL, "a buffer of %d pages: %s", pages[i],
-		     p == MAP_FAILED ? errname(errno) : "mapped");
+		must(p == MAP_FAILED && errno == EINVAL, "a buffer of %d pages was mapped, or: %m",
+		     pages[i]);
 	}
 	p = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	must(p == MAP_FAILED && errno == EINVAL, "a private buffer: %s",
-	     p == MAP_FAILED ? errname(errno) : "mapped");
+	must(p == MAP_FAILED && errno == EINVAL, "a private buffer was mapped, or: %m");
 	p = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 3 * page);
 	must(p == MAP_FAILED, "a buffer at an offset was mapped");
 	spin(100000);
 	/* mapped, mapped again with another size, half unmapped, closed, used */
 	p = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	must(p != MAP_FAILED, "a buffer of 8 pages: %s", strerror(errno));
+	must(p != MAP_FAILED, "a buffer of 8 pages: %m");
 	q = mmap(NULL, 5 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	must(q == MAP_FAILED && errno == EINVAL, "a second buffer of another size: %s",
-	     q == MAP_FAILED ? errname(errno) : "mapped");
+	must(q == MAP_FAILED && errno == EINVAL, "another size was mapped as well, or: %m");
 	q = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	must(q != MAP_FAILED, "the same buffer again: %s", strerror(errno));
+	must(q != MAP_FAILED, "the same buffer again: %m");
 	/* a program may write to this page */
 	memset(p, 0xff, page);
 	spin(1000000);
 	/* some kernels allow to unmap a part, some do not */
-	must(!munmap((char *)p + 4 * page, 5 * page) || errno == EINVAL, "munmap: %s",
-	     strerror(errno));
+	must(!munmap((char *)p + 4 * page, 5 * page) || errno == EINVAL, "munmap: %m");
 	close(fd);
 	spin(1000000);
 	munmap(p, 9 * page);
@@ -239,7 +236,7 @@ static void grind(void)
 
 	for (i = 0; i < ARRAY_SIZE(threads); i++)
 		must(!pthread_create(&threads[i], NULL, grinder, (void *)(i * 77 + 1)),
-		     "no thread: %s", strerror(errno));
+		     "no thread: %m");
 	for (i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
 }

@@ -175,7 +175,7 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 			set_online(cpu, true);
 		}
 		for (; (fd = sys_open(&attr, -1, cpu, -1, 0)) < 0; tries++)
-			must(errno == ENODEV, "opening: %s", strerror(errno));
+			must(errno == ENODEV, "opening: %m");
 		reap(pid);
 		usleep(1000);
 		t = ev_times(fd);
@@ -382,7 +382,7 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 		set_online(cpu, false);
 	must_unload();
 	states = file_text("/sys/devices/system/cpu/hotplug/states");
-	must(states || cards_kernel(), "the kernel's states of hotplug: %s", strerror(errno));
+	must(states || cards_kernel(), "the kernel's states of hotplug: %m");
 	states = states ? strstr(states, "knc") : NULL;
 	must(!states, "after unloading there is still %.32s", states);
 	for (cpu = 2; cpu < n; cpu += 2)
@@ -433,7 +433,7 @@ TEST(hotplug_fails, "hotplug-fails", 240)
 	int cpu = cpus_online() - 1, step, of_ours = 0;
 	char name[96];
 
-	must(states, "the kernel's states of hotplug: %s", strerror(errno));
+	must(states, "the kernel's states of hotplug: %m");
 	must(cpu > 0, "needs two CPUs");
 	while (fscanf(states, "%d: %95[^\n]", &step, name) == 2) {
 		int times = fail_both_ways(cpu, step, name);

@@ -44,7 +44,7 @@ static void insert_sleeper(const char *file, const char *name)
 	syscall(SYS_delete_module, "knc_test_idle", O_NONBLOCK);
 	syscall(SYS_delete_module, "knc_test_idle_other", O_NONBLOCK);
 	if (module_insert(file)) {
-		must(errno == ENODEV || errno == EBUSY, "%s: %s", file, strerror(errno));
+		must(errno == ENODEV || errno == EBUSY, "%s: %m", file);
 		must_load();
 		skip("the kernel has no cpuidle, or a driver for it");
 	}
@@ -54,8 +54,7 @@ static void insert_sleeper(const char *file, const char *name)
 static void remove_sleeper(void)
 {
 	must_unload();
-	must(!syscall(SYS_delete_module, sleeper, O_NONBLOCK), "%s: %s", sleeper,
-	     strerror(errno));
+	must(!syscall(SYS_delete_module, sleeper, O_NONBLOCK), "%s: %m", sleeper);
 	must_load();
 }
 

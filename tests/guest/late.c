@@ -96,7 +96,7 @@ static void prepare(void)
 		stacks[i] = shared(STACK_SIZE);
 		memset(stacks[i], i ? 0xb5 : 0xa5, STACK_SIZE);
 	}
-	must(signal(SIGTRAP, on_trap) != SIG_ERR, "signal: %s", strerror(errno));
+	must(signal(SIGTRAP, on_trap) != SIG_ERR, "signal: %m");
 }
 
 static char *sp_of(int which)

@@ -90,26 +90,6 @@ u64 setting(const char *name, u64 otherwise)
 	return s && *s ? strtoull(s, NULL, 0) : otherwise;
 }
 
-const char *errname(int err)
-{
-	static const char * const names[] = {
-		[0] = "0", [EPERM] = "EPERM", [ENOENT] = "ENOENT", [ESRCH] = "ESRCH",
-		[EINTR] = "EINTR", [EIO] = "EIO", [E2BIG] = "E2BIG",
-		[ENOEXEC] = "ENOEXEC", [EBADF] = "EBADF", [EAGAIN] = "EAGAIN",
-		[ENOMEM] = "ENOMEM", [EACCES] = "EACCES", [EFAULT] = "EFAULT",
-		[EBUSY] = "EBUSY", [EEXIST] = "EEXIST", [ENODEV] = "ENODEV",
-		[EINVAL] = "EINVAL", [EMFILE] = "EMFILE", [ENOSPC] = "ENOSPC",
-		[ENOSYS] = "ENOSYS", [EOVERFLOW] = "EOVERFLOW",
-		[EOPNOTSUPP] = "EOPNOTSUPP",
-	};
-	static char number[16];
-
-	if ((size_t)err < ARRAY_SIZE(names) && names[err])
-		return names[err];
-	snprintf(number, sizeof(number), "errno %d", err);
-	return number;
-}
-
 u64 random_bits(u64 *state)
 {
 	u64 z = *state += 0x9e3779b97f4a7c15ULL;
@@ -352,8 +332,7 @@ bool kernel_before(unsigned int version, unsigned int patchlevel)
 	unsigned int v, p;
 	struct utsname name;
 
-	must(!uname(&name) && sscanf(name.release, "%u.%u", &v, &p) == 2,
-	     "uname(): %s", strerror(errno));
+	must(!uname(&name) && sscanf(name.release, "%u.%u", &v, &p) == 2, "uname(): %m");
 	return v < version || (v == version && p < patchlevel);
 }
 
@@ -379,7 +358,7 @@ u64 interrupts_of(const char *name, int cpu)
 	u64 sum = 0, n;
 	int column;
 
-	must(at, "/proc/interrupts: %s", strerror(errno));
+	must(at, "/proc/interrupts: %m");
 	at = strstr(at, name);
 	must(at, "no line %s in /proc/interrupts", name);
 	at += strlen(name);
@@ -538,8 +517,8 @@ int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
 {
 	int fd = sys_open(attr, pid, cpu, group, 0);
 
-	must(fd >= 0, "perf_event_open(type %u, config %#llx, pid %d, cpu %d, group %d): %s",
-	     attr->type, attr->config, pid, cpu, group, strerror(errno));
+	must(fd >= 0, "perf_event_open(type %u, config %#llx, pid %d, cpu %d, group %d): %m",
+	     attr->type, attr->config, pid, cpu, group);
 	return fd;
 }
 
@@ -564,8 +543,7 @@ void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group, int
 	int fd = sys_open(attr, pid, cpu, group, 0);
 
 	must(fd < 0, "%s: was not refused", what);
-	must(errno == want, "%s: refused with %s instead of %s", what,
-	     errname(errno), errname(want));
+	must(errno == want, "%s: refused with \"%m\", not \"%s\"", what, strerror(want));
 }
 
 int ev_join(struct perf_event_attr attr, u64 config, int leader)
@@ -577,7 +555,7 @@ int ev_join(struct perf_event_attr attr, u64 config, int leader)
 
 void ev_ioctl(int fd, unsigned long req, unsigned long arg)
 {
-	must(!ioctl(fd, req, arg), "event ioctl %#lx: %s", req, strerror(errno));
+	must(!ioctl(fd, req, arg), "event ioctl %#lx: %m", req);
 }
 
 void ev_period(int fd, u64 period)
@@ -589,7 +567,7 @@ u64 ev_count(int fd)
 {
 	u64 value[8];
 
-	must(read(fd, value, sizeof(value)) >= 8, "reading an event: %s", strerror(errno));
+	must(read(fd, value, sizeof(value)) >= 8, "reading an event: %m");
 	return value[0];
 }
 
@@ -597,8 +575,7 @@ struct times ev_times(int fd)
 {
 	struct times t;
 
-	must(read(fd, &t, sizeof(t)) == sizeof(t), "reading an event's times: %s",
-	     strerror(errno));
+	must(read(fd, &t, sizeof(t)) == sizeof(t), "reading an event's times: %m");
 	return t;
 }
 
@@ -625,11 +602,10 @@ void kernel_loop(struct knc_test_loop *run, u64 n)
 
 	if (dev < 0)
 		dev = open(KNC_TEST_LOOP_DEVICE, O_RDONLY | O_CLOEXEC);
-	must(dev >= 0, "%s: %s", KNC_TEST_LOOP_DEVICE, strerror(errno));
+	must(dev >= 0, "%s: %m", KNC_TEST_LOOP_DEVICE);
 	run->iterations = n;
 	for (tries = 0; ioctl(dev, KNC_TEST_LOOP_RUN, run); tries++)
-		must(errno == EAGAIN && tries < 10, "%s: %s", KNC_TEST_LOOP_DEVICE,
-		     strerror(errno));
+		must(errno == EAGAIN && tries < 10, "%s: %m", KNC_TEST_LOOP_DEVICE);
 }
 
 /* Sample buffers */
@@ -643,7 +619,7 @@ void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
 	r->regs = 0;
 	r->tail = 0;
 	r->page = mmap(NULL, r->size + page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	must(r->page != MAP_FAILED, "mapping a buffer of %u pages: %s", pages, strerror(errno));
+	must(r->page != MAP_FAILED, "mapping a buffer of %u pages: %m", pages);
 }
 
 int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, pid_t pid,
@@ -795,7 +771,7 @@ int cpus_online(void)
 	char *at = file_text("/sys/devices/system/cpu/online");
 	int first, last, n = 0;
 
-	must(at, "which CPUs are online: %s", strerror(errno));
+	must(at, "which CPUs are online: %m");
 	for (;; at++) {
 		first = strtol(at, &at, 10);
 		last = *at == '-' ? strtol(at + 1, &at, 10) : first;
@@ -833,7 +809,7 @@ bool try_pin(pid_t pid, int cpu)
 
 void pin_pid(pid_t pid, int cpu)
 {
-	must(try_pin(pid, cpu), "pinning to CPU %d: %s", cpu, strerror(errno));
+	must(try_pin(pid, cpu), "pinning to CPU %d: %m", cpu);
 }
 
 void pin(int cpu)
@@ -847,18 +823,18 @@ pid_t must_fork(void)
 
 	fflush(stdout);
 	pid = fork();
-	must(pid >= 0, "fork: %s", strerror(errno));
+	must(pid >= 0, "fork: %m");
 	return pid;
 }
 
 void must_pipe(int ends[2])
 {
-	must(!pipe2(ends, O_CLOEXEC), "pipe: %s", strerror(errno));
+	must(!pipe2(ends, O_CLOEXEC), "pipe: %m");
 }
 
 void pipe_wake(const int ends[2])
 {
-	must(write(ends[1], "", 1) == 1, "writing to a pipe: %s", strerror(errno));
+	must(write(ends[1], "", 1) == 1, "writing to a pipe: %m");
 }
 
 void pipe_wait(const int ends[2])
@@ -872,7 +848,7 @@ void reap(pid_t pid)
 {
 	int status;
 
-	must(waitpid(pid, &status, 0) == pid, "waiting for a child: %s", strerror(errno));
+	must(waitpid(pid, &status, 0) == pid, "waiting for a child: %m");
 	must(!status, "a child ended with wait status %#x", status);
 }
 
@@ -913,7 +889,7 @@ void *shared(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	must(p != MAP_FAILED, "mmap of %zu bytes: %s", size, strerror(errno));
+	must(p != MAP_FAILED, "mmap of %zu bytes: %m", size);
 	return p;
 }
 
@@ -937,7 +913,7 @@ u64 spin_for_ms(unsigned int ms)
 void become_nobody(void)
 {
 	must(!setgroups(0, NULL) && !setresgid(65534, 65534, 65534) &&
-	     !setresuid(65534, 65534, 65534), "becoming nobody: %s", strerror(errno));
+	     !setresuid(65534, 65534, 65534), "becoming nobody: %m");
 	/* perf refuses events on a process that is not dumpable */
 	prctl(PR_SET_DUMPABLE, 1);
 }
@@ -982,9 +958,8 @@ u64 rdmsr_on(int cpu, u32 msr)
 	int fd = msr_open(cpu, O_RDONLY);
 	u64 value;
 
-	must(fd >= 0, "/dev/cpu/%d/msr: %s", cpu, strerror(errno));
-	must(pread(fd, &value, 8, msr) == 8, "reading MSR %#x of CPU %d: %s", msr, cpu,
-	     strerror(errno));
+	must(fd >= 0, "/dev/cpu/%d/msr: %m", cpu);
+	must(pread(fd, &value, 8, msr) == 8, "reading MSR %#x of CPU %d: %m", msr, cpu);
 	close(fd);
 	return value;
 }
@@ -993,9 +968,8 @@ void wrmsr_on(int cpu, u32 msr, u64 value)
 {
 	int fd = msr_open(cpu, O_WRONLY);
 
-	must(fd >= 0, "/dev/cpu/%d/msr: %s", cpu, strerror(errno));
-	must(pwrite(fd, &value, 8, msr) == 8, "writing MSR %#x of CPU %d: %s", msr, cpu,
-	     strerror(errno));
+	must(fd >= 0, "/dev/cpu/%d/msr: %m", cpu);
+	must(pwrite(fd, &value, 8, msr) == 8, "writing MSR %#x of CPU %d: %m", msr, cpu);
 	close(fd);
 }
 
@@ -1017,7 +991,7 @@ struct perf_event_mmap_page *page_of(int fd)
 {
 	void *page = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
 
-	must(page != MAP_FAILED, "mapping the page: %s", strerror(errno));
+	must(page != MAP_FAILED, "mapping the page: %m");
 	return page;
 }
 

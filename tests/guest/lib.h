@@ -57,12 +57,10 @@ void test_register(struct test *t);
 	}								\
 	static void fn(void)
 
+/* In what they print, %m is errno's text. */
 void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* "EINVAL"; not every C library has it. */
-const char *errname(int err);
 
 #define must(cond, ...) do { if (!(cond)) fail(__VA_ARGS__); } while (0)
 

@@ -91,10 +91,9 @@ unsigned int in_log(const char *text)
 	unsigned int n = 0;
 	char *log, *at;
 
-	must(size > 0, "the kernel's log: %s", strerror(errno));
+	must(size > 0, "the kernel's log: %m");
 	log = calloc(1, size + 1);
-	must(log && klogctl(3 /* all of it */, log, size) >= 0, "the kernel's log: %s",
-	     strerror(errno));
+	must(log && klogctl(3 /* all of it */, log, size) >= 0, "the kernel's log: %m");
 	for (at = log; (at = strstr(at, text)); at++)
 		n++;
 	free(log);
@@ -103,12 +102,12 @@ unsigned int in_log(const char *text)
 
 void must_load(void)
 {
-	must(!driver_load(), "loading: %s", strerror(errno));
+	must(!driver_load(), "loading: %m");
 }
 
 void must_unload(void)
 {
-	must(!driver_loaded() || !driver_unload(), "unloading: %s", strerror(errno));
+	must(!driver_loaded() || !driver_unload(), "unloading: %m");
 }
 
 static void must_sample(const char *when)
@@ -141,7 +140,7 @@ static void opener(bool *stop, u64 *opened)
 		if (fd < 0) {
 			must(errno == ENOENT || errno == ENODEV || errno == ENOSYS ||
 			     errno == EOPNOTSUPP || errno == EBUSY,
-			     "opening while the driver comes and goes: %s", strerror(errno));
+			     "opening while the driver comes and goes: %m");
 			usleep(100);
 			continue;
 		}
@@ -162,14 +161,14 @@ TEST(reload, "reload", 300)
 
 	module_need();
 	sample_limit(NO_SAMPLE_LIMIT);
-	must(driver_loaded() || !driver_load(), "loading: %s", strerror(errno));
+	must(driver_loaded() || !driver_load(), "loading: %m");
 	lines = in_log("registered as");
 	for (i = 0; i < rounds / 2; i++) {
 		must_count("before unloading");
 		must_sample("before unloading");
-		must(!driver_unload(), "round %d, unloading: %s", i, strerror(errno));
+		must(!driver_unload(), "round %d, unloading: %m", i);
 		must(!driver_loaded(), "round %d: unloaded, and still there", i);
-		must(!driver_load(), "round %d, loading: %s", i, strerror(errno));
+		must(!driver_load(), "round %d, loading: %m", i);
 	}
 	must(in_log("registered as") > lines, "loading says nothing in the log");
 
@@ -182,12 +181,11 @@ TEST(reload, "reload", 300)
 	}
 	for (i = 0; i < rounds / 2; i++) {
 		while (driver_try_unload()) {
-			must(errno == EWOULDBLOCK, "round %d, unloading under load: %s", i,
-			     strerror(errno));
+			must(errno == EWOULDBLOCK, "round %d, unloading under load: %m", i);
 			busy++;
 			usleep(200);
 		}
-		must(!driver_load(), "round %d, loading under load: %s", i, strerror(errno));
+		must(!driver_load(), "round %d, loading under load: %m", i);
 		usleep(1000);
 	}
 	s->stop = true;
@@ -201,7 +199,7 @@ TEST(reload, "reload", 300)
 static void must_be_busy(const char *what)
 {
 	must(driver_try_unload() == -1, "unloaded with %s", what);
-	must(errno == EWOULDBLOCK || errno == EBUSY, "with %s: %s", what, strerror(errno));
+	must(errno == EWOULDBLOCK || errno == EBUSY, "with %s: %m", what);
 	must(driver_loaded(), "gone with %s", what);
 }
 
@@ -245,7 +243,7 @@ TEST(unload_busy, "unload-busy", 60)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
-	must(!driver_unload(), "unloading without events: %s", strerror(errno));
+	must(!driver_unload(), "unloading without events: %m");
 	must_load();
 	must_count("loaded again");
 }
@@ -257,7 +255,7 @@ TEST(unload_busy, "unload-busy", 60)
 static bool owned(void)
 {
 	must(module_insert(OWNER) == -1, "%s has been loaded", OWNER);
-	must(errno == EBUSY || errno == ENXIO, "%s: %s", OWNER, strerror(errno));
+	must(errno == EBUSY || errno == ENXIO, "%s: %m", OWNER);
 	return errno == EBUSY;
 }
 
@@ -266,14 +264,14 @@ static void must_not_load_beside_owner(void)
 {
 	unsigned int lines = in_log("knc_pmu: ");
 
-	must(!insert_with(OWNER, "hold=1"), "%s: %s", OWNER, strerror(errno));
+	must(!insert_with(OWNER, "hold=1"), "%s: %m", OWNER);
 	must(driver_load() == -1, "it loads, but another driver has reserved a register");
-	must(errno == EBUSY, "loading with a register reserved: %s, not EBUSY", errname(errno));
+	must(errno == EBUSY, "loading with a register reserved: %m");
 	must(in_log("knc_pmu: ") > lines, "the log does not say why");
 	must(access(PMUS "/knc", F_OK) && (cards_kernel() || access(PMUS "/cpu", F_OK)),
 	     "a PMU has been registered");
-	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "unloading the owner: %s",
-	     strerror(errno));
+	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK),
+	     "unloading the owner: %m");
 }
 
 TEST(ownership, "ownership", 60)
@@ -348,7 +346,7 @@ static void hog(void)
 	char c;
 
 	pin(closing.cpu);
-	must(!sched_setscheduler(0, SCHED_FIFO, &first), "SCHED_FIFO: %s", strerror(errno));
+	must(!sched_setscheduler(0, SCHED_FIFO, &first), "SCHED_FIFO: %m");
 	while (read(closing.wake[0], &c, 1) == 1) {
 		__atomic_store_n(&closing.s->hogs, true, __ATOMIC_RELEASE);
 		begin = now_ns();
@@ -388,13 +386,13 @@ static bool unload_at(u32 after)
 	while (!__atomic_load_n(&closing.s->hogs, __ATOMIC_ACQUIRE))
 		sched_yield();
 	unloaded = !driver_try_unload();
-	must(unloaded || errno == EWOULDBLOCK, "unloading at %u: %s", after, strerror(errno));
+	must(unloaded || errno == EWOULDBLOCK, "unloading at %u: %m", after);
 	__atomic_store_n(&closing.s->hogs, false, __ATOMIC_RELEASE);
 	pipe_wait(closing.done);
 	if (!unloaded)
 		return false;
 	must(access(PMUS "/cpu", F_OK), "unloaded at %u, and its PMU is still there", after);
-	must(!driver_load(), "unloaded at %u, loading: %s", after, strerror(errno));
+	must(!driver_load(), "unloaded at %u, loading: %m", after);
 	must_count("unloaded, and loaded again");
 	return true;
 }
@@ -472,7 +470,7 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 	if (kernel_before(3, 12))
 		skip("this perf core has no such interval");
 	for (i = 0; i < ARRAY_SIZE(intervals); i++) {
-		must(set_interval(intervals[i]), "the interval: %s", strerror(errno));
+		must(set_interval(intervals[i]), "the interval: %m");
 		must_unload();
 		must_have_no_timer();
 		must_load();
@@ -498,14 +496,14 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 	for (i = 0; i < 20; i++) {
 		__atomic_store_n(&s->may, true, __ATOMIC_SEQ_CST);
 		usleep(50000);
-		must(!driver_unload(), "unloading, with a writer: %s", strerror(errno));
+		must(!driver_unload(), "unloading, with a writer: %m");
 		must_have_no_timer();
 		usleep(1000 * i);
 		/* perf core itself makes the file before the memory that it writes to */
 		__atomic_store_n(&s->may, false, __ATOMIC_SEQ_CST);
 		while (__atomic_load_n(&s->at_it, __ATOMIC_SEQ_CST))
 			usleep(100);
-		must(!driver_load(), "loading, after a writer: %s", strerror(errno));
+		must(!driver_load(), "loading, after a writer: %m");
 	}
 	s->stop = true;
 	reap(pid);
@@ -524,7 +522,7 @@ TEST(nosym, "nosym", 60)
 	module_need();
 	lines = in_log("perf_event_overflow not found");
 	must_unload();
-	must(!module_insert(NOPROBE), "%s: %s", NOPROBE, strerror(errno));
+	must(!module_insert(NOPROBE), "%s: %m", NOPROBE);
 	must_load();
 	must(in_log("perf_event_overflow not found") == lines + 1,
 	     "%u lines in the log say that there is no sampling",
@@ -547,7 +545,7 @@ TEST(wrong_cpu, "wrong-cpu", 30)
 
 	module_need();
 	must(driver_load() == -1, "loads on another processor");
-	must(errno == ENODEV, "loading on another processor: %s", errname(errno));
+	must(errno == ENODEV, "loading on another processor: %m");
 	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
 	must(in_log("knc_pmu: not a Knights Corner: found ") == 1, "the log does not say why");
 	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
@@ -565,7 +563,7 @@ TEST(load_beside, "load-beside", 30)
 	module_need();
 	must(!access(PMUS "/cpu/type", F_OK), "no other driver here");
 	must(driver_load() == -1, "loads beside another driver");
-	must(errno == EBUSY, "loading beside another driver: %s", errname(errno));
+	must(errno == EBUSY, "loading beside another driver: %m");
 	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
 	must(in_log("initcall_blacklist=init_hw_perf_events"), "the log does not say what to type");
 	must(!driver_loaded(), "the module is loaded");
@@ -606,12 +604,11 @@ TEST(take_over, "take-over", 120)
 
 	if (!cards_kernel())
 		skip("newer kernels' own driver is not taken over");
-	must(!driver_loaded() || !driver_unload(), "unloading: %s", strerror(errno));
+	must(!driver_loaded() || !driver_unload(), "unloading: %m");
 	pmu_forget();
 	must_count("the kernel's own driver, before");
 	fd = ev_self(INSTRUCTIONS);
-	must(driver_load() == -1 && errno == EBUSY, "loading beside events: %s",
-	     errname(errno));
+	must(driver_load() == -1 && errno == EBUSY, "loading beside events: %m");
 	must(in_log(who) == lines + 1, "the log does not say who has the counters");
 	must(in_log(what) == advice + 1, "the log does not say what to do");
 	pmu_forget();

@@ -45,7 +45,7 @@ static void read_table(const char *path)
 	int name = -1, umask = -1, code = -1, i;
 	FILE *f = fopen(path, "re");
 
-	must(f, "%s: %s", path, strerror(errno));
+	must(f, "%s: %m", path);
 	must(fgets(line, sizeof(line), f), "%s is empty", path);
 	split(line, fields);
 	for (i = 0; i < 4 && fields[i]; i++) {
@@ -118,7 +118,7 @@ TEST(names, "names", 60)
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events", pmu()->name);
 	dir = opendir(path);
-	must(dir, "%s: %s", path, strerror(errno));
+	must(dir, "%s: %m", path);
 	while ((entry = readdir(dir))) {
 		struct perf_event_attr attr = attr_of(0);
 		struct event *e;
@@ -128,7 +128,7 @@ TEST(names, "names", 60)
 			continue;
 		snprintf(path, sizeof(path), "events/%.100s", entry->d_name);
 		text = pmu_file(path);
-		must(text, "%s: %s", path, strerror(errno));
+		must(text, "%s: %m", path);
 		/* pmu_parse() reads files, too */
 		text = strdup(text);
 		must(pmu_parse(text, &attr), "%s: \"%s\" is not in the terms of format/", path,

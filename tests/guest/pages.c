@@ -6,7 +6,7 @@
 
 static void unmap_page(struct perf_event_mmap_page *page)
 {
-	must(!munmap(page, getpagesize()), "unmapping the page: %s", strerror(errno));
+	must(!munmap(page, getpagesize()), "unmapping the page: %m");
 }
 
 /* An event that programs may read by RDPMC; without any the test is skipped. */

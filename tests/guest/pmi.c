@@ -12,7 +12,7 @@ static struct perf_event_mmap_page *map_endless(int fd)
 {
 	void *p = mmap(NULL, 2 * getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
 
-	must(p != MAP_FAILED, "mapping a buffer: %s", strerror(errno));
+	must(p != MAP_FAILED, "mapping a buffer: %m");
 	return p;
 }
 

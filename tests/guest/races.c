@@ -142,7 +142,7 @@ static u64 first_count(const struct shot *s)
 {
 	u64 value[1 + EVENTS_MAX];
 
-	must(read(s->fd[0], value, sizeof(value)) >= 16, "reading: %s", strerror(errno));
+	must(read(s->fd[0], value, sizeof(value)) >= 16, "reading: %m");
 	return value[s->race->member ? 2 : 1];
 }
 
@@ -689,8 +689,7 @@ static void fault_once(struct shot *s)
 	if (!page)
 		page = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	must(page != MAP_FAILED && !madvise(page, size, MADV_DONTNEED), "a page: %s",
-	     strerror(errno));
+	must(page != MAP_FAILED && !madvise(page, size, MADV_DONTNEED), "a page: %m");
 	ev_on(fault_fd);
 	ev_on(s->fd[0]);
 	*(volatile char *)page = 1;
@@ -923,7 +922,7 @@ static void other_start(bool counted)
 
 static void other_turn(char c)
 {
-	must(write(other.there[1], &c, 1) == 1, "pipe: %s", strerror(errno));
+	must(write(other.there[1], &c, 1) == 1, "pipe: %m");
 	pipe_wait(other.back);
 }
 

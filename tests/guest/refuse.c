@@ -231,8 +231,8 @@ static void noent_or_inval(struct perf_event_attr *attr, const char *kind)
 	int fd = sys_open(attr, 0, -1, -1, 0);
 
 	must(fd < 0, "%s event %#llx: was not refused", kind, attr->config);
-	must(errno == ENOENT || errno == EINVAL, "%s event %#llx: refused with %s", kind,
-	     attr->config, errname(errno));
+	must(errno == ENOENT || errno == EINVAL, "%s event %#llx: refused with %m", kind,
+	     attr->config);
 }
 
 /* Every cell of the generic cache events is an event of the PMU, or none. */

@@ -160,7 +160,7 @@ static u64 kernel_symbol(const char *name)
 	char line[256], symbol[128];
 	u64 address;
 
-	must(f, "/proc/kallsyms: %s", strerror(errno));
+	must(f, "/proc/kallsyms: %m");
 	do {
 		must(fgets(line, sizeof(line), f), "no %s in /proc/kallsyms", name);
 	} while (sscanf(line, "%llx %*c %127s", &address, symbol) != 2 || strcmp(symbol, name));

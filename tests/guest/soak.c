@@ -131,7 +131,7 @@ static void soak_wide(struct soak *s, int cpu, u64 period)
 	/* the CPU may be offline, or go offline */
 	fd = sys_open(&attr, -1, cpu, -1, 0);
 	if (fd < 0) {
-		must(errno == ENODEV, "an event of CPU %d: %s", cpu, strerror(errno));
+		must(errno == ENODEV, "an event of CPU %d: %m", cpu);
 		return;
 	}
 	ev_on(fd);
@@ -207,7 +207,7 @@ static u64 kernel_memory(void)
 	char line[128];
 	u64 sum = 0, n;
 
-	must(f, "/proc/meminfo: %s", strerror(errno));
+	must(f, "/proc/meminfo: %m");
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "Slab: %llu", &n) == 1 || sscanf(line, "Percpu: %llu", &n) == 1 ||
 		    sscanf(line, "VmallocUsed: %llu", &n) == 1)

@@ -45,7 +45,7 @@ static void tree(int depth, u64 n)
 	for (i = 0; i < 3; i++) {
 		pid_t pid = syscall(SYS_fork);
 
-		must(pid >= 0, "fork: %s", strerror(errno));
+		must(pid >= 0, "fork: %m");
 		if (!pid) {
 			tree(depth - 1, n);
 			syscall(SYS_exit_group, 0);
@@ -252,18 +252,18 @@ TEST(cgroup, "cgroup", 60)
 	err = file_write("+pids", CGROUPS "/cgroup.subtree_control");
 	must(!err, "handing down a controller: %s", strerror(-err));
 	rmdir(CGROUPS "/knc-test");
-	must(!mkdir(CGROUPS "/knc-test", 0755), "making a cgroup: %s", strerror(errno));
+	must(!mkdir(CGROUPS "/knc-test", 0755), "making a cgroup: %m");
 	dir = open(CGROUPS "/knc-test", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	must(dir >= 0, "opening a cgroup: %s", strerror(errno));
+	must(dir >= 0, "opening a cgroup: %m");
 	fd = sys_open(&attr, dir, 0, -1, PERF_FLAG_PID_CGROUP);
-	must(fd >= 0, "opening an event on a cgroup: %s", strerror(errno));
+	must(fd >= 0, "opening an event on a cgroup: %m");
 	ev_on(fd);
 	in_children(2, false, cgroup_child, &n);
 	ev_off(fd);
 	count = ev_count(fd);
 	close(fd);
 	close(dir);
-	must(!rmdir(CGROUPS "/knc-test"), "removing a cgroup: %s", strerror(errno));
+	must(!rmdir(CGROUPS "/knc-test"), "removing a cgroup: %m");
 	must(count >= 2 * n && count < 2 * n + 50000, "counted %llu of %llu", count, 2 * n);
 }
 
@@ -277,7 +277,7 @@ static struct group read_group(int fd)
 {
 	struct group g;
 
-	must(read(fd, &g, sizeof(g)) == sizeof(g), "reading a group: %s", strerror(errno));
+	must(read(fd, &g, sizeof(g)) == sizeof(g), "reading a group: %m");
 	return g;
 }
 
@@ -310,8 +310,7 @@ TEST(group_read, "group-read", 60)
 	spin(1000);
 	g = read_group(a);
 	must(g.of[0].value == 2 * base[0] + 2 * n, "counts while it is off");
-	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %s",
-	     errname(errno));
+	must(read(b, &g, 8) == -1 && errno == ENOSPC, "a read that is too short: %m");
 	ev_ioctl(a, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
 	g = read_group(a);
 	/* Linux 2.6.38 resets the leader alone. */
@@ -365,9 +364,9 @@ TEST(ioctls, "ioctls", 60)
 	must(ev_count(fd) == base + 2000, "after a reset counted %llu, not %llu",
 	     ev_count(fd), base + 2000);
 	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
-	     "refreshing an event that does not sample: %s", errname(errno));
+	     "refreshing an event that does not sample: %m");
 	must(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) == -1 && errno == EINVAL,
-	     "a period for an event that does not sample: %s", errname(errno));
+	     "a period for an event that does not sample: %m");
 	close(fd);
 
 	/* refresh: a number of overflows, each with a signal, then the event is off */
@@ -378,7 +377,7 @@ TEST(ioctls, "ioctls", 60)
 	signals = 0;
 	signal(SIGIO, on_signal);
 	must(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK),
-	     "asking for signals: %s", strerror(errno));
+	     "asking for signals: %m");
 	ev_ioctl(fd, PERF_EVENT_IOC_REFRESH, 5);
 	spin(1000000);
 	ring_tally(&r, &t, NULL, NULL);

@@ -549,8 +549,7 @@ TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 	fd = ev_open(&attr, 0, -1, -1);
 	for (i = 0; i < 200; i++)
 		must(syscall(SYS_clone, SIGCHLD | CLONE_SETTLS, 0, 0, 0, -1L) == -1 &&
-		     errno == EPERM, "a process with a wrong TLS was made: %s",
-		     strerror(errno));
+		     errno == EPERM, "a process with a wrong TLS was made: %m");
 	close(fd);
 	/* new tasks now reuse the memory of the failed ones */
 	count_clones(10, open_in_region);
