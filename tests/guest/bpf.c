@@ -194,7 +194,7 @@ static int attach(u64 address, int program)
 	};
 	int fd;
 
-	if (!type && !file_number(&type, "/sys/bus/event_source/devices/kprobe/type"))
+	if (!type && !file_number("/sys/bus/event_source/devices/kprobe/type", &type))
 		skip("this kernel has no kprobes for perf");
 	attr.type = type;
 	fd = sys_open(&attr, -1, 0, -1, 0);
@@ -316,7 +316,6 @@ static void measure(void)
 static void try_at(const struct function *f, u64 offset)
 {
 	int fd = attach(f->address + offset, program);
-	char text[128];
 	u64 want, got;
 
 	if (fd < 0) {
@@ -324,8 +323,8 @@ static void try_at(const struct function *f, u64 offset)
 		return;
 	}
 	/* in the log: after a panic it tells where the probe was */
-	snprintf(text, sizeof(text), "a program reads an event at %s+%llu\n", f->name, offset);
-	file_write(text, "/dev/kmsg");
+	file_write("/dev/kmsg",
+		   text_of("a program reads an event at %s+%llu\n", f->name, offset));
 	tried.probes++;
 	memset(seen, 0, sizeof(*seen));
 	one_round();

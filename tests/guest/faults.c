@@ -10,23 +10,16 @@
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 #define MOST		3000
 
-static void debugfs_set(const char *name, const char *value)
-{
-	int err = file_write(value, "/sys/kernel/debug/%s", name);
-
-	must(!err, "%s = %s: %s", name, value, strerror(-err));
-}
-
 /* Fails allocations that may sleep as well, and logs nothing. */
 static void faults_need(void)
 {
 	if (access(FAIL_NTH, F_OK))
 		skip("this kernel has no fault injection");
-	debugfs_set("failslab/ignore-gfp-wait", "N");
-	debugfs_set("failslab/verbose", "0");
-	debugfs_set("fail_page_alloc/ignore-gfp-wait", "N");
-	debugfs_set("fail_page_alloc/min-order", "0");
-	debugfs_set("fail_page_alloc/verbose", "0");
+	must_write("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	must_write("/sys/kernel/debug/failslab/verbose", "0");
+	must_write("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
+	must_write("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	must_write("/sys/kernel/debug/fail_page_alloc/verbose", "0");
 }
 
 static int nth_fd = -1;
@@ -155,12 +148,10 @@ static int open_and_fork(void)
 /* Chosen in advance: to count CPUs takes memory, too. */
 static int hotplug_cpu;
 
-#define CPU_ONLINE	"/sys/devices/system/cpu/cpu%d/online"
-
 static int offline_and_online(void)
 {
-	int down = file_write("0", CPU_ONLINE, hotplug_cpu);
-	int up = file_write("1", CPU_ONLINE, hotplug_cpu);
+	int down = try_online(hotplug_cpu, false);
+	int up = try_online(hotplug_cpu, true);
 
 	return down || up ? -1 : 0;
 }

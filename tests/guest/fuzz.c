@@ -128,10 +128,7 @@ struct fuzzer {
 
 static const char *cgroup_path(u64 which)
 {
-	static char path[64];
-
-	sprintf(path, "/sys/fs/cgroup/fuzz%llu", which);
-	return path;
+	return text_of("/sys/fs/cgroup/fuzz%llu", which);
 }
 
 /* RDPMC, allowed or not, and SPFLT */
@@ -310,15 +307,6 @@ static void fuzz_one(struct fuzz *f, int i)
 	}
 }
 
-/* Moves a process to a cgroup; either may be gone. */
-static void move_to_cgroup(u64 which, pid_t pid)
-{
-	char text[16];
-
-	sprintf(text, "%d", pid);
-	file_write(text, "/sys/fs/cgroup/fuzz%llu/cgroup.procs", which);
-}
-
 /* Unloads the driver if no event is left, and loads it again. */
 static void fuzz_reload(struct fuzz *f, bool leave)
 {
@@ -347,6 +335,7 @@ static bool fuzz_reloads(void)
 static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 {
 	u64 r = fuzz_seed(f, 100);
+	const char *path;
 	int cpu;
 
 	while (now_ns() < f->deadline) {
@@ -372,7 +361,10 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 			sample_limit(500 + random_below(&r, 50000));
 			break;
 		default:
-			move_to_cgroup(random_below(&r, CGROUPS), pids[random_below(&r, n)]);
+			path = cgroup_path(random_below(&r, CGROUPS));
+			/* either may be gone */
+			file_write(text_of("%s/cgroup.procs", path),
+				   text_of("%d", pids[random_below(&r, n)]));
 		}
 	}
 }

@@ -104,8 +104,8 @@ static void wrong_buffers(void)
 	fd = ev_start(&attr, 0, -1);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		p = mmap(NULL, pages[i] * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		must(p == MAP_FAILED && errno == EINVAL, "a buffer of %d pages was mapped, or: %m",
-		     pages[i]);
+		must(p == MAP_FAILED && errno == EINVAL,
+		     "a buffer of %d pages was mapped, or: %m", pages[i]);
 	}
 	p = mmap(NULL, 9 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	must(p == MAP_FAILED && errno == EINVAL, "a private buffer was mapped, or: %m");

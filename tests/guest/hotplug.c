@@ -397,13 +397,11 @@ TEST(hotplug_unloaded, "hotplug-unloaded", 60)
 /* Makes one step of CPU hotplug fail; -1: none. Returns false if it cannot fail. */
 static bool step_fails(int cpu, int step)
 {
-	char text[16];
-	int err;
+	const char *path = text_of("/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
+	int ret = file_write(path, text_of("%d", step));
 
-	sprintf(text, "%d", step);
-	err = file_write(text, "/sys/devices/system/cpu/cpu%d/hotplug/fail", cpu);
-	must(!err || err == -EINVAL, "hotplug/fail: %s", strerror(-err));
-	return !err;
+	must(!ret || errno == EINVAL, "%s: %m", path);
+	return !ret;
 }
 
 /* Returns how many times it has failed: on the way down, and on the way up */

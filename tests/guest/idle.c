@@ -19,17 +19,12 @@ static const char *sleeper;
 
 static u64 parameter(const char *name)
 {
-	u64 n;
-
-	must(file_number(&n, "/sys/module/%s/parameters/%s", sleeper, name), "%s: no number", name);
-	return n;
+	return must_number(text_of("/sys/module/%s/parameters/%s", sleeper, name));
 }
 
 static void choose_state(const char *number)
 {
-	int err = file_write(number, "/sys/module/%s/parameters/state", sleeper);
-
-	must(!err, "state %s: %s", number, strerror(-err));
+	must_write(text_of("/sys/module/%s/parameters/state", sleeper), number);
 }
 
 /* Loads the idle driver first, as on the card: our driver looks up its functions. */

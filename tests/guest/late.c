@@ -404,22 +404,16 @@ TEST(late_foreign, "late-foreign", 240)
 
 static void nmi_parameter_set(const char *name, unsigned int value)
 {
-	char text[16];
-	int err;
+	const char *path = text_of(TEST_NMI "%s", name);
 
-	snprintf(text, sizeof(text), "%u", value);
-	err = file_write(text, TEST_NMI "%s", name);
-	if (err == -ENOENT)
+	if (access(path, F_OK))
 		skip("needs the cards' kernel, and its knc_test_nmi.ko");
-	must(!err, "%s: %s", name, strerror(-err));
+	must_write(path, text_of("%u", value));
 }
 
 static unsigned int nmi_parameter(const char *name)
 {
-	u64 value;
-
-	must(file_number(&value, TEST_NMI "%s", name), "%s: no number", name);
-	return value;
+	return must_number(text_of(TEST_NMI "%s", name));
 }
 
 /* A lost NMI costs samples only until the event stops; later events have theirs. */

@@ -113,17 +113,22 @@ unsigned int scale(void)
 
 /* Files */
 
-static char *path_of(const char *fmt, va_list ap)
+char *text_of(const char *fmt, ...)
 {
-	static char path[256];
+	static char texts[4][256];
+	static unsigned int turn;
+	char *text = texts[turn++ % ARRAY_SIZE(texts)];
+	va_list ap;
 
-	vsnprintf(path, sizeof(path), fmt, ap);
-	return path;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(texts[0]), fmt, ap);
+	va_end(ap);
+	return text;
 }
 
-static char *vfile_text(const char *fmt, va_list ap)
+char *file_text(const char *path)
 {
-	FILE *f = fopen(path_of(fmt, ap), "re");
+	FILE *f = fopen(path, "re");
 	static char text[65536];
 	size_t n;
 
@@ -137,67 +142,48 @@ static char *vfile_text(const char *fmt, va_list ap)
 	return text;
 }
 
-char *file_text(const char *fmt, ...)
+bool file_number(const char *path, u64 *n)
 {
-	va_list ap;
-	char *text;
+	char *text = file_text(path), *end;
 
-	va_start(ap, fmt);
-	text = vfile_text(fmt, ap);
-	va_end(ap);
-	return text;
-}
-
-int file_write(const char *text, const char *fmt, ...)
-{
-	int len = strlen(text), fd, err = 0;
-	va_list ap;
-
-	va_start(ap, fmt);
-	fd = open(path_of(fmt, ap), O_WRONLY | O_CLOEXEC);
-	va_end(ap);
-	if (fd < 0 || write(fd, text, len) != len)
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
-bool file_number(u64 *n, const char *fmt, ...)
-{
-	char *text, *end;
-	va_list ap;
-
-	va_start(ap, fmt);
-	text = vfile_text(fmt, ap);
-	va_end(ap);
 	if (!text)
 		return false;
 	*n = strtoull(text, &end, 10);
 	return end != text;
 }
 
+u64 must_number(const char *path)
+{
+	u64 n;
+
+	must(file_number(path, &n), "%s: no number", path);
+	return n;
+}
+
+int file_write(const char *path, const char *text)
+{
+	int len = strlen(text), fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
+
+	if (fd < 0 || write(fd, text, len) != len)
+		ret = -1;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+void must_write(const char *path, const char *text)
+{
+	must(!file_write(path, text), "%s to %s: %m", text, path);
+}
+
 long sysctl_get(const char *name)
 {
-	u64 value;
-
-	must(file_number(&value, "/proc/sys/%s", name), "%s: no number", name);
-	return value;
+	return must_number(text_of("/proc/sys/%s", name));
 }
 
 void sysctl_set(const char *name, long value)
 {
-	char text[32];
-	int err;
-
-	snprintf(text, sizeof(text), "%ld\n", value);
-	err = file_write(text, "/proc/sys/%s", name);
-	must(!err, "%s = %ld: %s", name, value, strerror(-err));
-}
-
-bool sysctl_exists(const char *name)
-{
-	return file_text("/proc/sys/%s", name);
+	must_write(text_of("/proc/sys/%s", name), text_of("%ld", value));
 }
 
 /* The runner */
@@ -209,13 +195,13 @@ static void tell_where(pid_t group)
 	struct dirent *d;
 
 	while (proc && (d = readdir(proc))) {
-		char *text = file_text("/proc/%s/stat", d->d_name), state;
+		char *text = file_text(text_of("/proc/%s/stat", d->d_name)), state;
 		int pgrp;
 
 		if (!text || sscanf(text, "%*d (%*[^)]) %c %*d %d", &state, &pgrp) != 2 ||
 		    pgrp != group)
 			continue;
-		text = file_text("/proc/%s/wchan", d->d_name);
+		text = file_text(text_of("/proc/%s/wchan", d->d_name));
 		printf("# %s: %c in %s\n", d->d_name, state, text ? text : "?");
 	}
 }
@@ -343,7 +329,7 @@ bool kernel_before(unsigned int version, unsigned int patchlevel)
 void sample_limit(long per_second)
 {
 	/* in this order: the rate cannot be written once the other is 0 */
-	bool limits_time = sysctl_exists("kernel/perf_cpu_time_max_percent");
+	bool limits_time = file_text("/proc/sys/kernel/perf_cpu_time_max_percent");
 
 	if (limits_time)
 		sysctl_set("kernel/perf_cpu_time_max_percent", 25);
@@ -396,7 +382,7 @@ const struct pmu *pmu(void)
 	if (found.name[0])
 		return &found;
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!file_number(&type, PMUS "/%s/type", names[i]))
+		if (!file_number(text_of(PMUS "/%s/type", names[i]), &type))
 			continue;
 		strcpy(found.name, names[i]);
 		found.type = type;
@@ -408,13 +394,13 @@ const struct pmu *pmu(void)
 
 char *pmu_file(const char *path)
 {
-	return file_text(PMUS "/%s/%s", pmu()->name, path);
+	return file_text(text_of(PMUS "/%s/%s", pmu()->name, path));
 }
 
 /* Puts a value into the bits of a format/ file, such as "config:0-7". */
 static bool put_field(const char *field, u64 value, struct perf_event_attr *attr)
 {
-	char *text = file_text(PMUS "/%s/format/%s", pmu()->name, field), word[16];
+	char *text = pmu_file(text_of("format/%s", field)), word[16];
 	unsigned int lo, hi;
 	__u64 *where;
 	int n;
@@ -783,19 +769,20 @@ int cpus_online(void)
 
 int try_online(int cpu, bool online)
 {
-	return file_write(online ? "1" : "0", "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return file_write(text_of("/sys/devices/system/cpu/cpu%d/online", cpu),
+			  online ? "1" : "0");
 }
 
 void set_online(int cpu, bool online)
 {
-	int err, tries;
+	int ret, tries;
 
 	/* another CPU may be on its way up or down */
-	for (tries = 0; (err = try_online(cpu, online)) == -EBUSY && tries < 100; tries++)
+	for (tries = 0; (ret = try_online(cpu, online)) && errno == EBUSY && tries < 100; tries++)
 		usleep(10000);
-	if (err == -ENOENT)
+	if (ret && errno == ENOENT)
 		skip("CPU %d cannot go offline", cpu);
-	must(!err, "CPU %d, %s: %s", cpu, online ? "online" : "offline", strerror(-err));
+	must(!ret, "CPU %d, %s: %m", cpu, online ? "online" : "offline");
 }
 
 bool try_pin(pid_t pid, int cpu)
@@ -929,22 +916,9 @@ void as_nobody(void (*fn)(void))
 	reap(pid);
 }
 
-static int msr_open(int cpu, int mode)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/dev/cpu/%d/msr", cpu);
-	return open(path, mode | O_CLOEXEC);
-}
-
 bool have_msr(void)
 {
-	int fd = msr_open(0, O_RDONLY);
-
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
+	return !access("/dev/cpu/0/msr", F_OK);
 }
 
 void msr_need(void)
@@ -953,12 +927,19 @@ void msr_need(void)
 		skip("needs /dev/cpu/0/msr");
 }
 
+static int msr_open(int cpu, int mode)
+{
+	int fd = open(text_of("/dev/cpu/%d/msr", cpu), mode | O_CLOEXEC);
+
+	must(fd >= 0, "/dev/cpu/%d/msr: %m", cpu);
+	return fd;
+}
+
 u64 rdmsr_on(int cpu, u32 msr)
 {
 	int fd = msr_open(cpu, O_RDONLY);
 	u64 value;
 
-	must(fd >= 0, "/dev/cpu/%d/msr: %m", cpu);
 	must(pread(fd, &value, 8, msr) == 8, "reading MSR %#x of CPU %d: %m", msr, cpu);
 	close(fd);
 	return value;
@@ -968,7 +949,6 @@ void wrmsr_on(int cpu, u32 msr, u64 value)
 {
 	int fd = msr_open(cpu, O_WRONLY);
 
-	must(fd >= 0, "/dev/cpu/%d/msr: %m", cpu);
 	must(pwrite(fd, &value, 8, msr) == 8, "writing MSR %#x of CPU %d: %m", msr, cpu);
 	close(fd);
 }

@@ -219,7 +219,7 @@ void pin(int cpu);
 void pin_pid(pid_t pid, int cpu);
 bool try_pin(pid_t pid, int cpu);
 void set_online(int cpu, bool online);
-int try_online(int cpu, bool online);	/* once: 0 or -errno */
+int try_online(int cpu, bool online);	/* once: 0, or -1 with errno */
 pid_t must_fork(void);
 /* The statement after it is what the child does, which exits then. */
 #define in_child(pid)	for ((pid) = must_fork(); !(pid); _exit(0))
@@ -252,16 +252,19 @@ bool try_rdpmc(u32 counter, u64 *value);
 bool kernel_before(unsigned int version, unsigned int patchlevel);
 /* Linux 2.6.38, which the cards have: its perf core has fewer features. */
 #define cards_kernel()	kernel_before(3, 0)
+/* A short text, which is there until the fourth one after it is made */
+char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /*
- * To and from the file that the format names: 0 or -errno, false if it has no number,
- * and NULL if it is not there; the text is there until the next file is read.
+ * NULL if a file is not there, and false if it has no number; the text is there until
+ * the next file is read. file_write() returns 0, or -1 with errno.
  */
-int file_write(const char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool file_number(u64 *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-char *file_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *file_text(const char *path);
+bool file_number(const char *path, u64 *n);
+u64 must_number(const char *path);
+int file_write(const char *path, const char *text);
+void must_write(const char *path, const char *text);
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
-bool sysctl_exists(const char *name);
 
 /* More than any test can take */
 #define NO_SAMPLE_LIMIT	100000000

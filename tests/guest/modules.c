@@ -129,7 +129,7 @@ static void opener(bool *stop, u64 *opened)
 		u64 type;
 		int fd;
 
-		if (!file_number(&type, PMUS "/%s/type", pmu()->name)) {
+		if (!file_number(text_of(PMUS "/%s/type", pmu()->name), &type)) {
 			usleep(100);
 			continue;
 		}
@@ -437,10 +437,9 @@ TEST(unload_closing, "unload-closing", 600)
 /* A write to this file starts a timer on each CPU, in memory that is freed with the PMU. */
 static bool set_interval(unsigned int ms)
 {
-	char text[16];
+	const char *path = text_of(PMUS "/%s/perf_event_mux_interval_ms", pmu()->name);
 
-	snprintf(text, sizeof(text), "%u", ms);
-	return !file_write(text, PMUS "/%s/perf_event_mux_interval_ms", pmu()->name);
+	return !file_write(path, text_of("%u", ms));
 }
 
 /*

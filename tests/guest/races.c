@@ -930,7 +930,7 @@ static u64 strange_nmis(void)
 {
 	u64 n;
 
-	if (!file_number(&n, "/sys/module/knc_test_nmi/parameters/taken"))
+	if (!file_number("/sys/module/knc_test_nmi/parameters/taken", &n))
 		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
 	return n;
 }

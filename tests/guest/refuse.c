@@ -15,28 +15,24 @@ static void refused(struct perf_event_attr attr, int want, const char *what)
 TEST(refuse_bits, "refuse-bits", 30)
 {
 	struct perf_event_attr attr;
-	char what[64];
 	int bit;
 
 	attr = attr_of(INSTRUCTIONS | 1ULL << 19);
 	refused(attr, EINVAL, "config bit 19");
 	for (bit = 32; bit < 64; bit++) {
 		attr = attr_of(INSTRUCTIONS | 1ULL << bit);
-		snprintf(what, sizeof(what), "config bit %d", bit);
-		refused(attr, EINVAL, what);
+		refused(attr, EINVAL, text_of("config bit %d", bit));
 	}
 	/* config1:0 is "spflt", if the driver has it */
 	for (bit = pmu_file("format/spflt") ? 1 : 0; bit < 64; bit++) {
 		attr = attr_of(INSTRUCTIONS);
 		attr.config1 = 1ULL << bit;
-		snprintf(what, sizeof(what), "config1 bit %d", bit);
-		refused(attr, EINVAL, what);
+		refused(attr, EINVAL, text_of("config1 bit %d", bit));
 	}
 	for (bit = 0; bit < 64; bit++) {
 		attr = attr_of(INSTRUCTIONS);
 		attr.config2 = 1ULL << bit;
-		snprintf(what, sizeof(what), "config2 bit %d", bit);
-		refused(attr, EINVAL, what);
+		refused(attr, EINVAL, text_of("config2 bit %d", bit));
 	}
 }
 

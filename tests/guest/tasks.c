@@ -226,12 +226,9 @@ TEST(sample_wide, "sample-wide", 120)
 static void cgroup_child(void *arg, int i)
 {
 	u64 n = *(u64 *)arg;
-	int err;
 
-	if (i == 0) {
-		err = file_write("0", CGROUPS "/knc-test/cgroup.procs");
-		must(!err, "entering a cgroup: %s", strerror(-err));
-	}
+	if (i == 0)
+		must_write(CGROUPS "/knc-test/cgroup.procs", "0");
 	pin(0);
 	/* both at once, so that they take turns on the CPU */
 	spin(n * (i + 1));
@@ -241,7 +238,7 @@ TEST(cgroup, "cgroup", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 n = 30000000 / scale(), count;
-	int dir, fd, err;
+	int dir, fd;
 
 	if (access(CGROUPS "/cgroup.procs", W_OK))
 		skip("no cgroup2 on " CGROUPS);
@@ -249,8 +246,7 @@ TEST(cgroup, "cgroup", 60)
 	 * Where systemd has not enabled a controller for children, perf_event is not
 	 * there, either: enable one.
 	 */
-	err = file_write("+pids", CGROUPS "/cgroup.subtree_control");
-	must(!err, "handing down a controller: %s", strerror(-err));
+	must_write(CGROUPS "/cgroup.subtree_control", "+pids");
 	rmdir(CGROUPS "/knc-test");
 	must(!mkdir(CGROUPS "/knc-test", 0755), "making a cgroup: %m");
 	dir = open(CGROUPS "/knc-test", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
