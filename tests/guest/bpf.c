@@ -275,7 +275,6 @@ static void prepare(void)
 	int events, values, zero = 0;
 	union bpf_attr attr = { };
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	pin(cpus_online() - 1);
 	open_events();
 	events = new_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 0);

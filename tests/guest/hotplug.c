@@ -120,7 +120,6 @@ TEST(hotplug, "hotplug", 600)
 	pid_t pids[8];
 
 	must(n > 1, "needs two CPUs");
-	sample_limit(NO_SAMPLE_LIMIT);
 	start_children(pids, 3, false, sampled_task, load);
 	for (round = 0; round < rounds; round++) {
 		int cpu = 1 + round % (n - 1);
@@ -321,7 +320,6 @@ static void must_work(int cpu, const char *when)
 	int fd;
 
 	pin(cpu);
-	sample_limit(NO_SAMPLE_LIMIT);
 	must_count(when);
 	fd = ev_open(&wide, -1, cpu, -1);
 	ev_spin(fd, 100000);

@@ -79,7 +79,6 @@ static void test_states(void)
 	int fd;
 
 	pin(CPU);
-	sample_limit(NO_SAMPLE_LIMIT);
 	attr.exclude_kernel = 0;
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;

@@ -89,7 +89,6 @@ static void prepare(void)
 	int i;
 
 	td_need();
-	sample_limit(NO_SAMPLE_LIMIT);
 	pin(cpus_online() - 1);
 	page = shared(getpagesize());
 	for (i = 0; i < 2; i++) {
@@ -540,7 +539,6 @@ TEST(sample_stranger, "sample-stranger", 60)
 {
 	pid_t pid;
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
 	in_child(pid)
 		keep_secrets();

@@ -226,6 +226,7 @@ static bool run_test(const struct test *t)
 	}
 	if (!pid) {
 		setpgid(0, 0);
+		sample_limit(NO_SAMPLE_LIMIT);
 		t->run();
 		fflush(stdout);
 		_exit(0);

@@ -266,7 +266,7 @@ void must_write(const char *path, const char *text);
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);
 
-/* More than any test can take */
+/* Samples a second: more than any test can take, and what each test begins with */
 #define NO_SAMPLE_LIMIT	100000000
 void sample_limit(long per_second);
 void become_nobody(void);

@@ -160,7 +160,6 @@ TEST(reload, "reload", 300)
 	pid_t pids[2];
 
 	module_need();
-	sample_limit(NO_SAMPLE_LIMIT);
 	must(driver_loaded() || !driver_load(), "loading: %m");
 	lines = in_log("registered as");
 	for (i = 0; i < rounds / 2; i++) {

@@ -80,7 +80,6 @@ TEST(pmi_storm, "pmi-storm", 400)
 	int n = cpus_online(), cpu;
 
 	td_need();
-	sample_limit(NO_SAMPLE_LIMIT);
 	begin = now_ns();
 	/* some more than asked for: where both periods meet, one PMI serves two */
 	storm->pmis = pmis / n + pmis / n / 100 + 20;
@@ -143,7 +142,6 @@ TEST(pmi_order, "pmi-order", 60)
 	int fd;
 
 	td_need();
-	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
 	fd = ev_open(&a, 0, -1, -1);
 	td_mark(MARK_SINGLE);

@@ -617,7 +617,6 @@ static void prepare(void)
 {
 	td_need();
 	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /* A test that is one sweep */

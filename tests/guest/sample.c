@@ -54,7 +54,6 @@ static void sample_loop(void *what, int cpu)
 
 TEST(sample_one, "sample-one", 60)
 {
-	sample_limit(NO_SAMPLE_LIMIT);
 	pin(0);
 	sample_loop("1 thread", 0);
 }
@@ -63,7 +62,6 @@ TEST(sample_all, "sample-all", 120)
 {
 	int n = cpus_online();
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	if (n < 8)
 		note("only %d hardware threads", n);
 	in_children(n, true, sample_loop, "all threads");
@@ -77,7 +75,6 @@ TEST(sample_two, "sample-two", 120)
 	struct ring ra, rb;
 	int fa, fb, same;
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	b.disabled = 0;
 	/* of two events, then of one */
 	for (same = 0; same < 2; same++) {
@@ -110,7 +107,6 @@ TEST(sample_freq, "sample-freq", 120)
 	u64 rate;
 	int fd;
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	attr.freq = 1;
 	attr.sample_freq = 500;
 	attr.read_format = READ_TIMES;
@@ -178,7 +174,6 @@ TEST(sample_callchain, "sample-callchain", 60)
 	struct ring r;
 	int fd;
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	attr.exclude_callchain_kernel = !kernel_before(3, 7);
 	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
@@ -240,7 +235,6 @@ TEST(sample_inherit, "sample-inherit", 120)
 	u64 want = 4 * 20000000ULL / 100003;
 	struct tally t = {};
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	attr.inherit = 1;
 	/* an inherited event can have a buffer only if it is bound to a CPU */
 	for (cpu = 0; cpu < n; cpu++)
@@ -449,7 +443,6 @@ TEST(sample_irqs_off, "sample-irqs-off", 60)
 	struct ring r;
 	int fd;
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	fd = ring_open(&r, 64, &attr, 0, -1, -1);
 	ev_on(fd);
 	kernel_loop(&run, 5000000);

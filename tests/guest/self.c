@@ -395,7 +395,6 @@ TEST(spflt_sample, "spflt-sample", 60)
 	int fd, i;
 
 	spflt_need();
-	sample_limit(NO_SAMPLE_LIMIT);
 	attr = spflt_attr(INSTRUCTIONS);
 	attr.sample_period = 10007;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;

@@ -237,7 +237,6 @@ TEST(soak, "soak", 240)
 	struct soak *s = shared(sizeof(*s));
 
 	td_need();
-	sample_limit(NO_SAMPLE_LIMIT);
 	/* first a short run: some memory is allocated only once */
 	soak_children(s, 1);
 	memory = kernel_memory();

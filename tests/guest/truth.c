@@ -47,14 +47,12 @@ static void move_throttled(bool first)
 
 TEST(move_throttled_test, "move-throttled", 60)
 {
-	long before = sysctl_get("kernel/perf_event_max_sample_rate");
-
 	td_need();
 	pin(cpus_online() - 1);
 	sample_limit(1000);
 	move_throttled(false);
 	move_throttled(true);
-	sample_limit(before);
+	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /*
@@ -70,7 +68,6 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 	size_t i;
 	int fd;
 
-	sample_limit(NO_SAMPLE_LIMIT);
 	for (i = 0; i < ARRAY_SIZE(rates); i++) {
 		struct tally t = {};
 
@@ -435,7 +432,6 @@ TEST(sample_user_only, "sample-user-only", 300)
 
 	td_need();
 	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
 	for (late = 0; late < 400; late += late / 8 + 1)
 		for (period = 100; period < 120; period++) {
 			fd = ring_self(&r, 8, period);
@@ -515,7 +511,6 @@ TEST(sample_syscall, "sample-syscall", 60)
 	int late, calls = 0;
 
 	pin(cpus_online() - 1);
-	sample_limit(NO_SAMPLE_LIMIT);
 	for (period = 1; period <= STRAIGHT_ON; period++, before = ip) {
 		ip = straight_sample(period, 0);
 		must(ip > before && ip < before + (before ? 16 : ~0ULL),
