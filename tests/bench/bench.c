@@ -155,7 +155,7 @@ static int sampler(int group)
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, PERIOD, SAMPLE_TYPE);
 
 	attr.disabled = group < 0;
-	return ev_open(&attr, 0, -1, group);
+	return ev_open(attr, 0, -1, group);
 }
 
 static void round_pmi(unsigned int count)
@@ -363,7 +363,7 @@ static struct cost bench_wide(int cpu)
 	struct cost cost;
 
 	attr.disabled = 0;
-	fds[0] = ev_open(&attr, -1, cpu, -1);
+	fds[0] = ev_open(attr, -1, cpu, -1);
 	cost = cost_of(&row);
 	close(fds[0]);
 	return cost;

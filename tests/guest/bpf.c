@@ -197,7 +197,7 @@ static int attach(u64 address, int program)
 	if (!type && !file_number("/sys/bus/event_source/devices/kprobe/type", &type))
 		skip("this kernel has no kprobes for perf");
 	attr.type = type;
-	fd = sys_open(&attr, -1, 0, -1, 0);
+	fd = sys_open(attr, -1, 0, -1, 0);
 	if (fd < 0)
 		return -1;
 	ev_ioctl(fd, PERF_EVENT_IOC_SET_BPF, program);
@@ -233,7 +233,7 @@ static void open_events(void)
 		}
 	}
 	pipe_wait(there);
-	ev_start(&attr, on.pid, -1);
+	ev_start(attr, on.pid, -1);
 	on.beside = ev_self(INSTRUCTIONS);
 	on.constrained = ev_self(L2_READ_MISS);
 	on.leader = ev_self(BRANCHES);

@@ -76,10 +76,10 @@ static void check_both(bool group)
 	int a, b, n;
 
 	attr.read_format = READ_TIMES;
-	a = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
 	attr.config = BRANCHES;
 	attr.disabled = !group;
-	b = ev_open(&attr, 0, -1, group ? a : -1);
+	b = ev_open(attr, 0, -1, group ? a : -1);
 	if (!group)
 		ev_on(b);		/* it is on all the time: less exact bounds below */
 
@@ -143,7 +143,7 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 	int i, times;
 
 	attr.exclude_user = 1;
-	run.fd[0] = ev_open(&attr, 0, -1, -1);
+	run.fd[0] = ev_open(attr, 0, -1, -1);
 	run.fd[1] = ev_join(attr, second, run.fd[0]);
 	ev_on(run.fd[0]);
 
@@ -184,7 +184,7 @@ TEST(count_rings, "count-rings", 60)
 	struct knc_test_loop run = { .nr = 2 };
 	u64 user, kernel;
 
-	run.fd[0] = ev_open(&attr, 0, -1, -1);
+	run.fd[0] = ev_open(attr, 0, -1, -1);
 	attr.exclude_kernel = 0;
 	run.fd[1] = ev_join(attr, INSTRUCTIONS, run.fd[0]);
 	ev_on(run.fd[0]);
@@ -197,7 +197,7 @@ TEST(count_rings, "count-rings", 60)
 
 	attr = attr_of(INSTRUCTIONS);
 	attr.exclude_user = 1;
-	run.fd[0] = ev_open(&attr, 0, -1, -1);
+	run.fd[0] = ev_open(attr, 0, -1, -1);
 	ev_spin(run.fd[0], 50000000 / scale());
 	kernel = ev_count(run.fd[0]);
 	must(kernel > 100 && kernel < 20000000,
@@ -205,7 +205,7 @@ TEST(count_rings, "count-rings", 60)
 	close(run.fd[0]);
 
 	attr.exclude_kernel = 1;
-	run.fd[0] = sys_open(&attr, 0, -1, -1, 0);
+	run.fd[0] = sys_open(attr, 0, -1, -1, 0);
 	if (run.fd[0] < 0)
 		return;			/* it may be refused */
 	ev_spin(run.fd[0], 1000000);
@@ -230,7 +230,7 @@ static void check_sum(const char *first, const char *second)
 		attr.exclude_user = !strchr(rings[i], 'u');
 		attr.exclude_kernel = !strchr(rings[i], 'k');
 		attr.disabled = !i;
-		fd[i] = ev_open(&attr, 0, -1, i ? fd[0] : -1);
+		fd[i] = ev_open(attr, 0, -1, i ? fd[0] : -1);
 	}
 
 	truth_user = -td_read(0, TD_INSN_USER);
@@ -291,7 +291,7 @@ TEST(count_truth, "count-truth", 60)
 	for (i = 0; i < 4; i++) {
 		attr.config = i & 1 ? BRANCHES : INSTRUCTIONS;
 		attr.exclude_kernel = i >> 1;
-		fd[i] = ev_open(&attr, 0, -1, -1);
+		fd[i] = ev_open(attr, 0, -1, -1);
 	}
 	for (i = 0; i < 4; i++)
 		ev_on(fd[i]);

@@ -118,7 +118,7 @@ static void unmap(void)
 
 static int open_and_close(void)
 {
-	int fd = sys_open(&opened_attr, opened_cpu < 0 ? 0 : -1, opened_cpu, -1, 0);
+	int fd = sys_open(opened_attr, opened_cpu < 0 ? 0 : -1, opened_cpu, -1, 0);
 
 	if (fd < 0)
 		return -1;
@@ -131,7 +131,7 @@ static int open_and_close(void)
 
 static int open_and_fork(void)
 {
-	int fd = sys_open(&opened_attr, 0, -1, -1, 0);
+	int fd = sys_open(opened_attr, 0, -1, -1, 0);
 	pid_t pid;
 
 	if (fd < 0)

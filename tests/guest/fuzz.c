@@ -155,14 +155,14 @@ static void fuzz_fork(u64 *r)
 		waitpid(pid, NULL, 0);
 }
 
-static int fuzz_open_cgroup(u64 *r, struct perf_event_attr *attr, int cpu, int group,
+static int fuzz_open_cgroup(u64 *r, struct perf_event_attr attr, int cpu, int group,
 			    unsigned long flags)
 {
 	int dir = open(cgroup_path(random_below(r, CGROUPS)), O_RDONLY);
 	int fd;
 
 	/* Newer perf cores crash on a pinned one that finds no counter (knc-pmu.rst). */
-	attr->pinned &= kernel_before(6, 5);
+	attr.pinned &= kernel_before(6, 5);
 	fd = sys_open(attr, dir, cpu, group, flags | PERF_FLAG_PID_CGROUP);
 	if (dir >= 0)
 		close(dir);
@@ -180,9 +180,9 @@ static int fuzz_open(struct fuzzer *s, const struct fuzz_event *leader)
 	int fd, group = leader ? leader->fd : -1;
 
 	if (wide && one_in(r, 4))
-		fd = fuzz_open_cgroup(r, &attr, cpu, group, flags);
+		fd = fuzz_open_cgroup(r, attr, cpu, group, flags);
 	else
-		fd = sys_open(&attr, wide ? -1 : 0, cpu, group, flags);
+		fd = sys_open(attr, wide ? -1 : 0, cpu, group, flags);
 	/*
 	 * The driver refuses a group whose leader has lost its CPU. Other PMUs do not,
 	 * and then the member must be closed before the leader (knc-pmu.rst).
@@ -372,8 +372,7 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 /* One measurement; true if the event was on a counter all the time */
 static bool witness_once(u64 n, u64 *count)
 {
-	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
-	int fd = sys_open(&attr, 0, -1, -1, 0);
+	int fd = sys_open(times_attr(INSTRUCTIONS), 0, -1, -1, 0);
 	struct times t;
 
 	*count = 0;

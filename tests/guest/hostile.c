@@ -26,7 +26,7 @@ static void thousands(void)
 			attr.sample_period = 5003 + i;
 			attr.sample_type = PERF_SAMPLE_IP;
 		}
-		fds[i] = ev_open(&attr, 0, -1, -1);
+		fds[i] = ev_open(attr, 0, -1, -1);
 		if (i % 64 == 0)
 			spin(1000);
 	}
@@ -77,7 +77,7 @@ static void close_in_handler(void)
 
 		attr.sample_period = 20000 + i;
 		attr.wakeup_events = 1;
-		fd = ev_open(&attr, 0, -1, -1);
+		fd = ev_open(attr, 0, -1, -1);
 		must(!fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) && !fcntl(fd, F_SETSIG, SIGIO) &&
 		     !fcntl(fd, F_SETOWN_EX, &owner), "asking for signals: %m");
 		if (buffer)
@@ -95,13 +95,12 @@ static void close_in_handler(void)
 
 static void wrong_buffers(void)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 10007, PERF_SAMPLE_IP);
 	static const int pages[] = { 4, 6, 7, 8, 12, 100, 1000 };
 	size_t page = getpagesize(), i;
 	void *p, *q;
 	int fd;
 
-	fd = ev_start(&attr, 0, -1);
+	fd = ev_start(sampling_attr(INSTRUCTIONS, 10007, PERF_SAMPLE_IP), 0, -1);
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		p = mmap(NULL, pages[i] * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		must(p == MAP_FAILED && errno == EINVAL,
@@ -140,10 +139,10 @@ static void odd_groups(void)
 	int a, b, fd;
 	pid_t pid;
 
-	a = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
 	attr.disabled = 0;
 	attr.config = BRANCHES;
-	b = ev_open(&attr, 0, -1, a);
+	b = ev_open(attr, 0, -1, a);
 	ev_on(a);
 	spin(1000);
 	close(a);
@@ -154,21 +153,21 @@ static void odd_groups(void)
 	must(cards_kernel() || ev_count(b) >= last + 1000,
 	     "a sibling stops as its leader goes");
 	/* other tasks, other CPUs, siblings, no event, no file */
-	ev_refused(&attr, -1, 0, b, EINVAL, "a group of a task and a CPU");
-	a = ev_open(&attr, -1, 0, -1);
-	ev_refused(&attr, -1, 1, a, EINVAL, "a group of two CPUs");
-	ev_refused(&attr, 0, -1, a, EINVAL, "a group of a CPU and a task");
+	ev_refused(attr, -1, 0, b, EINVAL, "a group of a task and a CPU");
+	a = ev_open(attr, -1, 0, -1);
+	ev_refused(attr, -1, 1, a, EINVAL, "a group of two CPUs");
+	ev_refused(attr, 0, -1, a, EINVAL, "a group of a CPU and a task");
 	close(a);
-	a = ev_open(&attr, 0, -1, b);
-	ev_refused(&attr, 0, -1, a, EINVAL, "a group led by a sibling");
+	a = ev_open(attr, 0, -1, b);
+	ev_refused(attr, 0, -1, a, EINVAL, "a group led by a sibling");
 	close(a);
 	fd = open("/dev/null", O_RDONLY);
-	ev_refused(&attr, 0, -1, fd, EBADF, "a group led by a file");
+	ev_refused(attr, 0, -1, fd, EBADF, "a group led by a file");
 	close(fd);
-	ev_refused(&attr, 0, -1, 9999, EBADF, "a group led by nothing");
-	ev_refused(&attr, 999999, -1, -1, ESRCH, "an event of no task");
-	ev_refused(&attr, -1, -1, -1, EINVAL, "an event of nothing");
-	ev_refused(&attr, -1, 100000, -1, EINVAL, "an event of no CPU");
+	ev_refused(attr, 0, -1, 9999, EBADF, "a group led by nothing");
+	ev_refused(attr, 999999, -1, -1, ESRCH, "an event of no task");
+	ev_refused(attr, -1, -1, -1, EINVAL, "an event of nothing");
+	ev_refused(attr, -1, 100000, -1, EINVAL, "an event of no CPU");
 	close(b);
 
 	/* an event outlives its task */
@@ -179,7 +178,7 @@ static void odd_groups(void)
 		_exit(0);
 	}
 	attr.config = INSTRUCTIONS;
-	fd = ev_open(&attr, pid, -1, -1);
+	fd = ev_open(attr, pid, -1, -1);
 	reap(pid);
 	last = ev_count(fd);
 	must(last >= 200000, "a task that ended counted %llu, not 200000", last);
@@ -210,7 +209,7 @@ static void *grinder(void *arg)
 		 */
 		attr.inherit = seed >> 20 & 1 && !cards_kernel();
 		attr.sample_period = seed >> 21 & 1 ? 3001 : 0;
-		fds[at] = sys_open(&attr, 0, -1, -1, 0);
+		fds[at] = sys_open(attr, 0, -1, -1, 0);
 		if (i % 50 == 0) {
 			pid_t pid = fork();
 
@@ -255,7 +254,7 @@ static void kill_users(void)
 				attr.disabled = 0;
 				attr.inherit = k & 1;
 				attr.sample_period = 2003;
-				fd = sys_open(&attr, 0, k & 2 ? 0 : -1, -1, 0);
+				fd = sys_open(attr, 0, k & 2 ? 0 : -1, -1, 0);
 				if (fd < 0 && errno == EMFILE)
 					for (;;)
 						spin(100);

@@ -82,7 +82,7 @@ static void test_states(void)
 	attr.exclude_kernel = 0;
 	attr.sample_period = PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ring_open(&r, 64, &attr, -1, CPU, -1);
+	fd = ring_open(&r, 64, attr, -1, CPU, -1);
 	ev_on(fd);
 	choose_state("0");
 	sleep_and_sample(&r);

@@ -74,7 +74,7 @@ static int open_sampling(u64 period, struct ring *r, unsigned int pages)
 					REG(R13) | REG(R14) | REG(R15);
 		attr.sample_stack_user = STACK;
 	}
-	fd = ring_open(r, pages, &attr, 0, -1, -1);
+	fd = ring_open(r, pages, attr, 0, -1, -1);
 	r->regs = REGS;
 	return fd;
 }
@@ -260,7 +260,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(clock),
 		.config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 20000, .disabled = 1,
 	};
-	int timer = ev_open(&clock, 0, -1, -1), fd;
+	int timer = ev_open(clock, 0, -1, -1), fd;
 	u64 count = 0, offset = 0, at;
 	struct record rec;
 	struct ring r;

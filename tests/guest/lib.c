@@ -486,30 +486,30 @@ struct perf_event_attr spflt_attr(u64 config)
 	return attr;
 }
 
-int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
+int sys_open(struct perf_event_attr attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
-	int fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
+	int fd = syscall(SYS_perf_event_open, &attr, pid, cpu, group,
 			 flags | PERF_FLAG_FD_CLOEXEC);
 
 	/* Up to Linux 3.13 it is not there. */
 	if (fd < 0 && errno == EINVAL && kernel_before(3, 14)) {
-		fd = syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
+		fd = syscall(SYS_perf_event_open, &attr, pid, cpu, group, flags);
 		if (fd >= 0)
 			fcntl(fd, F_SETFD, FD_CLOEXEC);
 	}
 	return fd;
 }
 
-int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
+int ev_open(struct perf_event_attr attr, pid_t pid, int cpu, int group)
 {
 	int fd = sys_open(attr, pid, cpu, group, 0);
 
 	must(fd >= 0, "perf_event_open(type %u, config %#llx, pid %d, cpu %d, group %d): %m",
-	     attr->type, attr->config, pid, cpu, group);
+	     attr.type, attr.config, pid, cpu, group);
 	return fd;
 }
 
-int ev_start(struct perf_event_attr *attr, pid_t pid, int cpu)
+int ev_start(struct perf_event_attr attr, pid_t pid, int cpu)
 {
 	int fd = ev_open(attr, pid, cpu, -1);
 
@@ -519,12 +519,10 @@ int ev_start(struct perf_event_attr *attr, pid_t pid, int cpu)
 
 int ev_self(u64 config)
 {
-	struct perf_event_attr attr = user_attr(config);
-
-	return ev_open(&attr, 0, -1, -1);
+	return ev_open(user_attr(config), 0, -1, -1);
 }
 
-void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group, int want,
+void ev_refused(struct perf_event_attr attr, pid_t pid, int cpu, int group, int want,
 		const char *what)
 {
 	int fd = sys_open(attr, pid, cpu, group, 0);
@@ -537,7 +535,7 @@ int ev_join(struct perf_event_attr attr, u64 config, int leader)
 {
 	attr.config = config;
 	attr.disabled = 0;
-	return ev_open(&attr, 0, -1, leader);
+	return ev_open(attr, 0, -1, leader);
 }
 
 void ev_ioctl(int fd, unsigned long req, unsigned long arg)
@@ -609,20 +607,18 @@ void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type)
 	must(r->page != MAP_FAILED, "mapping a buffer of %u pages: %m", pages);
 }
 
-int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, pid_t pid,
+int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr attr, pid_t pid,
 	      int cpu, int group)
 {
 	int fd = ev_open(attr, pid, cpu, group);
 
-	ring_map(r, fd, pages, attr->sample_type);
+	ring_map(r, fd, pages, attr.sample_type);
 	return fd;
 }
 
 int ring_self(struct ring *r, unsigned int pages, u64 period)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
-
-	return ring_open(r, pages, &attr, 0, -1, -1);
+	return ring_open(r, pages, sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP), 0, -1, -1);
 }
 
 void ring_unmap(struct ring *r)
@@ -1099,6 +1095,19 @@ void must_count(const char *when)
 	got = ev_count(fd);
 	must(got == want, "%s: CPU %d counted %llu, not %llu", when, sched_getcpu(), got, want);
 	close(fd);
+}
+
+void must_sample(const char *when)
+{
+	struct tally t = {};
+	struct ring r;
+	int fd = ring_self(&r, 16, 10007);
+
+	ev_spin(fd, 1000000);
+	ring_tally(&r, &t, spin_lo, spin_hi);
+	must(t.samples >= 199 && t.samples <= 200, "%s: CPU %d has %llu samples, not 199", when,
+	     sched_getcpu(), t.samples);
+	ring_close(&r, fd);
 }
 
 void must_be_sound(const char *after)

@@ -116,16 +116,16 @@ struct perf_event_attr times_attr(u64 config);
 /* User mode only, in SPFLT regions */
 struct perf_event_attr spflt_attr(u64 config);
 
-int sys_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+int sys_open(struct perf_event_attr attr, pid_t pid, int cpu, int group,
 	     unsigned long flags);
 /* Must succeed */
-int ev_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group);
+int ev_open(struct perf_event_attr attr, pid_t pid, int cpu, int group);
 /* Without a group, and enabled */
-int ev_start(struct perf_event_attr *attr, pid_t pid, int cpu);
+int ev_start(struct perf_event_attr attr, pid_t pid, int cpu);
 /* This task, any CPU, no group, user mode only, disabled. */
 int ev_self(u64 config);
 /* Must fail with this errno */
-void ev_refused(struct perf_event_attr *attr, pid_t pid, int cpu, int group,
+void ev_refused(struct perf_event_attr attr, pid_t pid, int cpu, int group,
 		int want, const char *what);
 /* A sibling of @leader, like @attr but for its event */
 int ev_join(struct perf_event_attr attr, u64 config, int leader);
@@ -171,7 +171,7 @@ struct record {
 
 void ring_map(struct ring *r, int fd, unsigned int pages, u64 sample_type);
 /* An event, and its buffer */
-int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr *attr, pid_t pid,
+int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr attr, pid_t pid,
 	      int cpu, int group);
 /* This task's instructions in user mode, addresses alone */
 int ring_self(struct ring *r, unsigned int pages, u64 period);
@@ -276,9 +276,10 @@ void as_nobody(void (*fn)(void));
 u64 interrupts_of(const char *name, int cpu);
 u64 pmi_line(void);			/* all CPUs */
 
-/* The PMU counts to the instruction, on this CPU or on each. */
+/* The PMU counts to the instruction, on this CPU or on each; and samples. */
 void must_count(const char *when);
 void must_be_sound(const char *after);
+void must_sample(const char *when);
 /* Raises the limit of open files. */
 void many_files(void);
 

@@ -15,7 +15,6 @@
 TEST(sample_cpu_time, "sample-cpu-time", 60)
 {
 	const long rate = 100000;
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 20011, PERF_SAMPLE_IP);
 	int fd, i;
 
 	/* in this order: each is made anew from the other */
@@ -24,7 +23,7 @@ TEST(sample_cpu_time, "sample-cpu-time", 60)
 	sysctl_set("kernel/perf_cpu_time_max_percent", 1);
 	/* It is told on the console, too, where it would be taken for an accident. */
 	must(!klogctl(CONSOLE_OFF, NULL, 0), "the console: %m");
-	fd = ev_open(&attr, 0, -1, -1);
+	fd = ev_open(sampling_attr(INSTRUCTIONS, 20011, PERF_SAMPLE_IP), 0, -1, -1);
 	for (i = 0; i < 50 && sysctl_get("kernel/perf_event_max_sample_rate") == rate; i++)
 		measured_spin(fd, 2000000, 0);
 	close(fd);

@@ -69,7 +69,7 @@ static void check_walk(const struct walk *w, int which, char *memory, u64 stride
 	bool both = w->config == LINES_WRITTEN_BACK || w->config == L2_VICTIM_WITH_DATA;
 	struct perf_event_attr attr = both ? attr_of(w->config) : user_attr(w->config);
 	struct perf_event_attr all = user_attr(w->write ? DATA_WRITE : DATA_READ);
-	int event = ev_open(&attr, 0, -1, -1), accesses = ev_open(&all, 0, -1, event);
+	int event = ev_open(attr, 0, -1, -1), accesses = ev_open(all, 0, -1, event);
 	u64 size = sizes[which], passes = 1 + 250000 * stride / size;
 	double got, of, want = w->of[which] == ALL ? (double)stride / LINE : 0;
 	/* The debug kernel has the caches to itself for more of the time. */

@@ -110,18 +110,6 @@ void must_unload(void)
 	must(!driver_loaded() || !driver_unload(), "unloading: %m");
 }
 
-static void must_sample(const char *when)
-{
-	struct tally t = {};
-	struct ring r;
-	int fd = ring_self(&r, 8, 10007);
-
-	ev_spin(fd, 100000);
-	ring_tally(&r, &t, spin_lo, spin_hi);
-	must(t.samples >= 19 && t.samples <= 20, "%s: %llu samples, want 19", when, t.samples);
-	ring_close(&r, fd);
-}
-
 static void opener(bool *stop, u64 *opened)
 {
 	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
@@ -136,7 +124,7 @@ static void opener(bool *stop, u64 *opened)
 		attr.type = type;
 		attr.config = INSTRUCTIONS;
 		attr.sample_period = 5003;
-		fd = sys_open(&attr, 0, -1, -1, 0);
+		fd = sys_open(attr, 0, -1, -1, 0);
 		if (fd < 0) {
 			must(errno == ENOENT || errno == ENODEV || errno == ENOSYS ||
 			     errno == EOPNOTSUPP || errno == EBUSY,
@@ -171,13 +159,9 @@ TEST(reload, "reload", 300)
 	}
 	must(in_log("registered as") > lines, "loading says nothing in the log");
 
-	for (i = 0; i < 2; i++) {
-		pids[i] = must_fork();
-		if (!pids[i]) {
+	for (i = 0; i < 2; i++)
+		in_child(pids[i])
 			opener(&s->stop, &s->opened);
-			_exit(0);
-		}
-	}
 	for (i = 0; i < rounds / 2; i++) {
 		while (driver_try_unload()) {
 			must(errno == EWOULDBLOCK, "round %d, unloading under load: %m", i);
@@ -188,8 +172,7 @@ TEST(reload, "reload", 300)
 		usleep(1000);
 	}
 	s->stop = true;
-	for (i = 0; i < 2; i++)
-		reap(pids[i]);
+	reap_all(pids, 2);
 	note("%llu events opened meanwhile, %d times in use", s->opened, busy);
 	must_count("at the end");
 	must_sample("at the end");
@@ -204,7 +187,6 @@ static void must_be_busy(const char *what)
 
 TEST(unload_busy, "unload-busy", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct ring r;
 	int fd, go[2];
 	pid_t pid;
@@ -217,7 +199,7 @@ TEST(unload_busy, "unload-busy", 60)
 	must_be_busy("an event of a task");
 	close(fd);
 
-	fd = ev_open(&attr, -1, 0, -1);
+	fd = ev_open(user_attr(INSTRUCTIONS), -1, 0, -1);
 	must_be_busy("a CPU-wide event");
 	close(fd);
 
@@ -229,18 +211,15 @@ TEST(unload_busy, "unload-busy", 60)
 	ring_unmap(&r);
 
 	must_pipe(go);
-	pid = must_fork();
-	if (!pid) {
-		fd = ev_self(INSTRUCTIONS);
-		ev_on(fd);
+	in_child(pid) {
+		ev_on(ev_self(INSTRUCTIONS));
 		pipe_wake(go);
 		for (;;)
 			pause();
 	}
 	pipe_wait(go);
 	must_be_busy("another process's event");
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_child(pid);
 
 	must(!driver_unload(), "unloading without events: %m");
 	must_load();
@@ -275,7 +254,6 @@ static void must_not_load_beside_owner(void)
 
 TEST(ownership, "ownership", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	bool always = driver_is_module();
 	int fd, tries, cpu;
 
@@ -287,14 +265,14 @@ TEST(ownership, "ownership", 60)
 		usleep(10000);
 	must(owned() == always, "without events, the counters are %s",
 	     always ? "not reserved" : "still reserved");
-	if (!driver_is_module())
+	if (!always)
 		return;
 	must_unload();
 	must(!owned(), "the module is unloaded, but the counters are reserved");
 	must_not_load_beside_owner();
 	must_load();
 	for (cpu = 0; cpu < cpus_online(); cpu++)
-		close(ev_open(&attr, -1, cpu, -1));
+		close(ev_open(user_attr(INSTRUCTIONS), -1, cpu, -1));
 	must_be_sound("loading");
 }
 
@@ -335,7 +313,6 @@ static void closer(void)
 		__atomic_store_n(&closing.s->closed, true, __ATOMIC_RELEASE);
 		pipe_wake(closing.done);
 	}
-	_exit(0);
 }
 
 static void hog(void)
@@ -354,14 +331,13 @@ static void hog(void)
 			;
 		__atomic_store_n(&closing.s->hogs, false, __ATOMIC_RELEASE);
 	}
-	_exit(0);
 }
 
 static pid_t run_as(void (*what)(void))
 {
-	pid_t pid = must_fork();
+	pid_t pid;
 
-	if (!pid) {
+	in_child(pid) {
 		close(closing.go[1]);
 		close(closing.wake[1]);
 		what();
@@ -478,8 +454,7 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 
 	/* read the PMU's name now: the file may be gone for a moment */
 	pmu();
-	pid = must_fork();
-	if (!pid) {
+	in_child(pid) {
 		for (i = 0; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); i++) {
 			__atomic_store_n(&s->at_it, true, __ATOMIC_SEQ_CST);
 			if (__atomic_load_n(&s->may, __ATOMIC_SEQ_CST) &&
@@ -489,7 +464,6 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 			if (!__atomic_load_n(&s->may, __ATOMIC_SEQ_CST))
 				usleep(1000);
 		}
-		_exit(0);
 	}
 	for (i = 0; i < 20; i++) {
 		__atomic_store_n(&s->may, true, __ATOMIC_SEQ_CST);
@@ -514,7 +488,7 @@ TEST(unload_mux_timer, "unload-mux-timer", 120)
 /* If perf_event_overflow() cannot be found, the driver counts but does not sample. */
 TEST(nosym, "nosym", 60)
 {
-	struct perf_event_attr attr = { };
+	struct perf_event_attr attr;
 	unsigned int lines;
 
 	module_need();
@@ -527,11 +501,11 @@ TEST(nosym, "nosym", 60)
 	     in_log("perf_event_overflow not found") - lines);
 	must_count("without perf_event_overflow");
 	attr = sampling_attr(INSTRUCTIONS, 100000, PERF_SAMPLE_IP);
-	ev_refused(&attr, 0, -1, -1, EOPNOTSUPP, "sampling by period");
-	ev_refused(&attr, -1, 0, -1, EOPNOTSUPP, "CPU-wide sampling");
+	ev_refused(attr, 0, -1, -1, EOPNOTSUPP, "sampling by period");
+	ev_refused(attr, -1, 0, -1, EOPNOTSUPP, "CPU-wide sampling");
 	attr.freq = 1;
 	attr.sample_freq = 1000;
-	ev_refused(&attr, 0, -1, -1, EOPNOTSUPP, "sampling by frequency");
+	ev_refused(attr, 0, -1, -1, EOPNOTSUPP, "sampling by frequency");
 	must(in_log("perf_event_overflow not found") == lines + 1, "the log has it more than once");
 	must_unload();
 }
@@ -576,13 +550,12 @@ TEST(load_beside, "load-beside", 30)
 /* Our driver reads registers in its interrupts only, the kernel's at each tick. */
 static void must_be_alone(void)
 {
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
 	int fd, cpu = cpus_online() - 1;
 	u64 before;
 
 	td_need();
 	pin(cpu);
-	fd = ev_start(&attr, -1, cpu);
+	fd = ev_start(attr_of(INSTRUCTIONS), -1, cpu);
 	before = td_read(cpu, TD_RDMSRS);
 	spin(50000000);
 	must(td_read(cpu, TD_RDMSRS) == before, "another driver reads the registers");
@@ -602,14 +575,13 @@ TEST(take_over, "take-over", 120)
 
 	if (!cards_kernel())
 		skip("newer kernels' own driver is not taken over");
-	must(!driver_loaded() || !driver_unload(), "unloading: %m");
+	must_unload();
 	pmu_forget();
 	must_count("the kernel's own driver, before");
 	fd = ev_self(INSTRUCTIONS);
 	must(driver_load() == -1 && errno == EBUSY, "loading beside events: %m");
 	must(in_log(who) == lines + 1, "the log does not say who has the counters");
 	must(in_log(what) == advice + 1, "the log does not say what to do");
-	pmu_forget();
 	close(fd);
 
 	must_load();

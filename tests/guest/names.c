@@ -77,7 +77,7 @@ static struct event *find(const char *name)
 }
 
 /* Programs exactly this code and unit mask, and nothing besides. */
-static void check_programs(struct perf_event_attr *attr, u64 want, const char *name)
+static void check_programs(struct perf_event_attr attr, u64 want, const char *name)
 {
 	int fd = ev_start(attr, 0, -1);
 
@@ -139,7 +139,7 @@ TEST(names, "names", 60)
 		     e->config);
 		must(!e->seen, "%s is there twice", path);
 		e->seen = true;
-		check_programs(&attr, e->config, entry->d_name);
+		check_programs(attr, e->config, entry->d_name);
 		free(text);
 	}
 	closedir(dir);

@@ -93,14 +93,13 @@ TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 /* The page of a sampling event allows no RDPMC. */
 TEST(rdpmc_refused, "rdpmc-refused", 60)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000003, 0);
 	struct perf_event_mmap_page *page;
 	u64 value;
 	int fd;
 
 	close(open_readable());
 	pin(0);
-	fd = ev_open(&attr, 0, -1, -1);
+	fd = ev_open(sampling_attr(INSTRUCTIONS, 1000003, 0), 0, -1, -1);
 	page = page_of(fd);
 	ev_on(fd);
 	must(!page->cap_user_rdpmc, "an event that samples promises RDPMC");

@@ -33,10 +33,10 @@ static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
 	u64 period[2] = { p0, p1 }, insns;
 	int fd[2], i;
 
-	fd[0] = ev_open(&attr, 0, -1, -1);
+	fd[0] = ev_open(attr, 0, -1, -1);
 	attr.sample_period = p1;
 	attr.disabled = 0;
-	fd[1] = ev_open(&attr, 0, -1, fd[0]);
+	fd[1] = ev_open(attr, 0, -1, fd[0]);
 	for (i = 0; i < 2; i++)
 		page[i] = map_endless(fd[i]);
 
@@ -127,7 +127,7 @@ TEST(pmi_storm, "pmi-storm", 400)
  */
 enum { MARK_SINGLE = 0x51, MARK_BOTH, MARK_OVERLAP, MARK_END };
 
-static void spin_both(struct perf_event_attr *a, struct perf_event_attr *b, u64 n)
+static void spin_both(struct perf_event_attr a, struct perf_event_attr b, u64 n)
 {
 	int fa = ev_open(a, 0, -1, -1), fb = ev_open(b, 0, -1, fa);
 
@@ -143,7 +143,7 @@ TEST(pmi_order, "pmi-order", 60)
 
 	td_need();
 	pin(0);
-	fd = ev_open(&a, 0, -1, -1);
+	fd = ev_open(a, 0, -1, -1);
 	td_mark(MARK_SINGLE);
 	ev_spin(fd, 2000000);
 	close(fd);
@@ -152,12 +152,12 @@ TEST(pmi_order, "pmi-order", 60)
 	a.sample_period = 0;
 	a.config = L2_READ_MISS;
 	b.disabled = 0;
-	spin_both(&a, &b, 2000000);
+	spin_both(a, b, 2000000);
 
 	td_mark(MARK_BOTH);
 	a.sample_period = 10007;
 	a.config = INSTRUCTIONS;
-	spin_both(&a, &b, 4000000);
+	spin_both(a, b, 4000000);
 
 	/*
 	 * One counts in the kernel, and soon overflows: now and then between
@@ -170,7 +170,7 @@ TEST(pmi_order, "pmi-order", 60)
 	b.sample_period = 1013 * scale();
 	b.exclude_kernel = 0;
 	b.exclude_user = 1;
-	spin_both(&a, &b, 4000000);
+	spin_both(a, b, 4000000);
 	td_mark(MARK_END);
 }
 

@@ -21,9 +21,9 @@ TEST(group_equal, "group-equal", 60)
 		int cpu = wide ? last : -1;
 
 		attr.disabled = 1;
-		leader = ev_open(&attr, pid, cpu, -1);
+		leader = ev_open(attr, pid, cpu, -1);
 		attr.disabled = 0;
-		member = ev_open(&attr, pid, cpu, leader);
+		member = ev_open(attr, pid, cpu, leader);
 		for (round = 0; round < 100; round++) {
 			ev_on(leader);
 			spin(100 + round);
@@ -73,7 +73,7 @@ static void open_and_close(void)
 	for (i = 0; i < OPENS; i++) {
 		void *page = NULL;
 
-		fd = ev_open(&attr, 0, -1, -1);
+		fd = ev_open(attr, 0, -1, -1);
 		if (kinds[kind].mapped)
 			page = page_of(fd);
 		ev_on(fd);
@@ -137,7 +137,7 @@ static void pair_start(int cpu)
 		while (read(pair.to[0], &c, 1) == 1 && write(pair.from[1], &c, 1) == 1)
 			;
 	attr.exclude_user = 1;
-	pair.fd = ev_open(&attr, -1, cpu, -1);
+	pair.fd = ev_open(attr, -1, cpu, -1);
 }
 
 /* The least of several tries: ticks add to some. */
@@ -176,7 +176,7 @@ static void crowd(struct crowd *c, u64 n)
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	attr.inherit = 1;
-	ev_start(&attr, 0, -1);
+	ev_start(attr, 0, -1);
 	for (i = 0; i < n; i++) {
 		in_child(pid) {
 			/* when the test has failed */
@@ -207,14 +207,13 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 {
 	u64 n = setting("TEST_CROWD", CROWD / scale()), alone, beside;
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
 	struct crowd *c = shared(sizeof(*c));
 	int status;
 	pid_t pid;
 	char end;
 
 	/* an event is open in both measurements: perf core has hooks, too */
-	ev_open(&attr, 0, -1, -1);
+	ev_open(attr_of(INSTRUCTIONS), 0, -1, -1);
 	must(cpus_online() > 1, "needs two CPUs");
 	setrlimit(RLIMIT_NPROC, &all);
 	/* a small kernel has hardly more PIDs */

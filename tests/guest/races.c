@@ -171,20 +171,20 @@ static void open_first(struct shot *s)
 	bool member = s->race->member;
 
 	if (member)
-		s->fd[1] = ev_open(&attr, 0, -1, -1);
+		s->fd[1] = ev_open(attr, 0, -1, -1);
 	attr.disabled = !member;
 	attr.read_format = PERF_FORMAT_GROUP;
 	attr.sample_period = s->period;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ;
 	if (s->race->chains)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-	s->fd[0] = ring_open(&s->ring, 1, &attr, 0, -1, member ? s->fd[1] : -1);
+	s->fd[0] = ring_open(&s->ring, 1, attr, 0, -1, member ? s->fd[1] : -1);
 	s->events = 1 + member;
 }
 
 static void open_attr(struct shot *s, struct perf_event_attr attr)
 {
-	s->fd[s->events++] = ev_open(&attr, 0, -1, -1);
+	s->fd[s->events++] = ev_open(attr, 0, -1, -1);
 }
 
 static void open_member(struct shot *s, u64 config, int leader)
@@ -676,7 +676,7 @@ static void open_faults(struct shot *s)
 		.read_format = PERF_FORMAT_GROUP, .disabled = 1,
 	};
 
-	fault_fd = ring_open(&s->second, 1, &attr, 0, -1, -1);
+	fault_fd = ring_open(&s->second, 1, attr, 0, -1, -1);
 	open_member(s, BRANCHES, fault_fd);
 }
 
@@ -888,7 +888,7 @@ static void open_second(struct shot *s)
 
 	attr.sample_period = SECOND_PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	s->fd[s->events++] = ring_open(&s->second, 1, &attr, 0, -1, -1);
+	s->fd[s->events++] = ring_open(&s->second, 1, attr, 0, -1, -1);
 }
 
 static const struct race overflowing = {
@@ -912,11 +912,8 @@ static void other_start(bool counted)
 			pipe_wake(other.back);
 		}
 	}
-	for (i = 0; counted && i < 2; i++) {
-		struct perf_event_attr attr = attr_of(i ? BRANCHES : INSTRUCTIONS);
-
-		other.fd[i] = ev_start(&attr, other.pid, -1);
-	}
+	for (i = 0; counted && i < 2; i++)
+		other.fd[i] = ev_start(attr_of(i ? BRANCHES : INSTRUCTIONS), other.pid, -1);
 }
 
 static void other_turn(char c)
@@ -1176,9 +1173,7 @@ RACE(race_stop_toggle, "race-stop-toggle", race_by(&switching_beside, TD_STOP, t
 
 static void open_wide(struct shot *s)
 {
-	struct perf_event_attr attr = attr_of(L2_READ_MISS);
-
-	s->fd[s->events++] = ev_open(&attr, -1, s->cpu, -1);
+	s->fd[s->events++] = ev_open(attr_of(L2_READ_MISS), -1, s->cpu, -1);
 }
 
 static const struct race reading_beside_wide = {

@@ -9,7 +9,7 @@
 
 static void refused(struct perf_event_attr attr, int want, const char *what)
 {
-	ev_refused(&attr, 0, -1, -1, want, what);
+	ev_refused(attr, 0, -1, -1, want, what);
 }
 
 TEST(refuse_bits, "refuse-bits", 30)
@@ -100,7 +100,7 @@ TEST(user_bits, "user-bits", 30)
 		u64 sel;
 
 		must(pmu_parse(rows[i].terms, &attr), "format/ has no \"%s\"", rows[i].terms);
-		fd = ev_start(&attr, 0, -1);
+		fd = ev_start(attr, 0, -1);
 		n = counter_of(0, rows[i].sel);
 		must(n >= 0, "%s is on no counter", rows[i].terms);
 		sel = rdmsr_on(0, 0x28 + n);
@@ -129,7 +129,7 @@ static void refuse_all(const struct refusal *row)
 		if (row->want)
 			refused(attr, row->want, row->what);
 		else
-			close(ev_open(&attr, 0, -1, -1));
+			close(ev_open(attr, 0, -1, -1));
 	}
 }
 
@@ -184,15 +184,13 @@ static void any_refused(void)
 
 	refused(attr, EACCES, "any, unprivileged");
 	attr.config &= ~EVTSEL_ANY;
-	close(ev_open(&attr, 0, -1, -1));
-	ev_refused(&attr, -1, 0, -1, EACCES, "a CPU-wide event, unprivileged");
+	close(ev_open(attr, 0, -1, -1));
+	ev_refused(attr, -1, 0, -1, EACCES, "a CPU-wide event, unprivileged");
 }
 
 static void kernel_refused(void)
 {
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
-
-	refused(attr, EACCES, "kernel mode, unprivileged");
+	refused(attr_of(INSTRUCTIONS), EACCES, "kernel mode, unprivileged");
 	any_refused();
 }
 
@@ -200,9 +198,9 @@ static void cpu_wide_allowed(void)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 
-	close(ev_open(&attr, -1, 0, -1));
+	close(ev_open(attr, -1, 0, -1));
 	attr.config |= EVTSEL_ANY;
-	close(ev_open(&attr, -1, 0, -1));
+	close(ev_open(attr, -1, 0, -1));
 }
 
 /* "any" counts other hardware threads: it takes the privilege of a CPU-wide event. */
@@ -211,8 +209,8 @@ TEST(refuse_any, "refuse-any", 30)
 	long before = sysctl_get("kernel/perf_event_paranoid");
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
 
-	close(ev_open(&attr, 0, -1, -1));
-	close(ev_open(&attr, -1, 0, -1));
+	close(ev_open(attr, 0, -1, -1));
+	close(ev_open(attr, -1, 0, -1));
 	sysctl_set("kernel/perf_event_paranoid", 2);
 	as_nobody(kernel_refused);
 	sysctl_set("kernel/perf_event_paranoid", 1);
@@ -222,13 +220,13 @@ TEST(refuse_any, "refuse-any", 30)
 	sysctl_set("kernel/perf_event_paranoid", before);
 }
 
-static void noent_or_inval(struct perf_event_attr *attr, const char *kind)
+static void noent_or_inval(struct perf_event_attr attr, const char *kind)
 {
 	int fd = sys_open(attr, 0, -1, -1, 0);
 
-	must(fd < 0, "%s event %#llx: was not refused", kind, attr->config);
+	must(fd < 0, "%s event %#llx: was not refused", kind, attr.config);
 	must(errno == ENOENT || errno == EINVAL, "%s event %#llx: refused with %m", kind,
-	     attr->config);
+	     attr.config);
 }
 
 /* Every cell of the generic cache events is an event of the PMU, or none. */
@@ -281,20 +279,20 @@ TEST(refuse_generic, "refuse-generic", 30)
 	attr.type = PERF_TYPE_HARDWARE;
 	for (i = 0; i < ARRAY_SIZE(none); i++) {
 		attr.config = none[i];
-		noent_or_inval(&attr, "generic");
+		noent_or_inval(attr, "generic");
 	}
 	for (i = 0; i < ARRAY_SIZE(some); i++) {
 		attr.config = some[i];
-		close(ev_open(&attr, 0, -1, -1));
+		close(ev_open(attr, 0, -1, -1));
 	}
 	attr.type = PERF_TYPE_HW_CACHE;
 	for (i = 0; i < ARRAY_SIZE(no_cell); i++) {
 		attr.config = no_cell[i];
-		noent_or_inval(&attr, "cache");
+		noent_or_inval(attr, "cache");
 	}
 	for (i = 0; i < ARRAY_SIZE(cells); i++) {
 		attr.config = cells[i].cell;
-		fd = ev_start(&attr, 0, -1);
+		fd = ev_start(attr, 0, -1);
 		if (have_msr())
 			must(counter_of(0, cells[i].sel) >= 0,
 			     "cache event %#llx is not event %#llx", attr.config, cells[i].sel);

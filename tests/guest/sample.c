@@ -39,7 +39,7 @@ static void sample_loop(void *what, int cpu)
 	for (round = 0; round < 2; round++) {
 		struct tally t = {};
 
-		fd = ring_open(&r, 8, &attr, 0, -1, -1);
+		fd = ring_open(&r, 8, attr, 0, -1, -1);
 		ev_spin(fd, 10000000);
 		ring_tally(&r, &t, spin_lo, spin_hi);
 		near(t.samples, 200, what);
@@ -81,8 +81,8 @@ TEST(sample_two, "sample-two", 120)
 		struct tally ta = {}, tb = {};
 
 		b.config = same ? INSTRUCTIONS : BRANCHES;
-		fa = ring_open(&ra, 64, &a, 0, -1, -1);
-		fb = ring_open(&rb, 64, &b, 0, -1, fa);
+		fa = ring_open(&ra, 64, a, 0, -1, -1);
+		fb = ring_open(&rb, 64, b, 0, -1, fa);
 		ev_spin(fa, 10000000);
 		ring_tally(&ra, &ta, spin_lo, spin_hi);
 		ring_tally(&rb, &tb, spin_lo, spin_hi);
@@ -110,7 +110,7 @@ TEST(sample_freq, "sample-freq", 120)
 	attr.freq = 1;
 	attr.sample_freq = 500;
 	attr.read_format = READ_TIMES;
-	fd = ring_open(&r, 64, &attr, 0, -1, -1);
+	fd = ring_open(&r, 64, attr, 0, -1, -1);
 	ev_on(fd);
 	spin_for_ms(2000);
 	ev_off(fd);
@@ -175,7 +175,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 	int fd;
 
 	attr.exclude_callchain_kernel = !kernel_before(3, 7);
-	fd = ring_open(&r, 64, &attr, 0, -1, -1);
+	fd = ring_open(&r, 64, attr, 0, -1, -1);
 	ev_on(fd);
 	chain_outer(5000000);
 	ev_off(fd);
@@ -202,7 +202,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 	loop = kernel_symbol("knc_test_loop_spin");
 	attr = kernel_sampling(100000, type);
 	attr.exclude_callchain_user = !kernel_before(3, 7);
-	fd = ring_open(&r, 64, &attr, 0, -1, -1);
+	fd = ring_open(&r, 64, attr, 0, -1, -1);
 	ev_on(fd);
 	kernel_loop(&run, 2000000);
 	ev_off(fd);
@@ -238,7 +238,7 @@ TEST(sample_inherit, "sample-inherit", 120)
 	attr.inherit = 1;
 	/* an inherited event can have a buffer only if it is bound to a CPU */
 	for (cpu = 0; cpu < n; cpu++)
-		per[cpu].fd = ring_open(&per[cpu].r, 64, &attr, 0, cpu, -1);
+		per[cpu].fd = ring_open(&per[cpu].r, 64, attr, 0, cpu, -1);
 	for (cpu = 0; cpu < n; cpu++)
 		ev_on(per[cpu].fd);
 	in_children(4, false, spin_child, NULL);
@@ -270,7 +270,7 @@ TEST(sample_throttle, "sample-throttle", 120)
 
 	sample_limit(2000);
 	base = spin_cost();
-	fd = ring_open(&r, 256, &attr, 0, -1, -1);
+	fd = ring_open(&r, 256, attr, 0, -1, -1);
 	ev_spin(fd, 20000000);
 	count = ev_count(fd);
 	ring_tally(&r, &t, spin_lo, spin_hi);
@@ -306,9 +306,9 @@ static void throttle_group(void)
 	struct ring ra, rb;
 	int fa, fb;
 
-	fa = ring_open(&ra, 256, &attr, 0, -1, -1);
+	fa = ring_open(&ra, 256, attr, 0, -1, -1);
 	attr.disabled = 0;
-	fb = ring_open(&rb, 256, &attr, 0, -1, fa);
+	fb = ring_open(&rb, 256, attr, 0, -1, fa);
 	ev_spin(fa, 20000000);
 	ring_tally(&ra, &ta, spin_lo, spin_hi);
 	ring_tally(&rb, &tb, spin_lo, spin_hi);
@@ -342,7 +342,7 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 		 * An event gets the counter that the same event had last: so the leader
 		 * is first on one counter, then on the other.
 		 */
-		fd[0] = ev_open(&attr, 0, -1, -1);
+		fd[0] = ev_open(attr, 0, -1, -1);
 		fd[1] = ev_join(attr, lasts[i], fd[0]);
 		ev_spin(fd[0], 1000);
 		close(fd[1]);
@@ -371,7 +371,7 @@ TEST(sample_tiny, "sample-tiny", 120)
 
 			attr.exclude_kernel = k == 0;
 			attr.exclude_user = k == 1;
-			fd = ring_open(&r, 64, &attr, 0, -1, -1);
+			fd = ring_open(&r, 64, attr, 0, -1, -1);
 			ev_on(fd);
 			spin(2000000);
 			usleep(1000);
@@ -406,7 +406,7 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 		struct perf_event_attr attr = sampling_attr(configs[i % 2], 1, PERF_SAMPLE_IP);
 
 		attr.exclude_kernel = 0;
-		per[i].fd = ring_open(&per[i].r, 1, &attr, -1, i / 2, -1);
+		per[i].fd = ring_open(&per[i].r, 1, attr, -1, i / 2, -1);
 		ev_on(per[i].fd);
 	}
 	for (cpu = 0; cpu < n; cpu++) {
@@ -443,7 +443,7 @@ TEST(sample_irqs_off, "sample-irqs-off", 60)
 	struct ring r;
 	int fd;
 
-	fd = ring_open(&r, 64, &attr, 0, -1, -1);
+	fd = ring_open(&r, 64, attr, 0, -1, -1);
 	ev_on(fd);
 	kernel_loop(&run, 5000000);
 	ev_off(fd);

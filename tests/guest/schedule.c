@@ -10,11 +10,8 @@ static u64 run_at_once(const u64 *configs, int n, unsigned int ms, struct times 
 	u64 iterations;
 	int fd[3], i;
 
-	for (i = 0; i < n; i++) {
-		struct perf_event_attr attr = times_attr(configs[i]);
-
-		fd[i] = ev_open(&attr, 0, -1, -1);
-	}
+	for (i = 0; i < n; i++)
+		fd[i] = ev_open(times_attr(configs[i]), 0, -1, -1);
 	for (i = 0; i < n; i++)
 		ev_on(fd[i]);
 	iterations = spin_for_ms(ms);
@@ -90,7 +87,7 @@ static void check_group(u64 first, u64 second, int want_first, const char *what)
 	int a, b, got;
 
 	attr.read_format = READ_TIMES;
-	a = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
 	b = ev_join(attr, second, a);
 	ev_on(a);
 	spin(100000);
@@ -114,9 +111,9 @@ static void check_moves(bool per_task)
 	u64 count, base = spin_cost();
 	int a, b;
 
-	a = ev_start(&attr, pid, cpu);
+	a = ev_start(attr, pid, cpu);
 	attr.config = L2_READ_MISS;
-	b = ev_open(&attr, pid, cpu, -1);
+	b = ev_open(attr, pid, cpu, -1);
 	spin(1000);
 	must(counter_of(0, INSTRUCTIONS) >= 0, "instructions are on no counter");
 
@@ -178,43 +175,43 @@ TEST(groups_refused, "groups-refused", 30)
 	struct perf_event_attr attr = attr_of(L2_READ_MISS);
 	int a, b;
 
-	a = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
 	attr.disabled = 0;
 	attr.config = L2_WRITE_HIT;
-	ev_refused(&attr, 0, -1, a, EINVAL, "a group of two events for counter 0");
+	ev_refused(attr, 0, -1, a, EINVAL, "a group of two events for counter 0");
 	attr.config = L2_READ_MISS;
-	ev_refused(&attr, 0, -1, a, EINVAL, "a group of the same event for counter 0, twice");
+	ev_refused(attr, 0, -1, a, EINVAL, "a group of the same event for counter 0, twice");
 	attr.config = INSTRUCTIONS;
-	b = ev_open(&attr, 0, -1, a);
+	b = ev_open(attr, 0, -1, a);
 	attr.config = BRANCHES;
-	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events");
+	ev_refused(attr, 0, -1, a, EINVAL, "a group of three events");
 	close(b);
 	/* refused events have left nothing in the group */
-	close(ev_open(&attr, 0, -1, a));
+	close(ev_open(attr, 0, -1, a));
 	close(a);
 
 	attr.config = INSTRUCTIONS;
-	a = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
 	b = ev_join(attr, BRANCHES, a);
 	attr.config = CYCLES;
-	ev_refused(&attr, 0, -1, a, EINVAL, "a group of three events for either counter");
+	ev_refused(attr, 0, -1, a, EINVAL, "a group of three events for either counter");
 	/* a software event needs no counter, wherever it is in the group */
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_TASK_CLOCK;
-	close(ev_open(&attr, 0, -1, a));
+	close(ev_open(attr, 0, -1, a));
 	close(b);
 	close(a);
 
-	a = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
 	attr = attr_of(INSTRUCTIONS);
 	ev_join(attr, INSTRUCTIONS, a);
 	ev_join(attr, BRANCHES, a);
 	attr.config = CYCLES;
-	ev_refused(&attr, 0, -1, a, EINVAL, "three events in a group led by a software event");
+	ev_refused(attr, 0, -1, a, EINVAL, "three events in a group led by a software event");
 
 	attr.config = L2_READ_MISS;
-	a = ev_open(&attr, -1, 0, -1);
-	ev_refused(&attr, -1, 0, a, EINVAL, "a CPU-wide group of two events for counter 0");
+	a = ev_open(attr, -1, 0, -1);
+	ev_refused(attr, -1, 0, a, EINVAL, "a CPU-wide group of two events for counter 0");
 }
 
 /* Two events for counter 0 take turns. */
@@ -239,8 +236,8 @@ TEST(pinned, "pinned", 30)
 	int a, b;
 
 	attr.pinned = 1;
-	a = ev_open(&attr, 0, -1, -1);
-	b = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
+	b = ev_open(attr, 0, -1, -1);
 	ev_on(a);
 	ev_on(b);
 	spin(1000000);
@@ -261,7 +258,7 @@ static void churn(void *arg, int cpu)
 			struct perf_event_attr attr = times_attr(configs[(i + round) % 5]);
 
 			attr.disabled = 0;
-			fd[i] = ev_open(&attr, i & 1 ? -1 : 0, i & 1 ? cpu : -1, -1);
+			fd[i] = ev_open(attr, i & 1 ? -1 : 0, i & 1 ? cpu : -1, -1);
 			spin20(1000);
 		}
 		spin20(20000);

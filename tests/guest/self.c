@@ -42,9 +42,7 @@ static void __attribute__((noinline, noclone)) region(u64 n)
 /* This task's SPFLT event, on */
 static int open_spflt(void)
 {
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-
-	return ev_start(&attr, 0, -1);
+	return ev_start(spflt_attr(INSTRUCTIONS), 0, -1);
 }
 
 /* To the instruction, among code that is not counted */
@@ -261,9 +259,9 @@ static void count_exec(const char *length, u64 *all, u64 *in_region)
 		_exit(1);
 	}
 	attr.disabled = 0;
-	leader = ev_open(&attr, pid, -1, -1);
+	leader = ev_open(attr, pid, -1, -1);
 	attr.config1 = 1;
-	member = ev_open(&attr, pid, -1, leader);
+	member = ev_open(attr, pid, -1, leader);
 	pipe_wake(go);
 	reap(pid);
 	*all = ev_count(leader);
@@ -309,15 +307,14 @@ TEST(spflt_reload, "spflt-reload", 60)
 /* A new task begins with preference 0; its regions count for the parent's event. */
 TEST(spflt_inherit, "spflt-inherit", 60)
 {
-	struct perf_event_attr attr;
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	const u64 n = 100000;
 	int fd, i;
 	u64 want;
 
 	spflt_need();
-	attr = spflt_attr(INSTRUCTIONS);
 	attr.inherit = 1;
-	fd = ev_start(&attr, 0, -1);
+	fd = ev_start(attr, 0, -1);
 	region(n);
 	want = 2 * n + REGION_COST;
 	for (i = 0; i < 6; i++) {
@@ -341,14 +338,13 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 TEST(spflt_several, "spflt-several", 120)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, INSTRUCTIONS };
-	struct perf_event_attr attr;
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	u64 n = 0, begin;
 	struct times t;
 	int fd[3], i;
 
 	spflt_need();
-	attr = spflt_attr(INSTRUCTIONS);
-	fd[0] = ev_open(&attr, 0, -1, -1);
+	fd[0] = ev_open(attr, 0, -1, -1);
 	fd[1] = ev_join(attr, BRANCHES, fd[0]);
 	ev_on(fd[0]);
 	spin(10000);
@@ -363,7 +359,7 @@ TEST(spflt_several, "spflt-several", 120)
 	for (i = 0; i < 3; i++) {
 		attr = spflt_attr(configs[i]);
 		attr.read_format = READ_TIMES;
-		fd[i] = ev_open(&attr, 0, -1, -1);
+		fd[i] = ev_open(attr, 0, -1, -1);
 	}
 	for (i = 0; i < 3; i++)
 		ev_on(fd[i]);
@@ -388,17 +384,16 @@ TEST(spflt_several, "spflt-several", 120)
 
 TEST(spflt_sample, "spflt-sample", 60)
 {
-	struct perf_event_attr attr;
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	struct tally t = {};
 	struct ring r;
 	u64 want;
 	int fd, i;
 
 	spflt_need();
-	attr = spflt_attr(INSTRUCTIONS);
 	attr.sample_period = 10007;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	fd = ring_open(&r, 64, &attr, 0, -1, -1);
+	fd = ring_open(&r, 64, attr, 0, -1, -1);
 	ev_on(fd);
 	for (i = 0; i < 100; i++) {
 		spin(100000);
@@ -418,15 +413,13 @@ TEST(spflt_sample, "spflt-sample", 60)
 /* A CPU-wide event uses the hardware thread's bit, whichever task set it. */
 TEST(spflt_wide, "spflt-wide", 60)
 {
-	struct perf_event_attr attr;
 	u64 before;
 	int fd;
 
 	spflt_need();
 	pin(1);
 	knc_spflt(0);
-	attr = spflt_attr(INSTRUCTIONS);
-	fd = ev_start(&attr, -1, 1);
+	fd = ev_start(spflt_attr(INSTRUCTIONS), -1, 1);
 	spin(100000);
 	before = ev_count(fd);
 	region(100000);

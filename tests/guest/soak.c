@@ -49,12 +49,11 @@ static bool soak_close(struct soak *s, int fd, u64 *count)
 
 static u64 soak_cost(struct soak *s)
 {
-	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	u64 count;
 	int fd;
 
 	do {
-		fd = ev_open(&attr, 0, -1, -1);
+		fd = ev_open(times_attr(INSTRUCTIONS), 0, -1, -1);
 		ev_spin(fd, 0);
 	} while (!soak_close(s, fd, &count));
 	return count;
@@ -70,7 +69,7 @@ static void soak_sampled(struct soak *s, u64 n, u64 period, u64 cost)
 	int fd;
 
 	attr.read_format = READ_TIMES;
-	fd = ring_open(&r, 128, &attr, 0, -1, -1);
+	fd = ring_open(&r, 128, attr, 0, -1, -1);
 	ev_spin(fd, n);
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	ring_unmap(&r);
@@ -90,7 +89,7 @@ static void soak_group(struct soak *s, u64 n, u64 cost)
 	int leader, sibling;
 	bool all;
 
-	leader = ev_open(&attr, 0, -1, -1);
+	leader = ev_open(attr, 0, -1, -1);
 	sibling = ev_join(attr, BRANCHES, leader);
 	ev_spin(leader, n);
 	all = soak_close(s, sibling, &branches);
@@ -109,7 +108,7 @@ static void soak_inherited(struct soak *s, u64 n)
 	bool all;
 
 	attr.inherit = 1;
-	fd = ev_start(&attr, 0, -1);
+	fd = ev_start(attr, 0, -1);
 	for (i = 0; i < 2; i++)
 		in_child(pids[i])
 			spin(n);
@@ -129,7 +128,7 @@ static void soak_wide(struct soak *s, int cpu, u64 period)
 
 	attr.read_format = READ_TIMES;
 	/* the CPU may be offline, or go offline */
-	fd = sys_open(&attr, -1, cpu, -1, 0);
+	fd = sys_open(attr, -1, cpu, -1, 0);
 	if (fd < 0) {
 		must(errno == ENODEV, "an event of CPU %d: %m", cpu);
 		return;

@@ -65,7 +65,7 @@ static u64 count_tree(u64 n)
 	int fd;
 
 	attr.inherit = 1;
-	fd = ev_start(&attr, 0, -1);
+	fd = ev_start(attr, 0, -1);
 	tree(2, n);
 	ev_off(fd);
 	count = ev_count(fd);
@@ -123,7 +123,7 @@ TEST(on_exec, "on-exec", 60)
 			_exit(3);
 		}
 		attr.enable_on_exec = 1;
-		fd = ev_open(&attr, pid, -1, -1);
+		fd = ev_open(attr, pid, -1, -1);
 		pipe_wake(go);
 		reap(pid);
 		counts[i] = ev_count(fd);
@@ -139,7 +139,6 @@ TEST(on_exec, "on-exec", 60)
 /* An event on a process that runs already, from outside */
 TEST(attach, "attach", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 n = 20000000 / scale(), count;
 	int go[2], done[2], fd, i;
 	pid_t pid;
@@ -153,7 +152,7 @@ TEST(attach, "attach", 60)
 			pipe_wake(done);
 		}
 	}
-	fd = ev_open(&attr, pid, -1, -1);
+	fd = ev_open(user_attr(INSTRUCTIONS), pid, -1, -1);
 	for (i = 0; i < 3; i++) {
 		/* the second time it does not count */
 		if (i != 1)
@@ -183,7 +182,7 @@ static void count_wide(u64 period)
 	struct ring r[256];
 
 	for (cpu = 0; cpu < cpus; cpu++) {
-		fd[cpu] = ring_open(&r[cpu], 8, &attr, -1, cpu, -1);
+		fd[cpu] = ring_open(&r[cpu], 8, attr, -1, cpu, -1);
 		truth[cpu] = td ? td_counted(cpu) : 0;
 	}
 	for (cpu = 0; cpu < cpus; cpu++)
@@ -235,7 +234,6 @@ static void cgroup_child(void *arg, int i)
 
 TEST(cgroup, "cgroup", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	u64 n = 30000000 / scale(), count;
 	int dir, fd;
 
@@ -250,7 +248,7 @@ TEST(cgroup, "cgroup", 60)
 	must(!mkdir(CGROUPS "/knc-test", 0755), "making a cgroup: %m");
 	dir = open(CGROUPS "/knc-test", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(dir >= 0, "opening a cgroup: %m");
-	fd = sys_open(&attr, dir, 0, -1, PERF_FLAG_PID_CGROUP);
+	fd = sys_open(user_attr(INSTRUCTIONS), dir, 0, -1, PERF_FLAG_PID_CGROUP);
 	must(fd >= 0, "opening an event on a cgroup: %m");
 	ev_on(fd);
 	in_children(2, false, cgroup_child, &n);
@@ -284,7 +282,7 @@ TEST(group_read, "group-read", 60)
 	int a, b, i;
 
 	attr.read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
-	a = ev_open(&attr, 0, -1, -1);
+	a = ev_open(attr, 0, -1, -1);
 	b = ev_join(attr, BRANCHES, a);
 	if (!kernel_before(3, 12)) {
 		ev_ioctl(a, PERF_EVENT_IOC_ID, (unsigned long)&id[0]);
@@ -344,7 +342,7 @@ TEST(ioctls, "ioctls", 60)
 	struct ring r;
 	int fd;
 
-	fd = ev_start(&attr, 0, -1);
+	fd = ev_start(attr, 0, -1);
 	ev_on(fd);
 	spin(1000);
 	ev_off(fd);
@@ -368,7 +366,7 @@ TEST(ioctls, "ioctls", 60)
 	attr.sample_period = 100000;
 	attr.sample_type = PERF_SAMPLE_IP;
 	attr.wakeup_events = 1;
-	fd = ring_open(&r, 8, &attr, 0, -1, -1);
+	fd = ring_open(&r, 8, attr, 0, -1, -1);
 	signals = 0;
 	signal(SIGIO, on_signal);
 	must(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK),
@@ -394,7 +392,7 @@ TEST(ioctls, "ioctls", 60)
 	/* up to Linux 3.13 a new period begins with the next overflow */
 	if (kernel_before(3, 14))
 		return;
-	fd = ring_open(&r, 8, &attr, 0, -1, -1);
+	fd = ring_open(&r, 8, attr, 0, -1, -1);
 	for (period = 100000; period >= 20000; period /= 5) {
 		memset(&t, 0, sizeof(t));
 		ev_period(fd, period);
@@ -482,7 +480,7 @@ TEST(page_times, "page-times", 60)
 	int fd;
 
 	attr.read_format = READ_TIMES;
-	fd = ring_open(&r, 1, &attr, 0, -1, -1);
+	fd = ring_open(&r, 1, attr, 0, -1, -1);
 	if (!r.page->cap_user_time)
 		skip("the page has no clock (cap_user_time is 0)");
 	ev_on(fd);
@@ -499,12 +497,10 @@ TEST(page_times, "page-times", 60)
 /* Times run while the task runs, with the clock. */
 TEST(times, "times", 60)
 {
-	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
+	int fd = ev_open(times_attr(INSTRUCTIONS), 0, -1, -1);
 	struct times t, later;
 	u64 begin, passed;
-	int fd;
 
-	fd = ev_open(&attr, 0, -1, -1);
 	begin = now_ns();
 	ev_on(fd);
 	spin_for_ms(500);

@@ -19,14 +19,12 @@ static void move_throttled(bool first)
 
 	attr.sample_period = 1000;
 	for (round = 0; round < 10; round++) {
-		struct perf_event_attr wide = attr_of(INSTRUCTIONS);
-
 		/* the order decides which event has counter 0 */
 		if (!first)
-			other = ev_start(&wide, -1, cpu);
-		fd = ev_start(&attr, -1, cpu);
+			other = ev_start(attr_of(INSTRUCTIONS), -1, cpu);
+		fd = ev_start(attr, -1, cpu);
 		if (first)
-			other = ev_start(&wide, -1, cpu);
+			other = ev_start(attr_of(INSTRUCTIONS), -1, cpu);
 		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL);
 		spin(20000);
 		close(other);
@@ -74,7 +72,7 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 		attr.freq = 1;
 		attr.sample_freq = rates[i];
 		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-		fd = ring_open(&r, 64, &attr, 0, -1, -1);
+		fd = ring_open(&r, 64, attr, 0, -1, -1);
 		ev_on(fd);
 		spin_for_ms(1500);
 		ev_off(fd);
@@ -118,7 +116,7 @@ static void count_clones(int rounds, clone_fn clone)
 
 	attr.inherit = 1;
 	for (round = 0; round < rounds; round++) {
-		fd = ev_start(&attr, 0, -1);
+		fd = ev_start(attr, 0, -1);
 		want = 0;
 		for (i = 0; i < CHILDREN; i++) {
 			in_child(pids[i])
@@ -172,13 +170,12 @@ TEST(spflt_clones, "spflt-clones", 60)
  */
 static int open_in_region(bool child, int round, int i)
 {
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	int turns = 10 * i + round + 5, more = 50;
 
 	if (child) {
 		spflt_on();
 		turns_in_region(turns);
-		ev_open(&attr, 0, -1, -1);
+		ev_open(spflt_attr(INSTRUCTIONS), 0, -1, -1);
 		spin(more * LOOP);
 		spflt_off();
 	}
@@ -199,7 +196,7 @@ static u64 open_and_close(struct perf_event_attr attr, int times)
 	int i;
 
 	for (i = 0; i < times; i++)
-		close(ev_open(&attr, 0, -1, -1));
+		close(ev_open(attr, 0, -1, -1));
 	return (now_ns() - begin) / times;
 }
 
@@ -238,7 +235,7 @@ TEST(any_inherit, "any-inherit", 30)
 	}
 	attr.inherit = 1;
 	attr.disabled = 0;
-	fd = ev_open(&attr, pid, -1, -1);
+	fd = ev_open(attr, pid, -1, -1);
 	pipe_wake(go);
 	reap(pid);
 	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ev_count(fd));
@@ -384,12 +381,11 @@ static void leave_counts(int cpu)
 
 static void look_elsewhere(pid_t whose, int here, int there)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct perf_event_mmap_page *page;
 	u64 left;
 
 	pin(here);
-	page = page_of(ev_open(&attr, whose, -1, -1));
+	page = page_of(ev_open(user_attr(INSTRUCTIONS), whose, -1, -1));
 	if (!page->cap_user_rdpmc)
 		skip("no RDPMC for programs");
 	pin(there);
@@ -541,7 +537,7 @@ TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 	int fd, i;
 
 	attr.inherit = 1;
-	fd = ev_open(&attr, 0, -1, -1);
+	fd = ev_open(attr, 0, -1, -1);
 	for (i = 0; i < 200; i++)
 		must(syscall(SYS_clone, SIGCHLD | CLONE_SETTLS, 0, 0, 0, -1L) == -1 &&
 		     errno == EPERM, "a process with a wrong TLS was made: %m");

@@ -89,7 +89,7 @@ TEST(wrap_period, "wrap-period", 120)
 		u64 before;
 		int fd, k;
 
-		fd = ring_open(&r, 8, &attr, 0, -1, -1);
+		fd = ring_open(&r, 8, attr, 0, -1, -1);
 		for (k = 1; k <= 3; k++) {
 			/* up to a little before the sample */
 			before = ev_count(fd);
@@ -129,13 +129,12 @@ static long raw_read(int fd, u64 *value)
 
 TEST(wrap_read, "wrap-read", 60)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1009, PERF_SAMPLE_IP);
 	static u64 value[READINGS];
 	u64 cost, wraps = 0;
 	int fd, i;
 
 	pin(0);
-	fd = ev_open(&attr, 0, -1, -1);
+	fd = ev_open(sampling_attr(INSTRUCTIONS, 1009, PERF_SAMPLE_IP), 0, -1, -1);
 	memset(value, 0, sizeof(value));
 	ev_on(fd);
 	for (i = 0; i < READINGS; i++) {
