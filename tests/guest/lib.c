@@ -14,8 +14,6 @@
 
 /* Results */
 
-enum verdict { NONE, FAILED, SKIPPED };
-
 /* One per run, shared with all processes of the test. */
 static struct {
 	atomic_int verdict;
@@ -35,39 +33,26 @@ void test_register(struct test *t)
 	tests = t;
 }
 
-static void __attribute__((noreturn)) leave(enum verdict v, const char *fmt, va_list ap)
+void end_test(enum verdict v, const char *fmt, ...)
 {
-	int none = NONE;
+	int passed = PASSED;
 	char why[sizeof(outcome->why)];
+	va_list ap;
 	char *c;
 
+	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
 	for (c = why; *c; c++)
 		if (*c == '\n')
 			*c = ' ';
-	if (outcome && atomic_compare_exchange_strong(&outcome->verdict, &none, v)) {
+	if (outcome && atomic_compare_exchange_strong(&outcome->verdict, &passed, v)) {
 		strcpy(outcome->why, why);
 		outcome->said = true;
 	} else {
 		note("also: %s", why);
 	}
 	_exit(1);
-}
-
-void fail(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	leave(FAILED, fmt, ap);
-}
-
-void skip(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	leave(SKIPPED, fmt, ap);
 }
 
 void note(const char *fmt, ...)
@@ -216,7 +201,7 @@ static bool run_test(const struct test *t)
 	int status = 0;
 	pid_t pid;
 
-	outcome->verdict = NONE;
+	outcome->verdict = PASSED;
 	outcome->said = false;
 	fflush(stdout);
 	pid = fork();
@@ -258,7 +243,7 @@ static bool run_test(const struct test *t)
 		printf("FAIL %s ended with wait status %#x\n", t->name, status);
 	else
 		printf("ok %s\n", t->name);
-	return outcome->verdict == SKIPPED || (outcome->verdict == NONE && !status);
+	return outcome->verdict == SKIPPED || (outcome->verdict == PASSED && !status);
 }
 
 int main(int argc, char **argv)
@@ -287,13 +272,6 @@ int main(int argc, char **argv)
 		printf("%llu %llu %llu\n", td_sum(TD_INSN_USER), td_sum(TD_CYCLES_USER),
 		       td_sum(TD_BRANCH_USER));
 		return 0;
-	}
-	/* an event that exists as long as this process lives */
-	if (argc == 2 && !strcmp(argv[1], "--hold")) {
-		ev_on(ev_self(INSTRUCTIONS));
-		puts("held");
-		for (;;)
-			pause();
 	}
 	if (argc < 2) {
 		fprintf(stderr, "usage: %s --list | NAME...\n", argv[0]);
@@ -387,7 +365,6 @@ const struct pmu *pmu(void)
 			continue;
 		strcpy(found.name, names[i]);
 		found.type = type;
-		found.core = found.type == PERF_TYPE_RAW;
 		return &found;
 	}
 	fail("no PMU called knc or cpu in " PMUS);
@@ -618,7 +595,8 @@ int ring_open(struct ring *r, unsigned int pages, struct perf_event_attr attr, p
 
 int ring_self(struct ring *r, unsigned int pages, u64 period)
 {
-	return ring_open(r, pages, sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP), 0, -1, -1);
+	return ring_open(r, pages, sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP),
+			 0, -1, -1);
 }
 
 void ring_unmap(struct ring *r)

@@ -57,11 +57,15 @@ void test_register(struct test *t);
 	}								\
 	static void fn(void)
 
+enum verdict { PASSED, FAILED, SKIPPED };
+
 /* In what they print, %m is errno's text. */
-void fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
-void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void end_test(enum verdict v, const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 2, 3)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+#define fail(...) end_test(FAILED, __VA_ARGS__)
+#define skip(...) end_test(SKIPPED, __VA_ARGS__)
 #define must(cond, ...) do { if (!(cond)) fail(__VA_ARGS__); } while (0)
 
 /* The number in this environment variable, or @otherwise */
@@ -78,8 +82,7 @@ unsigned int scale(void);
 
 struct pmu {
 	char name[32];
-	u32 type;
-	bool core;			/* owns PERF_TYPE_RAW and the generic events */
+	u32 type;			/* PERF_TYPE_RAW: it owns the generic events, too */
 };
 
 const struct pmu *pmu(void);

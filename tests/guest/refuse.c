@@ -273,7 +273,7 @@ TEST(refuse_generic, "refuse-generic", 30)
 	size_t i;
 	int fd;
 
-	if (!pmu()->core)
+	if (pmu()->type != PERF_TYPE_RAW)
 		skip("generic events belong to the PMU called cpu");
 	pin(0);
 	attr.type = PERF_TYPE_HARDWARE;
