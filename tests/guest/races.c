@@ -85,13 +85,15 @@ struct shot {
 #define OFF(i)		(0x20 | (i))
 #define READ		0x30		/* the first event */
 #define SPIN		0x40
+#define SPFLT(c)	(0x50 | (c))
+#define TURN(c)		(0x60 | (c))	/* of the other task, which executes SPFLT c */
 
 struct race {
 	/* other events of this task, and what opens those of another kind */
 	u64 also[2];
 	void (*open)(struct shot *s);
 	/* enables the first event, and disables all in the end: in steps, or otherwise */
-	unsigned char steps[8];
+	unsigned char steps[10];
 	void (*operation)(struct shot *s);
 	/* further checks */
 	void (*check)(struct shot *s);
@@ -152,6 +154,12 @@ static struct {
 	pid_t pid;
 	int fd[2];			/* its events, or -1 */
 } other = { .fd = { -1, -1 } };
+
+static void other_turn(char c)
+{
+	must(write(other.there[1], &c, 1) == 1, "pipe: %m");
+	pipe_wait(other.back);
+}
 
 static u64 sum(const struct shot *s)
 {
@@ -384,6 +392,12 @@ static void operation(struct shot *s)
 			break;
 		case SPIN:
 			spin(500);
+			break;
+		case SPFLT(0):
+			knc_spflt(*step & 0xf);
+			break;
+		case TURN(0):
+			other_turn(*step & 0xf);
 		}
 	}
 }
@@ -916,12 +930,6 @@ static void other_start(bool counted)
 		other.fd[i] = ev_start(attr_of(i ? BRANCHES : INSTRUCTIONS), other.pid, -1);
 }
 
-static void other_turn(char c)
-{
-	must(write(other.there[1], &c, 1) == 1, "pipe: %m");
-	pipe_wait(other.back);
-}
-
 static u64 strange_nmis(void)
 {
 	u64 n;
@@ -976,17 +984,8 @@ static void race_beside(bool counted, const struct race *r, enum td_action actio
 }
 
 /* Off and on by task switches */
-static void give_way(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	other_turn(0);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-}
-
 static const struct race switching = {
-	.open = open_user, .operation = give_way, .exact = true,
+	.open = open_user, .steps = { ON(0), ON(1), TURN(0), OFF(1), OFF(0) }, .exact = true,
 };
 
 RACE(race_switch, "race-switch", race_beside(false, &switching, TD_NOTHING))
@@ -997,21 +996,9 @@ static void open_spflt(struct shot *s)
 	open_attr(s, spflt_attr(INSTRUCTIONS));
 }
 
-static void give_way_in_region(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	ev_on(s->fd[1]);
-	spflt_on();
-	other_turn(0);
-	spflt_off();
-	other_turn(1);
-	spin(100);
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-}
-
 static const struct race switching_regions = {
-	.open = open_spflt, .operation = give_way_in_region, .exact = true,
+	.open = open_spflt, .exact = true,
+	.steps = { ON(0), ON(1), SPFLT(1), TURN(0), SPFLT(0), TURN(1), SPIN, OFF(1), OFF(0) },
 };
 
 RACE(race_spflt_switch, "race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
