@@ -4,10 +4,9 @@
 . ./lib.sh
 data=$tmp/data
 
-perf record -q -o "$data" -e '{cpu-clock,cycles,instructions}:S' -- \
-	./gt --spin20 3000000 >"$tmp/said" 2>&1 || fail "perf record: $(tail -n 2 "$tmp/said")"
-perf script -i "$data" -F event,period,sym >"$tmp/script" 2>"$tmp/said" ||
-	fail "perf script: $(tail -n 2 "$tmp/said")"
+into said perf record -q -o "$data" -e '{cpu-clock,cycles,instructions}:S' -- \
+	./gt --spin20 3000000
+into script perf script -i "$data" -F event,period,sym
 
 # lines EVENT - each sample of the leader has one of each event, with what it grew by
 lines()
@@ -32,9 +31,9 @@ zero=$(awk '$1 == 0 && $2 ~ /^(instructions|cycles)/' "$tmp/script" | grep -c .)
 [ "$zero" -le $(($(lines cycles) / 20)) ] || fail "$zero samples in which nothing was counted"
 
 # the same with a leader of our own
-perf record -q -o "$data" -c 1000000 -e '{instructions:u,branches:u}:S' -- \
-	./gt --spin20 f4240 >"$tmp/said" 2>&1 || fail "perf record: $(tail -n 2 "$tmp/said")"
-perf script -i "$data" -F event,period >"$tmp/script" 2>/dev/null
+into said perf record -q -o "$data" -c 1000000 -e '{instructions:u,branches:u}:S' -- \
+	./gt --spin20 f4240
+into script perf script -i "$data" -F event,period
 total=$(awk '$2 ~ /^branches/ { sum += $1 } END { printf "%d", sum }' "$tmp/script")
 [ "$total" -ge 900000 ] && [ "$total" -le 1100000 ] || fail "branches add up to $total"
 ok
