@@ -342,14 +342,6 @@ static void try_at(const struct function *f, u64 offset)
 	tried.count = got;
 }
 
-static void finish(void)
-{
-	end_child(on.pid);
-	note("%llu probes, %llu places refused, %llu reads, %llu counted in a round",
-	     tried.probes, tried.refused, tried.calls, tried.each);
-	must(tried.calls, "nothing was read");
-}
-
 /* At each function, and at one in TEST_STRIDE instructions of it */
 static void try_all(bool (*wanted)(const char *name, const char *module), bool within)
 {
@@ -368,7 +360,10 @@ static void try_all(bool (*wanted)(const char *name, const char *module), bool w
 		for (offset = 1; offset < functions[i].size; offset++)
 			if (!random_below(&seed, stride))
 				try_at(&functions[i], offset);
-	finish();
+	end_child(on.pid);
+	note("%llu probes, %llu places refused, %llu reads, %llu counted in a round",
+	     tried.probes, tried.refused, tried.calls, tried.each);
+	must(tried.calls, "nothing was read");
 }
 
 TEST(bpf_read_del, "bpf-read-del", 1200)

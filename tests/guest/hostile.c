@@ -140,9 +140,7 @@ static void odd_groups(void)
 	pid_t pid;
 
 	a = ev_open(attr, 0, -1, -1);
-	attr.disabled = 0;
-	attr.config = BRANCHES;
-	b = ev_open(attr, 0, -1, a);
+	b = ev_join(attr, BRANCHES, a);
 	ev_on(a);
 	spin(1000);
 	close(a);
@@ -171,14 +169,11 @@ static void odd_groups(void)
 	close(b);
 
 	/* an event outlives its task */
-	pid = must_fork();
-	if (!pid) {
+	in_child(pid) {
 		usleep(20000);
 		spin(100000);
-		_exit(0);
 	}
-	attr.config = INSTRUCTIONS;
-	fd = ev_open(attr, pid, -1, -1);
+	fd = ev_start(attr, pid, -1);
 	reap(pid);
 	last = ev_count(fd);
 	must(last >= 200000, "a task that ended counted %llu, not 200000", last);

@@ -143,17 +143,11 @@ struct sweep {
 	char first_bad[256];
 };
 
-static void __attribute__((format(printf, 2, 3))) bad(struct sweep *s, const char *fmt, ...)
+static void bad(struct sweep *s, const char *why)
 {
-	char why[128];
-	va_list ap;
-
-	if (s->bad++)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	snprintf(s->first_bad, sizeof(s->first_bad), "%s, %u late: %s", s->where, s->skid, why);
+	if (!s->bad++)
+		snprintf(s->first_bad, sizeof(s->first_bad), "%s, %u late: %s", s->where,
+			 s->skid, why);
 }
 
 /* Checks that all registers have the values of the place, if the sample has any. */
@@ -170,7 +164,7 @@ static void check_regs(const struct record *rec, struct sweep *s)
 	for (i = 0; i < REGS && rec->regs[i] == want[i]; i++)
 		;
 	if (i < REGS)
-		bad(s, "%s is %#llx, not %#llx", reg_names[i], rec->regs[i], want[i]);
+		bad(s, text_of("%s is %#llx, not %#llx", reg_names[i], rec->regs[i], want[i]));
 	else if (!rec->stack_size)
 		bad(s, "no stack");
 	else if (memcmp(rec->stack, sp_of(1), STACK))
@@ -192,10 +186,10 @@ static void check_place(const struct place *p, u64 period, u32 skid, struct swee
 	s->without_regs += !rec.abi;
 	ip = (char *)rec.ip;
 	if (skid <= BEFORE && ip != p->site - BEFORE + skid)
-		bad(s, "wrong instruction: ip is %+ld from the entry", (long)(ip - p->site));
+		bad(s, text_of("wrong instruction: ip is %+td from the entry", ip - p->site));
 	else if (skid > BEFORE && ip != p->inside && ip != p->or_inside &&
 		 (ip < p->after || ip > p->end))
-		bad(s, "wrong place: ip is %+ld from the entry", (long)(ip - p->site));
+		bad(s, text_of("wrong place: ip is %+td from the entry", ip - p->site));
 	else
 		check_regs(&rec, s);
 }
@@ -286,7 +280,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 		s->samples++;
 		s->without_regs += !rec.abi;
 		if (rec.ip < (u64)place_loop_lo || rec.ip >= (u64)place_loop_hi) {
-			bad(s, "ip is %#llx, outside the loop", rec.ip);
+			bad(s, text_of("ip is %#llx, outside the loop", rec.ip));
 			continue;
 		}
 		if (!has_regs() || !rec.abi)
@@ -297,7 +291,8 @@ static void sweep_timer(u32 skid, struct sweep *s)
 			offset = count / LOOP_LENGTH - at + 1000;
 		at += offset - 1000;
 		if (at > count / LOOP_LENGTH + TOLERANCE || at + TOLERANCE < count / LOOP_LENGTH)
-			bad(s, "r12 is of iteration %llu, not %llu", at, count / LOOP_LENGTH);
+			bad(s, text_of("r12 is of iteration %llu, not %llu", at,
+				       count / LOOP_LENGTH));
 		else if (rec.regs[IP] != rec.ip)
 			bad(s, "the register ip is not the address of the sample");
 	}
@@ -383,13 +378,11 @@ static void foreign_in_flight(u32 skid)
 TEST(late_foreign, "late-foreign", 240)
 {
 	u32 skid;
-	u64 n;
 
 	if (access("/sys/module/knc_test_nmi", F_OK))
 		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
 	prepare();
-	n = twenty(0, 0);
-	must(n == 20, "before: %llu of 20 samples", n);
+	must_sample("before");
 	/* the last ones: the NMI is over before the PMI arrives */
 	for (skid = 50; skid <= 1000; skid += 50)
 		foreign_in_flight(skid);
@@ -421,14 +414,12 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 	struct tally t = {};
 	unsigned int many;
 	struct ring r;
-	u64 n;
 	int fd;
 
 	nmi_parameter_set("swallow", 0);
 	prepare();
 	for (many = 1; many <= 3; many++) {
-		n = twenty(0, 0);
-		must(n == 20, "before: %llu of 20 samples", n);
+		must_sample("before");
 		fd = open_sampling(FOREIGN_PERIOD, &r, 8);
 		nmi_parameter_set("swallow", many);
 		measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0);
@@ -442,8 +433,7 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 		must(t.samples >= 19 && t.samples <= 21,
 		     "stopped, and on again: %llu of 20 samples", t.samples);
 		ring_close(&r, fd);
-		n = twenty(0, 0);
-		must(n == 20, "a new event: %llu of 20 samples", n);
+		must_sample("a new event");
 	}
 }
 
@@ -452,7 +442,7 @@ TEST(machine_check, "machine-check", 60)
 {
 	struct tally t = {};
 	int cpu, fd, tries;
-	u64 n, pending = 0;
+	u64 pending = 0;
 	struct ring r;
 
 	nmi_parameter_set("machine_check", 1);
@@ -480,8 +470,7 @@ TEST(machine_check, "machine-check", 60)
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples, "the overflow has no sample");
 	ring_close(&r, fd);
-	n = twenty(0, 0);
-	must(n == 20, "afterwards: %llu of 20 samples", n);
+	must_sample("afterwards");
 }
 
 /*

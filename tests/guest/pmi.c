@@ -8,14 +8,6 @@
  */
 #define SAMPLE_BYTES	(sizeof(struct perf_event_header) + sizeof(u64))
 
-static struct perf_event_mmap_page *map_endless(int fd)
-{
-	void *p = mmap(NULL, 2 * getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-
-	must(p != MAP_FAILED, "mapping a buffer: %m");
-	return p;
-}
-
 struct storm_cpu {
 	u64 count[2], samples[2];
 };
@@ -35,10 +27,11 @@ static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
 
 	fd[0] = ev_open(attr, 0, -1, -1);
 	attr.sample_period = p1;
-	attr.disabled = 0;
-	fd[1] = ev_open(attr, 0, -1, fd[0]);
-	for (i = 0; i < 2; i++)
-		page[i] = map_endless(fd[i]);
+	fd[1] = ev_join(attr, INSTRUCTIONS, fd[0]);
+	for (i = 0; i < 2; i++) {
+		page[i] = mmap(NULL, 2 * getpagesize(), PROT_READ, MAP_SHARED, fd[i], 0);
+		must(page[i] != MAP_FAILED, "mapping a buffer: %m");
+	}
 
 	/* of one period they overflow together: one PMI for both */
 	insns = p0 == p1 ? pmis * p0 : pmis * (p0 * p1) / (p0 + p1);

@@ -179,11 +179,9 @@ TEST(sample_callchain, "sample-callchain", 60)
 	ev_on(fd);
 	chain_outer(5000000);
 	ev_off(fd);
-	while (ring_next(&r, &rec)) {
+	while (ring_sample(&r, &rec)) {
 		u64 *c = rec.chain;
 
-		if (rec.type != PERF_RECORD_SAMPLE)
-			continue;
 		samples++;
 		/*
 		 * PERF_CONTEXT_USER, the address itself, then the callers. The loop
@@ -208,9 +206,7 @@ TEST(sample_callchain, "sample-callchain", 60)
 	ev_off(fd);
 	samples = 0;
 	good = 0;
-	while (ring_next(&r, &rec)) {
-		if (rec.type != PERF_RECORD_SAMPLE)
-			continue;
+	while (ring_sample(&r, &rec)) {
 		samples++;
 		if (rec.nr_chain >= 4 && rec.chain[0] == PERF_CONTEXT_KERNEL &&
 		    rec.ip >= loop && rec.ip < loop + 64 && rec.chain[1] == rec.ip)
@@ -220,20 +216,14 @@ TEST(sample_callchain, "sample-callchain", 60)
 	     good, samples);
 }
 
-static void spin_child(void *arg, int i)
-{
-	(void)arg;
-	(void)i;
-	spin(10000000);
-}
-
 TEST(sample_inherit, "sample-inherit", 120)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, TYPE);
 	struct { struct ring r; int fd; } per[256];
-	int n = cpus_online(), cpu;
+	int n = cpus_online(), cpu, i;
 	u64 want = 4 * 20000000ULL / 100003;
 	struct tally t = {};
+	pid_t pids[4];
 
 	attr.inherit = 1;
 	/* an inherited event can have a buffer only if it is bound to a CPU */
@@ -241,7 +231,10 @@ TEST(sample_inherit, "sample-inherit", 120)
 		per[cpu].fd = ring_open(&per[cpu].r, 64, attr, 0, cpu, -1);
 	for (cpu = 0; cpu < n; cpu++)
 		ev_on(per[cpu].fd);
-	in_children(4, false, spin_child, NULL);
+	for (i = 0; i < 4; i++)
+		in_child(pids[i])
+			spin(10000000);
+	reap_all(pids, 4);
 	for (cpu = 0; cpu < n; cpu++) {
 		ev_off(per[cpu].fd);
 		ring_tally(&per[cpu].r, &t, NULL, NULL);
@@ -263,7 +256,7 @@ TEST(sample_inherit, "sample-inherit", 120)
 TEST(sample_throttle, "sample-throttle", 120)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000, TYPE);
-	u64 base, count, value;
+	u64 base, count;
 	struct tally t = {};
 	struct ring r;
 	int fd;
@@ -287,8 +280,7 @@ TEST(sample_throttle, "sample-throttle", 120)
 	/* without the limit the count is exact again */
 	sample_limit(NO_SAMPLE_LIMIT);
 	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
-	value = 1000003;
-	ev_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&value);
+	ev_period(fd, 1000003);
 	memset(&t, 0, sizeof(t));
 	ev_spin(fd, 20000000);
 	ring_tally(&r, &t, spin_lo, spin_hi);
