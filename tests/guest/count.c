@@ -39,7 +39,7 @@ static u64 base_of(int fd, measured_fn run, const char *what)
 	return base;
 }
 
-static void check_exact(u64 config, const char *what, bool branches)
+static void check_exact(u64 config, const char *what)
 {
 	int fd = ev_self(config);
 	size_t i;
@@ -51,7 +51,7 @@ static void check_exact(u64 config, const char *what, bool branches)
 
 		for (length = 1000; length <= 100000000 / scale(); length *= 10) {
 			u64 n = length / each;
-			u64 want = branches ? n : n * each;
+			u64 want = config == BRANCHES ? n : n * each;
 			u64 got = once(fd, loops[i].run, n) - base;
 
 			must(got == want, "%s:u of %s(%llu): %llu, not %llu", what, loops[i].name,
@@ -63,19 +63,18 @@ static void check_exact(u64 config, const char *what, bool branches)
 
 TEST(count_exact, "count-exact", 60)
 {
-	check_exact(INSTRUCTIONS, "instructions", false);
-	check_exact(BRANCHES, "branches", true);
+	check_exact(INSTRUCTIONS, "instructions");
+	check_exact(BRANCHES, "branches");
 }
 
 /* Both counters at once: as a group, then as two events on their own. */
 static void check_both(bool group)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	struct times insn, branch;
 	u64 base, base_branches, least, most;
 	int a, b, n;
 
-	attr.read_format = READ_TIMES;
 	a = ev_open(attr, 0, -1, -1);
 	attr.config = BRANCHES;
 	attr.disabled = !group;
@@ -135,7 +134,7 @@ static void settled_loop(struct knc_test_loop *run, u64 n)
 }
 
 /* The same in kernel mode, in a module's loop with interrupts off */
-static void check_kernel(u64 first, u64 second, bool first_branches, bool second_branches)
+static void check_kernel(u64 first, u64 second)
 {
 	struct perf_event_attr attr = attr_of(first);
 	struct knc_test_loop run = { .nr = 2 };
@@ -154,7 +153,7 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 	must(base[0] && base[0] < reading_most() && base[1] && base[1] < reading_most(),
 	     "two readings cost %llu and %llu", base[0], base[1]);
 	for (n = 500; n <= 5000000 / scale(); n *= 10) {
-		bool branches[2] = { first_branches, second_branches };
+		bool branches[2] = { first == BRANCHES, second == BRANCHES };
 
 		for (times = 0; times < 3; times++) {
 			settled_loop(&run, n);
@@ -173,8 +172,8 @@ static void check_kernel(u64 first, u64 second, bool first_branches, bool second
 
 TEST(count_kernel, "count-kernel", 60)
 {
-	check_kernel(INSTRUCTIONS, BRANCHES, false, true);
-	check_kernel(BRANCHES, INSTRUCTIONS, true, false);
+	check_kernel(INSTRUCTIONS, BRANCHES);
+	check_kernel(BRANCHES, INSTRUCTIONS);
 }
 
 /* User mode sees nothing of the kernel's loop, and the reverse. */

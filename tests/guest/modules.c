@@ -237,19 +237,18 @@ static bool owned(void)
 	return errno == EBUSY;
 }
 
-/* If another driver has reserved a register, the module does not load, and logs why. */
-static void must_not_load_beside_owner(void)
+/* It fails with this errno, registers nothing, and one line in the log says why. */
+static void must_not_load(const char *where, int want, const char *why)
 {
-	unsigned int lines = in_log("knc_pmu: ");
+	unsigned int lines = in_log("knc_pmu: "), reasons = in_log(why);
 
-	must(!insert_with(OWNER, "hold=1"), "%s: %m", OWNER);
-	must(driver_load() == -1, "it loads, but another driver has reserved a register");
-	must(errno == EBUSY, "loading with a register reserved: %m");
-	must(in_log("knc_pmu: ") > lines, "the log does not say why");
-	must(access(PMUS "/knc", F_OK) && (cards_kernel() || access(PMUS "/cpu", F_OK)),
-	     "a PMU has been registered");
-	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK),
-	     "unloading the owner: %m");
+	must(driver_load() == -1, "it loads %s", where);
+	must(errno == want, "loading %s: %m", where);
+	must(in_log("knc_pmu: ") == lines + 1, "loading %s: %u lines in the log", where,
+	     in_log("knc_pmu: ") - lines);
+	must(in_log(why) == reasons + 1, "the log does not say \"%s\"", why);
+	must(!driver_loaded(), "the module is loaded");
+	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
 }
 
 TEST(ownership, "ownership", 60)
@@ -269,7 +268,10 @@ TEST(ownership, "ownership", 60)
 		return;
 	must_unload();
 	must(!owned(), "the module is unloaded, but the counters are reserved");
-	must_not_load_beside_owner();
+	must(!insert_with(OWNER, "hold=1"), "%s: %m", OWNER);
+	must_not_load("beside a driver with a register", EBUSY, "then load again");
+	must(cards_kernel() || access(PMUS "/cpu", F_OK), "a PMU has been registered");
+	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "%s: %m", OWNER);
 	must_load();
 	for (cpu = 0; cpu < cpus_online(); cpu++)
 		close(ev_open(user_attr(INSTRUCTIONS), -1, cpu, -1));
@@ -510,17 +512,10 @@ TEST(nosym, "nosym", 60)
 	must_unload();
 }
 
-/* On another processor nothing is registered, and one line says why. */
 TEST(wrong_cpu, "wrong-cpu", 30)
 {
-	unsigned int lines = in_log("knc_pmu: ");
-
 	module_need();
-	must(driver_load() == -1, "loads on another processor");
-	must(errno == ENODEV, "loading on another processor: %m");
-	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
-	must(in_log("knc_pmu: not a Knights Corner: found ") == 1, "the log does not say why");
-	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
+	must_not_load("on another processor", ENODEV, "knc_pmu: not a Knights Corner: found ");
 }
 
 /*
@@ -529,22 +524,15 @@ TEST(wrong_cpu, "wrong-cpu", 30)
  */
 TEST(load_beside, "load-beside", 30)
 {
-	unsigned int lines = in_log("knc_pmu: ");
 	int fd;
 
 	module_need();
 	must(!access(PMUS "/cpu/type", F_OK), "no other driver here");
-	must(driver_load() == -1, "loads beside another driver");
-	must(errno == EBUSY, "loading beside another driver: %m");
-	must(in_log("knc_pmu: ") == lines + 1, "%u lines in the log", in_log("knc_pmu: ") - lines);
-	must(in_log("initcall_blacklist=init_hw_perf_events"), "the log does not say what to type");
-	must(!driver_loaded(), "the module is loaded");
-	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
+	must_not_load("beside another driver", EBUSY, "initcall_blacklist=init_hw_perf_events");
 	fd = ev_self(INSTRUCTIONS);
 	ev_spin(fd, 500000);
 	must(ev_count(fd) >= 1000000 && ev_count(fd) < 1000100, "theirs counted %llu of 1000000",
 	     ev_count(fd));
-	close(fd);
 }
 
 /* Our driver reads registers in its interrupts only, the kernel's at each tick. */
@@ -568,9 +556,8 @@ static void must_be_alone(void)
  */
 TEST(take_over, "take-over", 120)
 {
-	static const char who[] = "knc_pmu: the kernel's own driver has events on the counters";
 	static const char what[] = "end the programs that have them open, then load again";
-	unsigned int lines = in_log(who), advice = in_log(what);
+	unsigned int advice = in_log(what);
 	int fd;
 
 	if (!cards_kernel())
@@ -579,8 +566,7 @@ TEST(take_over, "take-over", 120)
 	pmu_forget();
 	must_count("the kernel's own driver, before");
 	fd = ev_self(INSTRUCTIONS);
-	must(driver_load() == -1 && errno == EBUSY, "loading beside events: %m");
-	must(in_log(who) == lines + 1, "the log does not say who has the counters");
+	must_not_load("beside events", EBUSY, "own driver has events on the counters");
 	must(in_log(what) == advice + 1, "the log does not say what to do");
 	close(fd);
 
