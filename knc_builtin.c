@@ -49,16 +49,9 @@ static int knc_set_period(struct perf_event *event)
 	return 0;
 }
 
-/*
- * hw.interrupts of a throttled event. An event's last overflow is handled when the event
- * is stopped, and may throttle it. perf core does not expect that, and starts the event if
- * it was stopped for a new period, or to be moved. It must stay stopped until the tick.
- */
-#define KNC_THROTTLED	(~0ULL)		/* MAX_INTERRUPTS of kernel/events/core.c */
-
 static void knc_enable(struct perf_event *event)
 {
-	if (event->hw.interrupts == KNC_THROTTLED)
+	if (knc_event_is_throttled(event))
 		x86_pmu_stop(event, PERF_EF_UPDATE);
 	else
 		knc_event_start(event);

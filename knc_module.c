@@ -175,7 +175,8 @@ static void knc_host_enable(struct pmu *pmu)
 
 static void knc_start(struct perf_event *event, int flags)
 {
-	if (knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
+	if (knc_event_is_throttled(event) ||
+	    knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
 		return;
 
 	knc_event_start(event);

@@ -467,7 +467,8 @@ static void knc_account_slot(const struct knc_cpu *kc, struct perf_event *event)
  * knc_event_read() - bring an event's count up to date
  * @event: any event; one that is on no counter keeps its last count
  *
- * A BPF program may read an event anywhere. Within another read, it gets the last count.
+ * A BPF program may read an event anywhere. It gets the last count within another read,
+ * and in KNC_STOP while the counters run, when a PMI could come in the middle.
  */
 void knc_event_read(struct perf_event *event)
 {
@@ -481,7 +482,8 @@ void knc_event_read(struct perf_event *event)
 			knc_pmu_disable(kc);
 			knc_pmu_enable(kc);
 		}
-	} else if (kc->state == KNC_STOP || kc->state == KNC_PMI) {
+	} else if (kc->state == KNC_PMI ||
+		   (kc->state == KNC_STOP && !knc_read_global_ctrl())) {
 		knc_account_slot(kc, event);
 	}
 }
