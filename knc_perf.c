@@ -98,7 +98,7 @@ int knc_perf_prepare(void)
 	return ret;
 }
 
-/* One PMI in so many is timed: to read the clock is expensive in an NMI. */
+/* Time one PMI in so many: to read the clock is expensive in an NMI. */
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 

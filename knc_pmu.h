@@ -70,8 +70,7 @@ int knc_event_init(struct perf_event *event);
 
 /*
  * knc_perf.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
- * is called first; it returns -EBUSY if another driver has perf's generic events, or
- * -ENOMEM.
+ * is called first; it returns -EBUSY if another driver has perf's raw events, or -ENOMEM.
  */
 extern bool knc_rdpmc_open;		/* a program can use RDPMC, or once could */
 int knc_perf_prepare(void);
