@@ -477,9 +477,14 @@ void on_cpu_start(int n, void (*fn)(void))
 	cpu[n].fn = fn;
 }
 
+int on_cpu_done(int n)
+{
+	return !cpu[n].fn;
+}
+
 void on_cpu_wait(int n)
 {
-	while (cpu[n].fn)
+	while (!on_cpu_done(n))
 		relax();
 }
 

@@ -267,6 +267,7 @@ void start_so_many_cpus(int count);
 void init_cpu(int cpu);
 void on_cpu(int cpu, void (*fn)(void));
 void on_cpu_start(int cpu, void (*fn)(void));
+int on_cpu_done(int cpu);
 void on_cpu_wait(int cpu);
 int ncpus(void);
 void delay(u64 ticks);

@@ -4,8 +4,7 @@
 
 extern code f_loop10, f_fault_load, f_fault_rep, f_fault_fetch, f_int80, f_hlt,
 	f_syscall, traced;
-extern char at_fault[], at_rep_end[], at_jump[], at_loop[], at_hlt_end[],
-	user_stub[];
+extern char at_fault[], at_rep_end[], at_loop[], at_hlt_end[], user_stub[];
 
 static void run_nops(u64 after)
 {
