@@ -2,9 +2,6 @@
 /* The additional instructions: privilege, operands, and wrong encodings */
 #include "bare.h"
 
-#define UD	6
-#define GP	13
-
 extern code do_rdpmc, spflt_one, spflt_region;
 u64 rdpmc_rax, rdpmc_rdx, rdpmc_rcx;
 

@@ -423,22 +423,17 @@ static const struct {
 	{ "flushes: syscall", f_syscall, EV_PIPELINE_FLUSHES, 1 + 1 },
 };
 
-static void skip_ud(struct regs *r)
-{
-	r->rip += 2;
-}
-
 static void fetches_and_branches(void)
 {
 	u64 got;
 
 	handle_ints(ignore);
-	handlers[6] = skip_ud;
+	handlers[UD] = skip2;
 	for (u32 i = 0; i < ARRAY_SIZE(thirds); i++)
 		check(thirds[i].name, third(thirds[i].fn, thirds[i].event),
 		      thirds[i].want);
 	handle_ints(0);
-	handlers[6] = 0;
+	handlers[UD] = 0;
 	got = third(code48k, EV_CODE_MISS);
 	result(got >= 768 * 98 / 100 && got <= 768 * 102 / 100,
 	       "code: 48 KiB, misses", "%ld, not 768", got);

@@ -2,8 +2,6 @@
 /* Every register: width, reserved bits, RO, WO; numbers without a register */
 #include "bare.h"
 
-#define GP	13
-
 static void reset_values(void)
 {
 	u64 sum = 0;

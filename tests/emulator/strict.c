@@ -6,8 +6,6 @@
  */
 #include "bare.h"
 
-#define UD	6
-
 struct insn {
 	code *fn;
 	const char *text;
