@@ -571,9 +571,7 @@ static void any_mixed(void)
 	u64 three = EV_DATA_READ_OR_WRITE | SEL_CMASK(3),
 	    one = EV_L2_PF2 | SEL_CMASK(1), any = SEL_USR | SEL_ANY | SEL_EN;
 
-	pmu_quiet();
-	wrmsr(MSR_SEL0, three | any);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(three | any, 0);
 	enough = 0;
 	on_cpu_start(1, keep_reading);
 	for (int i = 0; i < 20000; i++) {

@@ -12,8 +12,7 @@ struct insn {
 };
 
 extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
-	strict_later[],
-	strict_ports[];
+	strict_later[], strict_ports[];
 
 static code *to_call;
 

@@ -333,7 +333,6 @@ static void test_nothing_stale(struct kunit *test)
 	add_all(test, &other, 1);
 	count(other->hw.idx, 10);
 	expect_count(test, other, 10);
-	knc_rdpmc_open = false;
 }
 
 /* Groups with software events, and with events of another PMU */
