@@ -88,6 +88,14 @@ static void masks(void)
 	}
 }
 
+/* What walk_read and walk_write go over */
+static void walk_over(u64 from, u64 size, u64 step)
+{
+	walk_from = from;
+	walk_to = from + size;
+	walk_step = step;
+}
+
 /*
  * The number of @event in a third round over @size bytes by @step. measure0() and
  * @fn add a few accesses: allow for 2 %.
@@ -97,9 +105,7 @@ static void walk(const char *name, code *fn, u32 event, u64 from, u64 size,
 {
 	u64 got, off;
 
-	walk_from = from;
-	walk_to = from + size;
-	walk_step = step;
+	walk_over(from, size, step);
 	program(event | SEL_OS, (fn == walk_read ? EV_DATA_READ :
 				 EV_DATA_WRITE) | SEL_OS);
 	measure0(fn);
@@ -192,12 +198,10 @@ static void counter0(void)
 		{ EV_L2_CODE_MEM, code48k },
 	};
 
+	walk_over(64 * MB, 2 * MB, 64);
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 sel = cases[i].event | SEL_OS;
 
-		walk_from = 64 * MB;
-		walk_to = walk_from + 2 * MB;
-		walk_step = 64;
 		program(sel, sel);
 		measure0(cases[i].fn);
 		result(rdmsr(MSR_CNT0) > 0, "unit mask 0x10: counter 0 counts",
@@ -288,10 +292,8 @@ static const struct {
 
 static void prefetches(void)
 {
-	walk_from = (u64)buffer + MB;
-	hint_from = walk_from;
-	walk_to = walk_from + 64 * LINES;
-	walk_step = 64;
+	hint_from = (u64)buffer + MB;
+	walk_over(hint_from, 64 * LINES, 64);
 	for (u32 i = 0; i < ARRAY_SIZE(hints); i++) {
 		u64 got, want = hints[i].each_line * LINES;
 
@@ -355,9 +357,7 @@ static void tlbs(void)
 	walk("tlb: 32 large pages, long walks", walk_read,
 	     EV_LONG_DATA_PAGE_WALK, 64 * MB, 64 * MB, 2 * MB, 0);
 
-	walk_from = PAGED_AREA;
-	walk_to = PAGED_AREA + 16 * 4 * KB;
-	walk_step = 4 * KB;
+	walk_over(PAGED_AREA, 16 * 4 * KB, 4 * KB);
 	program(EV_DATA_PAGE_WALK | SEL_OS, 0);
 	measure0(walk_read);
 	wrmsr(MSR_CNT0, 0);
