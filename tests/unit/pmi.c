@@ -157,7 +157,6 @@ static void test_pmi_reserved_status(struct kunit *test)
 	record.msr[0x2d] |= 2;
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0x700000004ULL);
-	record.msr[0x2d] = 0;
 }
 
 /*
