@@ -139,7 +139,7 @@ static void monotonic(void)
 	look_around();
 	for (int n = 1; n <= OTHER_CORE; n++)
 		on_cpu_wait(n);
-	check("clock: never goes back, whoever looks", backwards, 0);
+	check("clock: never goes back for any reader", backwards, 0);
 	check("clock: never stands still", stood_still, 0);
 }
 
