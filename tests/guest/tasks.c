@@ -412,6 +412,27 @@ TEST(ioctls, "ioctls", 60)
 	     t.samples);
 }
 
+/* A period that is negative as a signed number: 2.6.38 takes it from the next overflow on. */
+TEST(period_negative, "period-negative", 60)
+{
+	u64 overflows, period = -1000;
+	struct tally t = {};
+	struct ring r;
+	bool refused;
+	int fd;
+
+	fd = ring_self(&r, 8, 10000);
+	refused = ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
+	must(refused != kernel_before(3, 14) && (!refused || errno == EINVAL),
+	     "it is taken, or refused with %m");
+	/* Each stop looks whether the counter has wrapped. */
+	for (int i = 0; i < 20; i++)
+		ev_spin(fd, 1000);
+	ring_tally(&r, &t, NULL, NULL);
+	overflows = refused ? ev_count(fd) / 10000 : 1;
+	must(t.samples == overflows, "%llu samples, not %llu", t.samples, overflows);
+}
+
 /* The page before the sample buffer */
 TEST(mmap_page, "mmap-page", 60)
 {
