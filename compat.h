@@ -9,6 +9,7 @@
 #include "compat/2.6.38/compat.h"
 #else
 
+#include <linux/cred.h>
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/hardirq.h>
@@ -120,6 +121,16 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #else
 #define COMPAT_X86_PMU_COUNTERS(n)	.cntr_mask64 = GENMASK_ULL((n) - 1, 0)
 #endif
+
+/* PERF_EVENT_IOC_PERIOD unthrottles an event after it has started it, not before. */
+#define COMPAT_UNTHROTTLES_STARTED	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0))
+
+/* What perf core asks later: whether the user may watch the task. It takes more rights. */
+static inline bool compat_may_follow(struct task_struct *task)
+{
+	return uid_eq(task_uid(task), current_uid()) || capable(CAP_SYS_PTRACE) ||
+	       perfmon_capable();
+}
 
 /*
  * A write to perf_event_mux_interval_ms starts timers. It also waits for CPU hotplug,

@@ -49,9 +49,21 @@ static int knc_set_period(struct perf_event *event)
 	return 0;
 }
 
+/*
+ * An event's last overflow is handled when the event is stopped, and may throttle it.
+ * perf core does not expect that, and starts an event that was stopped to be moved, or for
+ * a new period. It must stay stopped until the tick; but newer perf cores unthrottle an
+ * event as soon as they have started it with its new period.
+ */
+static bool knc_must_stay_stopped(const struct perf_event *event)
+{
+	return knc_event_is_throttled(event) &&
+	       (!COMPAT_UNTHROTTLES_STARTED || this_cpu_read(cpu_hw_events.n_added));
+}
+
 static void knc_enable(struct perf_event *event)
 {
-	if (knc_event_is_throttled(event))
+	if (knc_must_stay_stopped(event))
 		x86_pmu_stop(event, PERF_EF_UPDATE);
 	else
 		knc_event_start(event);

@@ -106,7 +106,6 @@ static void knc_move(struct knc_owners *owners, struct perf_event *event, int id
 {
 	bool counts = knc_event_stop(event);
 
-	owners->event[event->hw.idx] = NULL;
 	knc_give_counter(owners, event, idx);
 	if (counts)
 		knc_event_start(event);
@@ -174,8 +173,7 @@ static void knc_host_enable(struct pmu *pmu)
 
 static void knc_start(struct perf_event *event, int flags)
 {
-	if (knc_event_is_throttled(event) ||
-	    knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
+	if (knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
 		return;
 
 	knc_event_start(event);

@@ -444,8 +444,12 @@ bool knc_event_stop(struct perf_event *event)
 	bool stopped = false;
 
 	if (idx >= 0) {
-		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP)
+		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP) {
+			/* No sample, which could unthrottle it. */
+			if (unlikely(knc_event_is_throttled(event)))
+				knc_fill_slot(kc, idx, NULL);
 			knc_pmi_replay(kc);
+		}
 		stopped = kc->event[idx] == event;
 		knc_fill_slot(kc, idx, NULL);
 	}

@@ -26,11 +26,6 @@ void knc_event_start(struct perf_event *event);
 bool knc_event_stop(struct perf_event *event);
 void knc_event_read(struct perf_event *event);
 
-/*
- * An event's last overflow is handled when the event is stopped, and may throttle it.
- * perf core does not expect that, and starts the event if it was stopped for a new period,
- * or to be moved. It must stay stopped until the tick.
- */
 static inline bool knc_event_is_throttled(const struct perf_event *event)
 {
 	return event->hw.interrupts == ~0ULL;	/* MAX_INTERRUPTS of kernel/events/core.c */

@@ -224,6 +224,18 @@ static int knc_spflt_insert(struct knc_spflt_task *st)
 	return ret;
 }
 
+static void knc_spflt_adopt_running(struct task_struct *task)
+{
+	int cpu;
+
+	do {
+		preempt_disable();
+		cpu = task_cpu(task);
+		smp_call_function_single(cpu, knc_spflt_adopt, task, 1);
+		preempt_enable();
+	} while (cpu != task_cpu(task));
+}
+
 static int knc_spflt_follow(struct task_struct *task, bool runs)
 {
 	struct knc_spflt_task *st = kzalloc_obj(*st);
@@ -237,7 +249,7 @@ static int knc_spflt_follow(struct task_struct *task, bool runs)
 	if (ret)
 		kfree(st);
 	else if (runs)
-		smp_call_function_single(task_cpu(task), knc_spflt_adopt, task, 1);
+		knc_spflt_adopt_running(task);
 
 	/* -EEXIST: another event was opened for the task at the same time. */
 	return ret == -EEXIST ? 0 : ret;
@@ -330,7 +342,7 @@ void knc_spflt_exit(void)
  * @event: a new event
  *
  * Return: 0; -EOPNOTSUPP where the kernel lacks the hooks, and the bit could not follow
- * the task; -ESRCH for a task that has ended; -ENOMEM.
+ * the task; -EACCES for another user's task; -ESRCH for a task that has ended; -ENOMEM.
  */
 int knc_spflt_event_init(const struct perf_event *event)
 {
@@ -345,6 +357,9 @@ int knc_spflt_event_init(const struct perf_event *event)
 	task = compat_event_target(event);
 	if (knc_spflt_find(task))
 		return 0;
+	/* perf core checks this after event_init(). */
+	if (!event->parent && !compat_may_follow(task))
+		return -EACCES;
 
 	return knc_spflt_follow(task, !event->parent);
 }

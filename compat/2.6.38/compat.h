@@ -137,6 +137,12 @@ static inline struct task_struct *compat_event_target(const struct perf_event *e
 	return (struct task_struct *)event->hw.event_base;
 }
 
+/* That perf core has looked whether the user may watch the task. */
+static inline bool compat_may_follow(struct task_struct *task)
+{
+	return true;
+}
+
 /* Functions of the kernel's, found by their names in perf_core.c */
 
 extern typeof(perf_event_update_userpage) *compat_update_userpage;

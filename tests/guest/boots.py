@@ -12,6 +12,7 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     pinned churn refuse-bits kernel-bits user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
+    period-throttled spflt-stranger
     mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused

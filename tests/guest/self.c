@@ -430,6 +430,40 @@ TEST(spflt_wide, "spflt-wide", 60)
 	must(ev_count(fd) == before, "outside: %llu more", ev_count(fd) - before);
 }
 
+/* An event that is refused does not touch the task of another user. */
+static pid_t spflt_victim;
+
+static void open_for_victim(void)
+{
+	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
+
+	attr.exclude_kernel = 1;
+	ev_refused(attr, spflt_victim, -1, -1, EACCES, "an SPFLT event of root's task");
+}
+
+TEST(spflt_stranger, "spflt-stranger", 60)
+{
+	u64 before;
+	int fd;
+
+	spflt_need();
+	pin(1);
+	in_child(spflt_victim) {
+		knc_spflt(1);
+		for (;;)
+			spin(1000);
+	}
+	fd = ev_start(spflt_attr(INSTRUCTIONS), -1, 1);
+	pin(0);
+	usleep(10000);
+	must(ev_count(fd), "a region counts 0");
+	as_nobody(open_for_victim);
+	before = ev_count(fd);
+	usleep(10000);
+	must(ev_count(fd) > before, "the region does not count any more");
+	end_child(spflt_victim);
+}
+
 /* RDPMC */
 
 /* Whether Documentation/knc-pmu.rst promises RDPMC to programs here */

@@ -433,6 +433,34 @@ TEST(period_negative, "period-negative", 60)
 	must(t.samples == overflows, "%llu samples, not %llu", t.samples, overflows);
 }
 
+/* A throttled event counts on when it has got a longer period. */
+TEST(period_throttled, "period-throttled", 60)
+{
+	u64 n = 500000 / scale(), before, period, stopped = 0;
+	struct ring r;
+	int fd, i;
+
+	sample_limit(2000);
+	for (i = 0; i < 100; i++) {
+		fd = ring_open(&r, 8, sampling_attr(INSTRUCTIONS, 1000, PERF_SAMPLE_IP), 0, -1, -1);
+		ev_on(fd);
+		/* three samples in a tick are too many */
+		spin(20000);
+		before = ev_count(fd);
+		spin(1000);
+		stopped += ev_count(fd) == before;
+		period = 1000000007;
+		ev_period(fd, period);
+		before = ev_count(fd);
+		spin(10 * n);
+		/* Old perf cores have the event wait for the next tick. */
+		must(ev_count(fd) - before > 2 * n, "%llu of %llu counted with a new period",
+		     ev_count(fd) - before, 20 * n);
+		ring_close(&r, fd);
+	}
+	must(stopped, "no event was throttled");
+}
+
 /* The page before the sample buffer */
 TEST(mmap_page, "mmap-page", 60)
 {

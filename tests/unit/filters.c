@@ -359,6 +359,10 @@ static void test_spflt_refused(struct kunit *test)
 	host.refused = BIT(HOST_MEMORY);
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ENOMEM);
 	host.refused = 0;
+	host.stranger = other;
+	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -EACCES);
+	expect_followed(test, 0);
+	host.stranger = NULL;
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
 
 	for (i = 0; i < ARRAY_SIZE(hooks); i++) {

@@ -62,6 +62,8 @@ static struct {
 	/* The current task, or NULL for the test's; and a task without a context */
 	struct task_struct *runs;
 	const struct task_struct *without_context;
+	/* Another user's task */
+	const struct task_struct *stranger;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
 	/* This CPU's stacks for the entry from user mode */
@@ -261,6 +263,7 @@ static struct task_struct *host_current(void)
 #define rhashtable_init(table, params)		host_rhashtable_init(table, params)
 #define rhashtable_free_and_destroy(t, fn, arg)	host_rhashtable_destroy(t, fn, arg)
 #define compat_task_has_context(task)		((task) != host.without_context)
+#define compat_may_follow(task)			((task) != host.stranger)
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
 #define inc_perf_irq_stat()			(host.irqs++)
 #define get_cpu_entry_area(cpu)			host.entry_area

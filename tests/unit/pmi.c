@@ -470,14 +470,21 @@ static void test_stop_throttled(struct kunit *test)
 	record_expect(test, STOP, PMC(1, 0), CLEAR(3), UNMASK, PMC(1, 0), PMC(1, 0));
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
+}
 
-	/* perf core starts it for a new period, and at the tick. */
+/* perf core throttles an event of its group: the event's own overflow has no sample. */
+static void test_stop_for_throttle(struct kunit *test)
+{
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
+
+	count(1, 1000);
 	event->hw.interrupts = ~0ULL;
-	knc_start(event, PERF_EF_RELOAD);
+	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
+	KUNIT_EXPECT_EQ(test, samples.count, 0);
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
-	event->hw.interrupts = 0;
-	knc_start(event, 0);
-	KUNIT_EXPECT_TRUE(test, is_on_counter(event));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
 }
 
 /* An event that is throttled as it is moved stays stopped. */
@@ -645,6 +652,7 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_stop_wrapped),
 	KUNIT_CASE(test_stop_wrapped_both),
 	KUNIT_CASE(test_stop_throttled),
+	KUNIT_CASE(test_stop_for_throttle),
 	KUNIT_CASE(test_move_throttled),
 	KUNIT_CASE(test_move_stopped),
 	KUNIT_CASE(test_pmi_regs),
