@@ -5,6 +5,7 @@
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -81,6 +82,14 @@ def sources(pattern):
     listed = quietly("git", "-C", TOP, "ls-files", "-co", "--exclude-standard").splitlines()
     return [name for name in listed
             if re.fullmatch(pattern, name) and os.path.isfile(os.path.join(TOP, name))]
+
+
+def copy(names, work, place=lambda name: name):
+    """Files of the checkout, into another folder"""
+    for name in names:
+        dest = os.path.join(work, place(name))
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        shutil.copy(os.path.join(TOP, name), dest)
 
 
 class Lines:
