@@ -71,9 +71,25 @@ def quietly(*command, silent=False, **options):
     return done.stdout
 
 
+def none_of(wrong):
+    """Nothing of what is wrong, or a failure that tells it, one a line"""
+    said = [*wrong]
+    if said:
+        pytest.fail("\n".join(said), pytrace=False)
+
+
 def read(name):
     with open(os.path.join(TOP, name), encoding="utf-8") as f:
         return f.read()
+
+
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
+
+
+def strip_comments(text):
+    """C with blanks for the comments: each line stays where it is."""
+    return COMMENT.sub(lambda found: found.group() if found.group()[0] == '"' else
+                       re.sub(r"[^\n]", " ", found.group()), text)
 
 
 @functools.cache

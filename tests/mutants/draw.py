@@ -18,7 +18,8 @@ import os
 import random
 import re
 
-from faults import Fault, Wrong, functions, strip_comments
+from faults import Fault, Wrong, functions
+from lines import strip_comments
 
 FILES = ("knc_pmu.c", "knc_pmi.c", "compat/user_regs.c", "spflt.c", "knc_module.c",
          "knc_perf.c", "knc_softmask.h", "knc_counter.h", "knc_pmu_msr.h", "compat.h",

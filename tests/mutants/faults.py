@@ -31,15 +31,10 @@ import fnmatch
 import re
 from pathlib import Path
 
+from lines import strip_comments
+
 KINDS = ("unit", "guest", "alone", "builtin", "uos")
 FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
-COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
-
-
-def strip_comments(text):
-    """The same with blanks for the comments: each line stays where it is."""
-    return COMMENT.sub(lambda found: found.group() if found.group()[0] == '"' else
-                       re.sub(r"[^\n]", " ", found.group()), text)
 
 
 def functions(lines):

@@ -15,7 +15,7 @@ import gcc47
 import k1om
 import pytest
 from knc_scripts import CACHE
-from lines import TESTS, TOP, Case, built, copy, quietly, read, sources
+from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
 
 HERE = f"{TESTS}/static"
 silent = functools.partial(quietly, silent=True)
@@ -173,11 +173,6 @@ def in_tree(test, series, flavour):
 
 def suffix(series):
     return "" if series == "6.1" else f"-{series}"
-
-
-def none_of(lines):
-    said = list(lines)
-    assert not said, "\n".join(said)
 
 
 def of_series(series, flavour, linked):
