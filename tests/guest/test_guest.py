@@ -106,7 +106,8 @@ class Guest(Lines):
                     "TEST_PREFIX": boot.prefix, "TEST_DRIVER": driver}
         tests = [boot.known[name][0] if name in boot.known else name.removeprefix(boot.prefix)
                  for name in names if not name.startswith("boot-")]
-        made = prepared(kernel, driver).name
+        # Of 2.6.38 it is the same with its own driver.
+        made = prepared(kernel, "" if kernel == OLD else driver).name
         super().__init__(
             names, f"{SCRIPTS}/run-uos", "--out", self.out, "--add-dir", f"{made}:/tests",
             "--kernel", os.environ["IMAGE"] if kernel == OLD else kernel,
@@ -181,7 +182,7 @@ def perf_selftest(_work):
 
 def warnings():
     """What the compiler minds about the driver, for Linux 2.6.38"""
-    with open(f"{prepared(OLD, 'module').name}/warnings", encoding="utf-8") as f:
+    with open(f"{prepared(OLD, '').name}/warnings", encoding="utf-8") as f:
         said = f.read()
     assert not said, said
 
