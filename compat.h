@@ -93,7 +93,7 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 /* The scheduler's tracepoint comes before perf core switches the events. */
 #define COMPAT_SWITCH_TOLD_FIRST	true
 
-/* Whether a task has, or once had, a hardware event. Newer kernels have one context. */
+/* Whether a task has, or once had, a hardware event. 6.2 gave a task one context for all. */
 static inline bool compat_task_has_context(const struct task_struct *task)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
@@ -103,7 +103,6 @@ static inline bool compat_task_has_context(const struct task_struct *task)
 #endif
 }
 
-/* The task that an event is for */
 static inline struct task_struct *compat_event_target(const struct perf_event *event)
 {
 	return event->hw.target;
@@ -123,8 +122,8 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #endif
 
 /*
- * A write to this file starts timers, and waits for hotplug, which may wait for
- * perf_pmu_unregister(), which waits for the write.
+ * A write to perf_event_mux_interval_ms starts timers. It also waits for CPU hotplug,
+ * hotplug may wait for perf_pmu_unregister(), and that waits for the write.
  */
 static inline void compat_remove_interval(struct pmu *pmu)
 {

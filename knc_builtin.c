@@ -34,8 +34,8 @@ static int knc_hw_config(struct perf_event *event)
 		return ret;
 
 	/*
-	 * No RDPMC for sampling events: the page would be written at each sample. This is
-	 * the only flag of the x86 core that says so, and it has no other effect here.
+	 * No RDPMC for sampling events: the page would be written at each sample. This is the
+	 * only flag with which the x86 core denies RDPMC. It has no other effect here.
 	 */
 	if (is_sampling_event(event))
 		event->hw.flags |= PERF_X86_EVENT_LARGE_PEBS;
@@ -43,22 +43,15 @@ static int knc_hw_config(struct perf_event *event)
 	return knc_spflt_event_init(event);
 }
 
-/* .enable loads the counter. Newer kernels call this for a stopped event, too. */
+/* .enable loads the counter. Newer kernels call .set_period for a stopped event, too. */
 static int knc_set_period(struct perf_event *event)
 {
 	return 0;
 }
 
-/*
- * hw.interrupts of a throttled event. An event's last overflow is handled when the event
- * is stopped, and may throttle it. perf core does not expect that, and starts the event if
- * it was stopped for a new period, or to be moved. It must stay stopped until the tick.
- */
-#define KNC_THROTTLED	(~0ULL)		/* MAX_INTERRUPTS of kernel/events/core.c */
-
 static void knc_enable(struct perf_event *event)
 {
-	if (event->hw.interrupts == KNC_THROTTLED)
+	if (knc_event_is_throttled(event))
 		x86_pmu_stop(event, PERF_EF_UPDATE);
 	else
 		knc_event_start(event);
@@ -140,7 +133,7 @@ __init int knc_pmu_init(void)
 	if (boot_cpu_data.x86_model != KNC_MODEL || knc_pmu_probe())
 		return -ENODEV;
 
-	/* INIT and kexec leave counters running; the x86 core refuses to start then. */
+	/* INIT and kexec leave counters running, which the x86 core takes for an error. */
 	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 
 	x86_pmu = knc_x86_pmu;

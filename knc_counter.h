@@ -24,7 +24,7 @@ static inline s64 knc_counter_to_signed(u64 value)
  * @idx: its counter
  *
  * While the counter is stopped an NMI may account for the same event between any two of
- * these instructions. The exchange of prev_count has each count added once.
+ * these instructions. As prev_count is exchanged, each count is added only once.
  *
  * Return: the counter, sign-extended; it is negative until it wraps.
  */
@@ -56,7 +56,7 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 	s64 period = compat_sample_period(hwc);
 
 	if (left <= 0) {
-		/* More than a whole period late: drop what was missed. */
+		/* At least a whole period late: drop what was missed. */
 		if (left <= -period)
 			left = 0;
 		left += period;
@@ -70,7 +70,7 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 /**
  * knc_event_load() - put an event on its counter, for what is left of its period
  * @kc: the PMU of this hardware thread, in KNC_STOP or KNC_PMI
- * @event: the event; the counter's PerfEvtSel is its own
+ * @event: the event; the counter's PerfEvtSel has its code
  * @idx: a counter whose slot is empty or has @event
  *
  * A program that uses RDPMC adds the counter to the offset in the event's page, so the

@@ -13,7 +13,7 @@
 
 #include "knc_pmu.h"
 
-/* Set when perf core has registered it */
+/* NULL until perf core has registered the PMU */
 static struct pmu *knc_pmu;
 
 static void knc_stop(struct perf_event *event, int flags)
@@ -81,7 +81,7 @@ static unsigned long knc_free_counters(const struct knc_owners *owners)
 	return free;
 }
 
-/* A counter whose PerfEvtSel is right already saves a write. */
+/* Prefer a counter whose PerfEvtSel has this event already: that saves a write. */
 static int knc_pick_counter(const struct perf_event *event, unsigned long counters)
 {
 	const struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
@@ -104,7 +104,6 @@ static void knc_give_counter(struct knc_owners *owners, struct perf_event *event
 /* The counters are stopped, so no count is lost. */
 static void knc_move(struct knc_owners *owners, struct perf_event *event, int idx)
 {
-	/* False if the event is throttled, or its last overflow throttles it. */
 	bool counts = knc_event_stop(event);
 
 	owners->event[event->hw.idx] = NULL;
@@ -175,7 +174,8 @@ static void knc_host_enable(struct pmu *pmu)
 
 static void knc_start(struct perf_event *event, int flags)
 {
-	if (knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
+	if (knc_event_is_throttled(event) ||
+	    knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
 		return;
 
 	knc_event_start(event);
@@ -210,7 +210,7 @@ static void knc_del(struct perf_event *event, int flags)
 	knc_event_stop(event);
 	this_cpu_ptr(&knc_owners)->event[idx] = NULL;
 	event->hw.idx = -1;
-	/* The next program must not read by RDPMC what this event has counted. */
+	/* The next program could read by RDPMC what this event has left in the counter. */
 	if (READ_ONCE(knc_rdpmc_open))
 		knc_write_counter(idx, 0);
 	perf_event_update_userpage(event);
@@ -355,7 +355,7 @@ static void __exit knc_module_exit(void)
 	knc_perf_unregister(knc_pmu);
 	knc_spflt_exit();
 	knc_remove_hotplug();
-	/* Quiesce first: a PMI in flight needs its handler. */
+	/* Quiesce first: the handler must be there as long as a PMI may come. */
 	on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
 	knc_release_counters(KNC_NUM_COUNTERS);

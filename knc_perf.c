@@ -12,14 +12,15 @@
 #include "compat/rdpmc.h"
 #include "knc_pmu.h"
 
-/* perf_event_overflow() is not exported. A direct call to it is patched in at load. */
+/*
+ * perf_event_overflow() is not exported. A direct call to it is patched in at load. Where
+ * it is not found, events that sample are refused, and others just go on.
+ */
 static int knc_overflow_unknown(struct perf_event *event,
 				struct perf_sample_data *data,
 				struct pt_regs *regs)
 {
-	/* Not reached: without perf_event_overflow() sampling events are refused. */
-	WARN_ON_ONCE(1);
-	return 1;
+	return is_sampling_event(event);
 }
 
 DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
@@ -97,7 +98,7 @@ int knc_perf_prepare(void)
 	return ret;
 }
 
-/* One PMI in so many is timed: to read the clock is expensive in an NMI. */
+/* Time one PMI in so many: to read the clock is expensive in an NMI. */
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 

@@ -15,7 +15,7 @@
 #include "knc_counter.h"
 #include "knc_pmu.h"
 
-/* An event of user mode has overflowed in user mode, even if its PMI comes later. */
+/* An event that excludes the kernel overflowed in user mode. Its PMI came late. */
 static noinline int knc_pmi_deliver_user(struct perf_event *event,
 					 struct perf_sample_data *data,
 					 const struct pt_regs *regs)
@@ -27,12 +27,12 @@ static noinline int knc_pmi_deliver_user(struct perf_event *event,
 	return knc_host_overflow(event, data, &user);
 }
 
-/* The counter has wrapped: account, deliver if the period is over, load. */
+/* Account; if the counter has wrapped, deliver if the period is over, and load. */
 static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned int idx,
 						  struct pt_regs *regs)
 {
 	struct perf_event *event = kc->event[idx];
-	/* It is large, and perf core sets the fields that it uses. */
+	/* Not initialized: it is large, and perf core sets the fields that it reads. */
 	struct perf_sample_data data __uninitialized;
 
 	if (!event || knc_event_account(event, idx) < 0)
@@ -78,8 +78,8 @@ static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 }
 
 /*
- * STATUS is 0. If the LVT entry is masked, this is a late PMI: its overflow was handled
- * in an earlier NMI, or when the counter was stopped.
+ * STATUS is 0. If the LVT entry is masked, this is a late PMI: an earlier NMI or a replay
+ * has handled its overflow.
  */
 static noinline int knc_pmi_late(void)
 {
@@ -116,7 +116,8 @@ static noinline int knc_pmi_masked(struct knc_cpu *kc)
  *
  * Called for every NMI: an NMI does not tell its source.
  *
- * Return: 1 if it was a PMI, else 0. One PMI may stand for both counters.
+ * Return: 1 if there was an overflow, or a late PMI; else 0. It is not 2 for two counters:
+ * they have one line.
  */
 int knc_pmi(struct pt_regs *regs)
 {
@@ -151,8 +152,8 @@ int knc_pmi(struct pt_regs *regs)
  * knc_pmi_replay() - handle an overflow whose PMI is pending, late, or was swallowed
  * @kc: the PMU of this hardware thread, in KNC_STOP
  *
- * STATUS is not read: bit 39 of a counter tells whether it has wrapped. perf core takes
- * this for an NMI, and uses its buffers for NMIs: those for this context may be in use.
+ * STATUS is not read: bit 39 of a counter tells whether it has wrapped. perf core is told
+ * that this is an NMI, and uses its buffers for NMIs: those for this context may be in use.
  * A PMI that comes before STATUS is clear becomes pending, and is replayed with this one.
  */
 noinline void knc_pmi_replay(struct knc_cpu *kc)

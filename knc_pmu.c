@@ -81,7 +81,7 @@ const struct attribute_group knc_pmu_events_group = {
 	.attrs = knc_events_attrs,
 };
 
-/* perf's generic events. The code of DATA_READ is 0, so the interrupt bit marks entries. */
+/* perf's generic events. The bit INT marks an entry: the code of DATA_READ is 0. */
 #define KNC_SEL(NAME)	(KNC_EVENT_##NAME | KNC_EVNTSEL_INT)
 
 #define KNC_GENERIC_ENTRY(id, name, ident, NAME)			\
@@ -157,7 +157,7 @@ static int knc_cache_config(u64 id, u64 *config)
 
 /*
  * In thread count mode an event counts what runs on the core's other threads. perf core
- * checks the privilege for events of a CPU; an inherited event's parent was checked.
+ * checks the privilege for events of a CPU. For an inherited event its parent was checked.
  */
 static bool knc_may_count_any(const struct perf_event *event)
 {
@@ -181,7 +181,7 @@ static int knc_raw_config(const struct perf_event *event, u64 *config)
 
 /*
  * perf core accepts an event of a CPU that is coming online, but does not install it. The
- * event would never count, and would keep a pointer to its leader when that is freed.
+ * event would never count, and would refer to its group's leader after that is freed.
  */
 static int knc_check_cpu(const struct perf_event *event)
 {
@@ -196,14 +196,14 @@ static int knc_check_attr(const struct perf_event *event)
 	const struct perf_event_attr *attr = &event->attr;
 
 	if (attr->config1 & ~KNC_CONFIG1_SPFLT || compat_attr_unused(attr))
-		return knc_refuse(-EINVAL, "bits without meaning in config1 and on");
+		return knc_refuse(-EINVAL, "unknown bits in config1 or later");
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		return knc_refuse(-EOPNOTSUPP, "no branch records");
 	if (attr->precise_ip)
 		return knc_refuse(-EOPNOTSUPP, "no precise samples");
 	if (attr->exclude_host)
 		return knc_refuse(-EOPNOTSUPP, "no guests to count");
-	/* No task is the idle task. */
+	/* An event of a task does not count the idle task in any case. */
 	if (attr->exclude_idle && !(event->attach_state & PERF_ATTACH_TASK))
 		return knc_refuse(-EOPNOTSUPP, "cannot leave out the idle task");
 
@@ -214,8 +214,8 @@ static int knc_check_attr(const struct perf_event *event)
  * knc_event_counters() - the counters that can count an event
  * @event: an event that knc_event_config() has encoded
  *
- * The manual does not say. Other drivers put most events of the core-ring interface on
- * counter 0 only; Intel's own tool is reported to put all of them there.
+ * The manual does not say which. Other drivers put most events of the core-ring interface
+ * on counter 0 only; Intel's own tool is reported to put all of them there.
  *
  * Return: a mask of counters.
  */
@@ -227,7 +227,7 @@ unsigned long knc_event_counters(const struct perf_event *event)
 	return KNC_COUNTER_MASK;
 }
 
-/* Refuse a group that can never be scheduled, whether or not all of it is enabled. */
+/* Refuse a group that can never be scheduled, even if some members are disabled. */
 static int knc_check_group(struct perf_event *event)
 {
 	struct perf_event *leader = event->group_leader;
@@ -267,7 +267,7 @@ static int knc_check_group(struct perf_event *event)
  * Return: 0; -EINVAL for bits or generic events that do not exist, or a group that does
  * not fit the counters; -ENOENT for a generic event that the chip has no event for;
  * -EOPNOTSUPP for what the PMU cannot do; -EACCES for thread count mode without privilege;
- * -ENODEV for a CPU that is offline, or was since the group's leader was opened.
+ * -ENODEV if the CPU is offline, or was since the group's leader was opened.
  */
 int knc_event_config(struct perf_event *event)
 {
@@ -339,7 +339,7 @@ int knc_pmu_probe(void)
 
 /**
  * knc_pmu_quiesce() - stop the PMU of this hardware thread
- * @kc: its PMU; interrupts are off here and in all functions below
+ * @kc: its PMU; this CPU runs nothing else, and in all functions below interrupts are off
  *
  * All registers become 0, the LVT entry masked.
  */
@@ -383,8 +383,8 @@ void knc_pmu_reset(struct knc_cpu *kc)
  * knc_pmu_enable() - start the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * A PMI that came before the write of GLOBAL_CTRL is replayed. There is at most one such
- * replay in the loop: a PMI after the write is handled at once, however short the period.
+ * A PMI that came before the write of GLOBAL_CTRL is replayed. The loop runs twice at most:
+ * a PMI after the write is handled at once, however short the period.
  */
 void knc_pmu_enable(struct knc_cpu *kc)
 {
@@ -430,9 +430,9 @@ void knc_event_start(struct perf_event *event)
  * @event: any event
  *
  * If the counter has wrapped, its PMI is pending, late, or was swallowed. The overflow is
- * handled here, with its sample, before the event leaves the counter. Not in a PMI, where
- * perf core throttles an event whose overflow is being handled. PerfEvtSel is kept: the
- * same event is likely to come back.
+ * handled here, with its sample, before the event leaves the counter. In a PMI there is
+ * no replay: perf core throttles an event whose overflow is being handled. PerfEvtSel is
+ * kept: the same event is likely to come back.
  *
  * Return: true if the event was on a counter, and its last overflow has not stopped it.
  */
@@ -467,7 +467,8 @@ static void knc_account_slot(const struct knc_cpu *kc, struct perf_event *event)
  * knc_event_read() - bring an event's count up to date
  * @event: any event; one that is on no counter keeps its last count
  *
- * A BPF program may read an event anywhere. Within another read, it gets the last count.
+ * A BPF program may read an event anywhere. It gets the last count within another read,
+ * and in KNC_STOP while the counters run, when a PMI could come in the middle.
  */
 void knc_event_read(struct perf_event *event)
 {
@@ -481,7 +482,8 @@ void knc_event_read(struct perf_event *event)
 			knc_pmu_disable(kc);
 			knc_pmu_enable(kc);
 		}
-	} else if (kc->state == KNC_STOP || kc->state == KNC_PMI) {
+	} else if (kc->state == KNC_PMI ||
+		   (kc->state == KNC_STOP && !knc_read_global_ctrl())) {
 		knc_account_slot(kc, event);
 	}
 }

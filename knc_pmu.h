@@ -26,6 +26,16 @@ void knc_event_start(struct perf_event *event);
 bool knc_event_stop(struct perf_event *event);
 void knc_event_read(struct perf_event *event);
 
+/*
+ * An event's last overflow is handled when the event is stopped, and may throttle it.
+ * perf core does not expect that, and starts the event if it was stopped for a new period,
+ * or to be moved. It must stay stopped until the tick.
+ */
+static inline bool knc_event_is_throttled(const struct perf_event *event)
+{
+	return event->hw.interrupts == ~0ULL;	/* MAX_INTERRUPTS of kernel/events/core.c */
+}
+
 /* knc_pmi.c: the interrupt */
 int knc_pmi(struct pt_regs *regs);
 void knc_pmi_replay(struct knc_cpu *kc);
@@ -60,8 +70,7 @@ int knc_event_init(struct perf_event *event);
 
 /*
  * knc_perf.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
- * is called first; it returns -EBUSY if another driver has perf's generic events, or
- * -ENOMEM.
+ * is called first; it returns -EBUSY if another driver has perf's raw events, or -ENOMEM.
  */
 extern bool knc_rdpmc_open;		/* a program can use RDPMC, or once could */
 int knc_perf_prepare(void);

@@ -3,9 +3,9 @@
  * The PMU of one hardware thread, and soft-masking of its interrupt.
  *
  * The PMI is an NMI: it comes between any two instructions, late, or not at all. While
- * the driver changes what is on the counters the PMI is soft-masked: it stops the
- * counters, notes that it is pending, and leaves STATUS and the LVT entry as they are.
- * No edge can be lost, because the line stays up (1.4.3.9). The driver replays it.
+ * the driver changes what is on the counters the PMI is soft-masked: knc_pmi() stops the
+ * counters, sets pending, and leaves STATUS and the LVT entry as they are. No edge can be
+ * lost, because the line stays up (1.4.3.9). The driver replays the PMI.
  *
  *            knc_pmu_enable()              knc_event_read()
  *   OFF      STOP ------------------> RUN ------------------> READ
@@ -21,21 +21,25 @@
  * what        who writes it     when
  * ----------  ----------------  ---------------------------------------------------
  * state       task side         before GLOBAL_CTRL is cleared, after it is set
- *             PMI               PMI while it handles an overflow, then back
+ *             PMI, replay       PMI while an overflow is handled, then back
  * pending     PMI               true, in READ, STOP and PMI
  *             PMI, replay       false, in PMI, when STATUS is clear
- * event,      task side         in STOP and OFF
- * evtsel      PMI, replay       in PMI
- * filters     task side         in STOP and OFF
- * counts of   as for event      the same, and the reader in READ. count, prev_count and
- * an event                      period_left are each changed by one instruction: an NMI
- *                               may read the event in STOP.
+ *             quiesce           false, in OFF
+ * event       task side         in STOP and OFF
+ *             PMI, replay       in PMI
+ * evtsel,     task side         in STOP and OFF
+ * filters
+ * counts of   task side         in STOP, and a reader in READ
+ * an event    PMI, replay       in PMI
  *
  * An event is on a counter if and only if it is in the counter's slot: then the counter
- * is loaded, and PerfEvtSel is the event's. No other event is read or reported.
+ * is loaded, and PerfEvtSel is the event's. An event in no slot is neither read nor
+ * sampled. While an event is in a slot, count, prev_count and period_left are each changed
+ * by one instruction, because an NMI may read the event in STOP.
  *
  * GLOBAL_CTRL is 0 in OFF, STOP and PMI. In RUN and READ it has a bit for each filled
- * slot. It differs only between its write and the change of state beside that write.
+ * slot, or is 0 while a PMI is pending. In STOP it may not be 0 yet, or not be 0 any more,
+ * beside the write that goes with a change of state.
  */
 #ifndef _KNC_SOFTMASK_H
 #define _KNC_SOFTMASK_H
@@ -51,7 +55,7 @@ enum knc_state {
 	KNC_STOP,	/* the counters are stopped, to be changed */
 	KNC_RUN,	/* the counters run */
 	KNC_READ,	/* they run, and the task side reads one */
-	KNC_PMI,	/* they are stopped, as an overflow is handled */
+	KNC_PMI,	/* they are stopped while an overflow is handled */
 };
 
 /**
@@ -88,7 +92,6 @@ static inline void knc_fill_slot(struct knc_cpu *kc, unsigned int idx,
 	barrier();
 }
 
-/* Return: the counter that @event is on, or -1. */
 static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_event *event)
 {
 	int idx;
@@ -100,7 +103,6 @@ static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_even
 	return idx;
 }
 
-/* Return: a mask of the counters that have an event. */
 static inline u32 knc_filled_slots(const struct knc_cpu *kc)
 {
 	u32 filled = !!READ_ONCE(kc->event[0]);

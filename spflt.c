@@ -9,12 +9,12 @@
  *
  * The driver follows a task from its first SPFLT event until the task ends. The task's
  * bit is 0 at first. It is saved when the task leaves a hardware thread, and set where
- * the task runs next. It belongs to the task, not to its events: perf core lets clones
- * swap these. CPU-wide SPFLT events count by the bit as it is.
+ * the task runs next. It is kept for the task and not for its events, because perf core
+ * may swap the events of clones. CPU-wide SPFLT events count by the bit as it is.
  *
- * The scheduler's hooks are registered at load, not when an event is opened: that takes
- * cpus_read_lock(), and event_init is called with mutexes held that a CPU which goes
- * offline waits for.
+ * The scheduler's hooks are registered at load, because that takes cpus_read_lock().
+ * event_init() could deadlock: perf core holds mutexes there that a CPU which goes offline
+ * waits for.
  */
 #include <linux/perf_event.h>
 #include <linux/rhashtable.h>
@@ -33,8 +33,8 @@
  * @task:	the task; it is only compared, so there is no reference
  * @preference:	the task's bit while it does not run
  *
- * A fork() that fails leaves its entry behind. A later task at that address, which has
- * the bit 0 as well, uses it.
+ * A fork() that fails leaves its entry behind. A later task at the same address uses it,
+ * which is right: the bit is still 0.
  */
 struct knc_spflt_task {
 	struct rcu_head rcu;
@@ -55,7 +55,7 @@ static struct rhashtable knc_spflt_tasks;
 /**
  * struct knc_spflt_cpu - whose bit the hardware thread has
  * @task:	the task that runs here if it is followed, else NULL
- * @outgoing:	the task that the switch hook has last seen leave
+ * @outgoing:	@prev of the last call of the switch hook
  * @load:	@preference is not in the register yet
  * @preference:	the bit of @task when it came
  *
@@ -116,8 +116,8 @@ static bool knc_spflt_counts_task(struct knc_cpu *kc)
 
 /*
  * The scheduler is about to switch from @prev to @next. If counters still run for @prev,
- * @next's bit waits until perf core has switched the events and enables the PMU. If none
- * do, or perf core has switched already, the bit is set at once.
+ * @next's bit waits until perf core has switched the events and enables the PMU. If no
+ * such counter runs, or perf core has switched already, the bit is set at once.
  */
 static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *prev,
 			     struct task_struct *next, unsigned int prev_state)
@@ -154,8 +154,8 @@ void knc_spflt_reset(struct knc_cpu *kc)
 }
 
 /*
- * The switch hook skipped this task: it had no context of perf's yet, or the PMU was not
- * ready. Skip the outgoing task: it is about to leave this CPU.
+ * Set the bit of a task that the switch hook skipped, because the task had no context of
+ * perf's yet or the PMU was not ready. Not of the outgoing task, which is about to leave.
  */
 static void knc_spflt_catch_up(struct knc_cpu *kc)
 {
@@ -198,8 +198,6 @@ void knc_spflt_update(struct knc_cpu *kc)
 	knc_spflt_write(kc, sc->load ? sc->preference : knc_spflt_preference());
 	sc->load = false;
 }
-
-/* Tasks that are followed */
 
 /* The task has got its first SPFLT event, and ran on this CPU. */
 static void knc_spflt_adopt(void *task)
@@ -259,8 +257,6 @@ static void knc_spflt_free_task(void *unused, struct task_struct *task)
 		kfree_rcu(st, rcu);
 	rcu_read_unlock();
 }
-
-/* The hooks */
 
 static struct tracepoint *knc_switch_tracepoint;
 static struct tracepoint *knc_free_tracepoint;

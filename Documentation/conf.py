@@ -9,7 +9,7 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dkms.c
 
 project = "knc-pmu"
 author = "knc-pmu contributors"
-# Not in pages that are to be the same whoever builds them
+# No year: pages are the same in each build.
 copyright = author  # noqa: A001, the name is Sphinx's
 root_doc = "index"
 exclude_patterns = ["_build"]

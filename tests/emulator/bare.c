@@ -180,6 +180,13 @@ void count_trap(struct regs *r)
 	trapped++;
 }
 
+/* Go on behind an instruction of two bytes. */
+void skip2(struct regs *r)
+{
+	count_trap(r);
+	r->rip += 2;
+}
+
 void map_and_retry(struct regs *r)
 {
 	u64 addr;
@@ -234,11 +241,11 @@ static void leave_ring3(struct regs *r)
 int faults3(code *fn)
 {
 	fault3 = -1;
-	handlers[6] = leave_ring3;
-	handlers[13] = leave_ring3;
+	handlers[UD] = leave_ring3;
+	handlers[GP] = leave_ring3;
 	user_run(fn);
-	handlers[6] = 0;
-	handlers[13] = 0;
+	handlers[UD] = 0;
+	handlers[GP] = 0;
 	return fault3;
 }
 
@@ -477,9 +484,14 @@ void on_cpu_start(int n, void (*fn)(void))
 	cpu[n].fn = fn;
 }
 
+int on_cpu_done(int n)
+{
+	return !cpu[n].fn;
+}
+
 void on_cpu_wait(int n)
 {
-	while (cpu[n].fn)
+	while (!on_cpu_done(n))
 		relax();
 }
 

@@ -16,7 +16,9 @@
 #define MAX_CPUS	8
 #define STACK_SIZE	16384
 
-/* Vectors of gates that the tests open to ring 3, and one that stays closed */
+/* Vectors: exceptions; gates that the tests open to ring 3, and one closed */
+#define UD		6
+#define GP		13
 #define VEC_INT80	0x80
 #define VEC_RETURN	0x81
 #define VEC_CLOSED	0x82
@@ -219,7 +221,7 @@ extern code f_empty, f_nops;
 void long_loop(u64 times);
 
 /* bare.c */
-extern trap_handler *handlers[256], ignore, count_trap, map_and_retry,
+extern trap_handler *handlers[256], ignore, count_trap, skip2, map_and_retry,
 	take_timer;
 extern int trapped;
 extern volatile int ticked;
@@ -267,6 +269,7 @@ void start_so_many_cpus(int count);
 void init_cpu(int cpu);
 void on_cpu(int cpu, void (*fn)(void));
 void on_cpu_start(int cpu, void (*fn)(void));
+int on_cpu_done(int cpu);
 void on_cpu_wait(int cpu);
 int ncpus(void);
 void delay(u64 ticks);

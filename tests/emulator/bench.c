@@ -168,10 +168,8 @@ static void sample(struct regs *r)
 
 SUITE(bench_sample, "bench-sample")
 {
-	pmu_quiet();
 	handlers[2] = sample;
-	apic_write(APIC_LVTPC, LVT_NMI);
-	wrmsr(MSR_CNT0, WRAP - PERIOD);
+	overflow_after(PERIOD, 0, LVT_NMI);
 	bench(EV_DATA_READ_MISS | SEL_INT, EV_DATA_WRITE_MISS);
 	handlers[2] = 0;
 	result(samples > 100, "bench: samples", "%ld", samples);

@@ -197,7 +197,7 @@ CODE	spflt_insns, 5, 1
 	ret
 
 	/* Tests use the rest by name. */
-	.globl	at_fault, at_rep_end, at_hlt_end, at_jump
+	.globl	at_fault, at_rep_end, at_hlt_end
 
 /* 6 instructions, 1 branch, once the access does not fault */
 FUNCTION f_fault_load
@@ -243,7 +243,6 @@ at_rep_end:
 
 FUNCTION f_fault_fetch
 	movl	$PAGED_AREA, %ebx
-at_jump:
 	call	*%rbx			/* a ret, once it is there */
 	nop
 	ret

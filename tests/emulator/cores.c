@@ -64,11 +64,12 @@ static void about(const char *name, u64 got, u64 want)
 	       want);
 }
 
-/* Take all lines out of both cores. */
-static void nobody(void)
+/* CPU 1 gets all lines from memory; nobody has them before. */
+static void fill1(u32 event, void (*fn)(void))
 {
 	run0(EV_L2_READ_MISS, evict_all);
 	run1(EV_L2_READ_MISS, evict_all);
+	run1(event, fn);
 }
 
 /* Returns what CPU 1 counts while CPU 0 does something to its lines. */
@@ -83,8 +84,7 @@ static u64 watched(u32 event1, u32 event0, void (*fn)(void))
 
 static void reads(void)
 {
-	nobody();
-	run1(EV_L2_DATA_READ_MEM, read_all);
+	fill1(EV_L2_DATA_READ_MEM, read_all);
 	about("cores: nobody has it: from memory", job[1].count, LINES);
 	about("cores: a clean line is asked for: snoop hits",
 	      watched(EV_SNP_HIT, EV_L2_DATA_READ_CACHE, read_all), LINES);
@@ -96,8 +96,7 @@ static void reads(void)
 	run1(EV_L2_READ_HIT_S, read_all);
 	about("cores: for the other one, too", job[1].count, LINES);
 
-	nobody();
-	run1(EV_L2_DATA_READ_MEM, read_all);
+	fill1(EV_L2_DATA_READ_MEM, read_all);
 	run0(EV_L2_DATA_READ_MEM, read_all);
 	about("cores: not from memory as well", job[0].count, 0);
 	run0(EV_L2_READ_HIT_E, evict_inner);
@@ -107,8 +106,7 @@ static void reads(void)
 
 static void writes(void)
 {
-	nobody();
-	run1(EV_L2_DATA_WRITE_MEM, write_all);
+	fill1(EV_L2_DATA_WRITE_MEM, write_all);
 	about("cores: modified lines are asked for: snoop hits modified",
 	      watched(EV_SNP_HITM, EV_L2_DATA_READ_CACHE, read_all), LINES);
 	about("cores: and they come from there", job[0].count, LINES);
@@ -116,8 +114,7 @@ static void writes(void)
 	run1(EV_L2_READ_HIT_M, read_all);
 	about("cores: then they are modified no more", job[1].count, 0);
 
-	nobody();
-	run1(EV_L2_DATA_WRITE_MEM, write_all);
+	fill1(EV_L2_DATA_WRITE_MEM, write_all);
 	about("cores: modified lines are written back",
 	      watched(EV_WRITTEN_BACK, EV_L2_DATA_WRITE_CACHE, write_all),
 	      LINES);
@@ -134,8 +131,7 @@ static void writes(void)
 	run1(EV_L2_READ_MISS, read_all);
 	about("cores: which misses them", job[1].count, LINES);
 
-	nobody();
-	run1(EV_L2_DATA_READ_MEM, read_all);
+	fill1(EV_L2_DATA_READ_MEM, read_all);
 	about("cores: a prefetch for writing takes lines",
 	      watched(EV_SNP_HIT, EV_L2_DATA_WRITE_CACHE, prefetch_all), LINES);
 	about("cores: from the other cache", job[0].count, LINES);
@@ -178,8 +174,10 @@ static void take_turns(void)
 	end();
 }
 
-static u64 hits_modified(u64 words)
+static void hits_modified(const char *name, u64 words, u64 want)
 {
+	u64 got, off;
+
 	apart = words;
 	ball.turn = 0;
 	job[0].event = EV_SNP_HITM;
@@ -187,21 +185,9 @@ static u64 hits_modified(u64 words)
 	on_cpu_start(1, take_turns);
 	take_turns();
 	on_cpu_wait(1);
-	return job[0].count + job[1].count;
-}
-
-static void false_sharing(void)
-{
-	u64 with, without, off;
-
-	without = hits_modified(LINE / 8);
-	with = hits_modified(1);
-	off = with > 4 * TURNS ? with - 4 * TURNS : 4 * TURNS - with;
-	result(off <= TURNS / 50, "cores: false sharing: each turn two",
-	       "%ld in %ld turns", with, 2 * TURNS);
-	off = without > 2 * TURNS ? without - 2 * TURNS : 2 * TURNS - without;
-	result(off <= TURNS / 50, "cores: a line for each: only the turn itself",
-	       "%ld in %ld turns", without, 2 * TURNS);
+	got = job[0].count + job[1].count;
+	off = got > want ? got - want : want - got;
+	result(off <= TURNS / 50, name, "%ld in %ld turns", got, 2 * TURNS);
 }
 
 /* Snoops overflow a counter as other events do, and reach no CMASK above 1. */
@@ -213,15 +199,13 @@ static void begin_sampling(void)
 
 static void overflow(void)
 {
-	nobody();
-	run1(EV_L2_DATA_READ_MEM, read_all);
+	fill1(EV_L2_DATA_READ_MEM, read_all);
 	on_cpu(1, begin_sampling);
 	run0(EV_L2_DATA_READ_CACHE, read_all);
 	on_cpu(1, end);
 	check("cores: snoops overflow a counter", pmi.count, 1);
 
-	nobody();
-	run1(EV_L2_DATA_READ_MEM, read_all);
+	fill1(EV_L2_DATA_READ_MEM, read_all);
 	about("cores: snoops, cmask 1",
 	      watched(EV_SNP_HIT | SEL_CMASK(1), EV_L2_READ_MISS, read_all),
 	      LINES);
@@ -240,6 +224,8 @@ SUITE(test_cores, "cores")
 	reads();
 	writes();
 	fetches();
-	false_sharing();
+	hits_modified("cores: false sharing: each turn two", 1, 4 * TURNS);
+	hits_modified("cores: a line for each: only the turn itself", LINE / 8,
+		      2 * TURNS);
 	overflow();
 }

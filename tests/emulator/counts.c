@@ -106,12 +106,6 @@ static void write_while_counting(void)
 	check("count: from the instruction after a write", rdmsr(MSR_CNT0), 1005);
 }
 
-static void skip2(struct regs *r)
-{
-	trapped++;
-	r->rip += 2;
-}
-
 static void divide_by_one(struct regs *r)
 {
 	trapped++;
@@ -152,14 +146,14 @@ static void traps(void)
 	fault_test("call with its stack missing", f_fault_call, 1, 1, 6, 3);
 	fault_test("call to a missing page", f_fault_fetch, 1, 1, 5, 3);
 	fault_test("rep stosb, with a fault half-way", f_fault_rep, 2, 1, 5, 1);
-	trap_test("undefined instruction", f_fault_ud, 6, skip2, 1, 3, 1);
+	trap_test("undefined instruction", f_fault_ud, UD, skip2, 1, 3, 1);
 	trap_test("division restarted", f_fault_div, 0, divide_by_one, 1, 5, 1);
-	trap_test("int through a closed gate", f_fault_gp, 13, skip2, 1, 3, 1);
-	trap_test("rdmsr in ring 3", f_privileged, 13, skip2, 1, 4, 1);
+	trap_test("int through a closed gate", f_fault_gp, GP, skip2, 1, 3, 1);
+	trap_test("rdmsr in ring 3", f_privileged, GP, skip2, 1, 4, 1);
 	handlers[3] = count_trap;
 	trap_test("int 0x80 and int3", f_int80, VEC_INT80, count_trap, 2, 5, 3);
 	handlers[3] = 0;
-	trap_test("syscall", f_syscall, 6, skip2, 0, 4, 2);
+	trap_test("syscall", f_syscall, UD, skip2, 0, 4, 2);
 	/* TF takes effect after the popf that sets it. */
 	trap_test("single-stepping", f_single_step, 1, count_trap, 12, 16, 4);
 	trap_test("single-stepping a rep", f_single_step_rep, 1, count_trap,

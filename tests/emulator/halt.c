@@ -16,39 +16,24 @@ static void wait_for_nmi(void)
 		asm volatile("hlt");
 }
 
-static void wake_up(int n, volatile int *done)
-{
-	wake[n] = 1;
-	while (!*done) {
-		send_nmi(n);
-		delay(100000);
-	}
-}
-
-static volatile int never_done[MAX_CPUS];
-
-static void sleep_only(void)
-{
-	wait_for_nmi();
-	never_done[this_cpu()] = 1;
-}
-
 /* Until the other thread is about to halt, and long enough for it to do so */
 static void send_to_sleep(int n, void (*fn)(void))
 {
 	wake[n] = 0;
 	asleep[n] = 0;
-	never_done[n] = 0;
 	on_cpu_start(n, fn);
 	while (!asleep[n])
 		relax();
 	delay(50000000);
 }
 
-static void wake_sleeper(int n)
+static void wake_up(int n)
 {
-	wake_up(n, &never_done[n]);
-	on_cpu_wait(n);
+	wake[n] = 1;
+	while (!on_cpu_done(n)) {
+		send_nmi(n);
+		delay(100000);
+	}
 }
 
 /* An issue slot costs as many cycles as threads run, but at least two. */
@@ -60,7 +45,7 @@ static void cost(void)
 	};
 
 	for (int n = 1; n < 4; n++)
-		send_to_sleep(n, sleep_only);
+		send_to_sleep(n, wait_for_nmi);
 	for (int running = 1; running <= 4; running++) {
 		int slot = running;
 
@@ -71,7 +56,7 @@ static void cost(void)
 		check(names[running], rdmsr(MSR_CNT0), 106 * slot);
 		check("halt: instructions beside them", rdmsr(MSR_CNT1), 106);
 		if (running < 4)
-			wake_sleeper(running);
+			wake_up(running);
 	}
 }
 
@@ -79,51 +64,45 @@ static void cost(void)
  * Thread 1 counts while it is halted and thread 0 runs: at least what thread 0
  * counts meanwhile, at most what thread 0 counts in all, and thread 1's own cycles.
  */
-static volatile u64 its_cycles, its_user_cycles, its_instructions;
-static volatile int it_counts, it_has_counted;
-static u64 its_second;
+static volatile u64 its_cycles, its_second, its_status;
+static u64 second_event;
 
 static void count_halted(void)
 {
-	switch_on(EV_CYCLES | SEL_OS, its_second);
-	it_counts = 1;
+	switch_on(EV_CYCLES | SEL_OS, second_event);
 	wait_for_nmi();
 	its_cycles = switch_off();
-	its_instructions = rdmsr(MSR_CNT1);
-	it_has_counted = 1;
+	its_second = rdmsr(MSR_CNT1);
 }
 
-static void around(u64 second)
+static void around(void)
 {
 	u64 start, a, b, end;
 
-	its_second = second;
-	it_counts = 0;
-	it_has_counted = 0;
+	second_event = EV_INSTRUCTIONS | SEL_OS;
 	switch_on(EV_CYCLES | SEL_OS, 0);
 	start = rdmsr(MSR_CNT0);
 	send_to_sleep(1, count_halted);
-	while (!it_counts)
-		relax();
 	a = rdmsr(MSR_CNT0);
 	long_loop(10000000);
 	b = rdmsr(MSR_CNT0);
-	wake_up(1, &it_has_counted);
+	wake_up(1);
 	end = rdmsr(MSR_CNT0);
-	on_cpu_wait(1);
-	wrmsr(MSR_GLOBAL, 0);
-	if (second != (EV_INSTRUCTIONS | SEL_OS)) {
-		its_user_cycles = its_instructions;
-		return;
-	}
 	result(its_cycles >= b - a && b - a >= 2 * 20000000,
 	       "halt: cycles of the core while another thread runs",
 	       "%ld, less than %ld", its_cycles, b - a);
-	result(its_cycles <= end - start + 2 * its_instructions,
+	result(its_cycles <= end - start + 2 * its_second,
 	       "halt: and not more of them", "%ld, more than %ld and %ld",
-	       its_cycles, end - start, 2 * its_instructions);
-	result(its_instructions < 100000, "halt: and no instructions",
-	       "%ld", its_instructions);
+	       its_cycles, end - start, 2 * its_second);
+	result(its_second < 100000, "halt: and no instructions", "%ld",
+	       its_second);
+
+	second_event = EV_CYCLES | SEL_USR;
+	send_to_sleep(1, count_halted);
+	long_loop(10000000);
+	wake_up(1);
+	check("halt: a halted thread is in ring 0", its_second, 0);
+	wrmsr(MSR_GLOBAL, 0);
 }
 
 /* The overflow of a halted thread's counter wakes it. */
@@ -134,18 +113,14 @@ static void take_pmi(struct regs *r)
 	wake[this_cpu()] = 1;
 }
 
-static void sleep_counting(void)
+static void overflow_halted(void)
 {
 	overflow_after(300000000, EV_CYCLES | SEL_OS | SEL_INT, LVT_NMI);
 	wrmsr(MSR_GLOBAL, 1);
 	wait_for_nmi();
 	its_cycles = rdmsr(MSR_CNT0);
-}
-
-static void overflow_halted(void)
-{
-	sleep_counting();
-	it_has_counted = 1;
+	its_status = rdmsr(MSR_STATUS);
+	wrmsr(MSR_GLOBAL, 0);
 }
 
 static void woken_by_pmi(void)
@@ -155,9 +130,8 @@ static void woken_by_pmi(void)
 	mark();
 	handlers[2] = take_pmi;
 	trapped = 0;
-	it_has_counted = 0;
 	send_to_sleep(1, overflow_halted);
-	for (int i = 0; i < 100 && !it_has_counted; i++)
+	for (int i = 0; i < 100 && !on_cpu_done(1); i++)
 		long_loop(10000000);
 	on_cpu_wait(1);
 	handlers[2] = ignore;
@@ -173,7 +147,7 @@ static void woken_by_pmi(void)
  * thread goes to one that executes.
  */
 static volatile int stray_taken;
-static u64 stray_status, its_status;
+static u64 stray_status;
 
 static void take_stray(struct regs *r)
 {
@@ -181,14 +155,6 @@ static void take_stray(struct regs *r)
 		stray_taken++;
 		stray_status = rdmsr(MSR_STATUS);
 	}
-}
-
-static void overflow_astray(void)
-{
-	sleep_counting();
-	its_status = rdmsr(MSR_STATUS);
-	wrmsr(MSR_GLOBAL, 0);
-	it_has_counted = 1;
 }
 
 SUITE(test_stray, "stray")
@@ -199,8 +165,7 @@ SUITE(test_stray, "stray")
 	apic_write(APIC_LVTPC, LVT_NMI);
 	handlers[2] = take_stray;
 	mark();
-	it_has_counted = 0;
-	send_to_sleep(1, overflow_astray);
+	send_to_sleep(1, overflow_halted);
 	for (int i = 0; i < 100 && !stray_taken; i++)
 		long_loop(10000000);
 	long_loop(10000000);
@@ -209,9 +174,8 @@ SUITE(test_stray, "stray")
 	check("stray: which finds STATUS 0", stray_status, 0);
 	check("stray: with its own LVTPC", apic_read(APIC_LVTPC),
 	      LVT_NMI | LVT_MASKED);
-	check("stray: the halted one sleeps on", it_has_counted, 0);
-	wake_up(1, &it_has_counted);
-	on_cpu_wait(1);
+	check("stray: the halted one sleeps on", on_cpu_done(1), 0);
+	wake_up(1);
 	check("stray: and finds its STATUS when it wakes", its_status, 1);
 	check("stray: one edge there", since(0, ITEM_EDGES), 1);
 	check("stray: none here", since(1, ITEM_EDGES), 0);
@@ -229,7 +193,7 @@ static void naps(u64 sel0, u64 sel1)
 static void whole_core(void)
 {
 	for (int n = 1; n < 4; n++)
-		send_to_sleep(n, sleep_only);
+		send_to_sleep(n, wait_for_nmi);
 	naps(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
 	check("halt: no cycles while the whole core is halted",
 	      rdmsr(MSR_CNT0), 2 * rdmsr(MSR_CNT1));
@@ -239,12 +203,12 @@ static void whole_core(void)
 	naps(EV_CYCLES | SEL_OS | SEL_USR | SEL_E, EV_CYCLES | SEL_OS | SEL_E);
 	check("edge: the core leaves its halt twice", rdmsr(MSR_CNT0), 2);
 	check("edge: the same for one ring", rdmsr(MSR_CNT1), 2);
-	wake_sleeper(1);
+	wake_up(1);
 	naps(EV_CYCLES | SEL_OS | SEL_USR | SEL_E, EV_CYCLES | SEL_OS | SEL_E);
 	check("edge: none while another thread runs", rdmsr(MSR_CNT0), 0);
 	check("edge: nor for one ring", rdmsr(MSR_CNT1), 0);
-	wake_sleeper(2);
-	wake_sleeper(3);
+	wake_up(2);
+	wake_up(3);
 }
 
 static u64 rip_of_pmi, count_at_pmi;
@@ -310,9 +274,7 @@ SUITE(test_halt, "halt")
 	edges();
 	whole_core();
 	for (int n = 2; n < 4; n++)
-		send_to_sleep(n, sleep_only);
-	around(EV_INSTRUCTIONS | SEL_OS);
-	around(EV_CYCLES | SEL_USR);
-	check("halt: a halted thread is in ring 0", its_user_cycles, 0);
+		send_to_sleep(n, wait_for_nmi);
+	around();
 	woken_by_pmi();
 }

@@ -185,9 +185,7 @@ static u64 counted;
 static void count_nops(void)
 {
 	calm();
-	program(EV_INSTRUCTIONS | SEL_OS, 0);
-	measure0(f_nops);
-	counted = rdmsr(MSR_CNT0);
+	counted = count0(f_nops, EV_INSTRUCTIONS);
 }
 
 SUITE(test_hostile, "hostile")

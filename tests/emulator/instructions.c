@@ -2,9 +2,6 @@
 /* The additional instructions: privilege, operands, and wrong encodings */
 #include "bare.h"
 
-#define UD	6
-#define GP	13
-
 extern code do_rdpmc, spflt_one, spflt_region;
 u64 rdpmc_rax, rdpmc_rdx, rdpmc_rcx;
 
@@ -124,9 +121,7 @@ static void spflt(void)
 	 * Counter 0 is gated: it counts from the instruction after the SPFLT
 	 * that sets the bit to the SPFLT that clears it. Counter 1 is not.
 	 */
-	pmu_quiet();
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_USR | SEL_EN);
-	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_USR | SEL_EN);
+	program(EV_INSTRUCTIONS | SEL_USR, EV_INSTRUCTIONS | SEL_USR);
 	wrmsr(MSR_SPFLT, 1);
 	user_run(spflt_region);
 	check("spflt: gated counter", rdmsr(MSR_CNT0), 20 + 2 + 10 + 2);
@@ -134,8 +129,7 @@ static void spflt(void)
 	check("spflt: preference off at the end", rdmsr(MSR_SPFLT), 1);
 
 	/* The register has the preference that SPFLT sets. */
-	pmu_quiet();
-	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_USR | SEL_EN);
+	program(0, EV_INSTRUCTIONS | SEL_USR);
 	wrmsr(MSR_SPFLT, SPFLT_PREF | 2);
 	user_run(f_nops);
 	check("spflt: preference written by wrmsr", rdmsr(MSR_CNT1), 103);

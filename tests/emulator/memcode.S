@@ -154,13 +154,6 @@ FUNCTION lines16
 	.fill	1024, 1, 0x90
 	ret
 
-/* One line, 1000 times */
-FUNCTION one_line
-	movl	$1000, %ecx
-1:	decl	%ecx
-	jnz	1b
-	ret
-
 /* 16 KiB and 48 KiB of code */
 FUNCTION code16k
 	.fill	16384 - 1, 1, 0x90

@@ -2,9 +2,9 @@
 /* Accesses to memory, caches, TLBs, fetches and predictions */
 #include "bare.h"
 
-extern code walk_read, walk_write, ten_loads, mixed, lines16, one_line,
-	code16k, code48k, hops, alternating, two_targets, delayed,
-	delayed_long, delayed_longest, chained;
+extern code walk_read, walk_write, ten_loads, mixed, lines16, code16k,
+	code48k, hops, alternating, two_targets, delayed, delayed_long,
+	delayed_longest, chained;
 extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_call,
 	f_int80, f_syscall, f_fault_ud;
 extern u64 walk_from, walk_to, walk_step, chained_to;
@@ -88,6 +88,14 @@ static void masks(void)
 	}
 }
 
+/* What walk_read and walk_write go over */
+static void walk_over(u64 from, u64 size, u64 step)
+{
+	walk_from = from;
+	walk_to = from + size;
+	walk_step = step;
+}
+
 /*
  * The number of @event in a third round over @size bytes by @step. measure0() and
  * @fn add a few accesses: allow for 2 %.
@@ -97,9 +105,7 @@ static void walk(const char *name, code *fn, u32 event, u64 from, u64 size,
 {
 	u64 got, off;
 
-	walk_from = from;
-	walk_to = from + size;
-	walk_step = step;
+	walk_over(from, size, step);
 	program(event | SEL_OS, (fn == walk_read ? EV_DATA_READ :
 				 EV_DATA_WRITE) | SEL_OS);
 	measure0(fn);
@@ -192,12 +198,10 @@ static void counter0(void)
 		{ EV_L2_CODE_MEM, code48k },
 	};
 
+	walk_over(64 * MB, 2 * MB, 64);
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 sel = cases[i].event | SEL_OS;
 
-		walk_from = 64 * MB;
-		walk_to = walk_from + 2 * MB;
-		walk_step = 64;
 		program(sel, sel);
 		measure0(cases[i].fn);
 		result(rdmsr(MSR_CNT0) > 0, "unit mask 0x10: counter 0 counts",
@@ -238,78 +242,69 @@ static u64 hinted(u32 event, code *before, code *fn)
 	return count0(fn, event);
 }
 
+/* @event comes once for each line, or never, in fn() after before(). */
 static const struct {
 	const char *name;
 	u32 event;
 	code *before, *fn;
-	u64 want;
+	u32 each_line;
 } hints[] = {
-	{ "vprefetch0", EV_L1_PF1, nothing, vprefetch0, LINES },
-	{ "vprefetchnta", EV_L1_PF1, nothing, vprefetchnta, LINES },
-	{ "vprefetchenta", EV_L1_PF1, nothing, vprefetchenta, LINES },
-	{ "vprefetche0", EV_L1_PF1, nothing, vprefetche0, LINES },
+	{ "vprefetch0", EV_L1_PF1, nothing, vprefetch0, 1 },
+	{ "vprefetchnta", EV_L1_PF1, nothing, vprefetchnta, 1 },
+	{ "vprefetchenta", EV_L1_PF1, nothing, vprefetchenta, 1 },
+	{ "vprefetche0", EV_L1_PF1, nothing, vprefetche0, 1 },
 	{ "vprefetch1 is another", EV_L1_PF1, nothing, vprefetch1, 0 },
-	{ "vprefetch0, L1 misses", EV_L1_PF1_MISS, clevict1,
-	  vprefetch0, LINES },
+	{ "vprefetch0, L1 misses", EV_L1_PF1_MISS, clevict1, vprefetch0, 1 },
 	{ "vprefetch0 again", EV_L1_PF1_MISS, vprefetch0, vprefetch0, 0 },
-	{ "vprefetch0, L2 misses", EV_L2_PF1_MISS, clevict1,
-	  vprefetch0, LINES },
+	{ "vprefetch0, L2 misses", EV_L2_PF1_MISS, clevict1, vprefetch0, 1 },
 	{ "vprefetch0 from the L2", EV_L2_PF1_MISS, clevict0, vprefetch0, 0 },
 	{ "vprefetch0 from the L2, L1 misses", EV_L1_PF1_MISS, clevict0,
-	  vprefetch0, LINES },
+	  vprefetch0, 1 },
 	{ "vprefetch0 reads memory", EV_L2_DATA_READ_MEM, clevict1,
-	  vprefetch0, LINES },
+	  vprefetch0, 1 },
 	{ "vprefetche0 is for writing", EV_L2_DATA_WRITE_MEM, clevict1,
-	  vprefetche0, LINES },
+	  vprefetche0, 1 },
 	{ "nothing is dropped", EV_L1_PF1_DROP, clevict1, vprefetch0, 0 },
-	{ "vprefetch1", EV_L1_PF2, nothing, vprefetch1, LINES },
-	{ "vprefetche1", EV_L1_PF2, nothing, vprefetche1, LINES },
-	{ "vprefetch2", EV_L1_PF2, nothing, vprefetch2, LINES },
+	{ "vprefetch1", EV_L1_PF2, nothing, vprefetch1, 1 },
+	{ "vprefetche1", EV_L1_PF2, nothing, vprefetche1, 1 },
+	{ "vprefetch2", EV_L1_PF2, nothing, vprefetch2, 1 },
 	{ "vprefetch0 is another", EV_L1_PF2, nothing, vprefetch0, 0 },
-	{ "vprefetch1 at the L2", EV_L2_PF2, nothing, vprefetch1, LINES },
-	{ "vprefetch1, L2 misses", EV_L2_PF2_MISS, clevict1,
-	  vprefetch1, LINES },
+	{ "vprefetch1 at the L2", EV_L2_PF2, nothing, vprefetch1, 1 },
+	{ "vprefetch1, L2 misses", EV_L2_PF2_MISS, clevict1, vprefetch1, 1 },
 	{ "vprefetch1 again", EV_L2_PF2_MISS, vprefetch1, vprefetch1, 0 },
-	{ "vprefetch2, L2 misses", EV_L2_PF2_DROP, clevict1,
-	  vprefetch2, LINES },
-	{ "vprefetche2, L2 misses", EV_L2_PF2_DROP, clevict1,
-	  vprefetche2, LINES },
+	{ "vprefetch2, L2 misses", EV_L2_PF2_DROP, clevict1, vprefetch2, 1 },
+	{ "vprefetche2, L2 misses", EV_L2_PF2_DROP, clevict1, vprefetche2, 1 },
 	{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1,
 	  vprefetch2, 0 },
 	/* The walks have the same lines. */
 	{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0,
 	  walk_read, 0 },
-	{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1,
-	  walk_read, LINES },
+	{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1, walk_read, 1 },
 	{ "write after vprefetche0", EV_DATA_WRITE_MISS, vprefetche0,
 	  walk_write, 0 },
-	{ "clevict0 writes back", EV_WRITTEN_BACK, walk_write,
-	  clevict0, LINES },
+	{ "clevict0 writes back", EV_WRITTEN_BACK, walk_write, clevict0, 1 },
 	{ "clevict0 leaves it in the L2", EV_L2_READ_HIT_M, clevict0,
-	  walk_read, LINES },
-	{ "clevict1 writes to memory", EV_L2_VICTIM, walk_write,
-	  clevict1, LINES },
+	  walk_read, 1 },
+	{ "clevict1 writes to memory", EV_L2_VICTIM, walk_write, clevict1, 1 },
 	{ "clevict1 empties the L1, too", EV_L2_READ_MISS, clevict1,
-	  walk_read, LINES },
+	  walk_read, 1 },
 };
 
 static void prefetches(void)
 {
-	walk_from = (u64)buffer + MB;
-	hint_from = walk_from;
-	walk_to = walk_from + 64 * LINES;
-	walk_step = 64;
+	hint_from = (u64)buffer + MB;
+	walk_over(hint_from, 64 * LINES, 64);
 	for (u32 i = 0; i < ARRAY_SIZE(hints); i++) {
-		u64 got;
+		u64 got, want = hints[i].each_line * LINES;
 
 		/* The L1 must not have the lines. */
 		if (hints[i].event == EV_L2_READ_HIT_E)
 			hinted(EV_L2_READ_MISS, walk_read, clevict1);
 		got = hinted(hints[i].event, hints[i].before, hints[i].fn);
 		/* measure0() and the walks add a few accesses. */
-		result(got >= hints[i].want && got <= hints[i].want + 4,
+		result(got >= want && got <= want + 4,
 		       text("hint: %s", hints[i].name), "%ld, not %ld", got,
-		       hints[i].want);
+		       want);
 	}
 }
 
@@ -325,10 +320,10 @@ static void prefetches_of_nothing(void)
 	      hinted(EV_L2_PF2, nothing, vprefetch1), 0);
 	map_page(0, 0, 0);
 	hint_from = PAGED_AREA;
-	check("hint: vprefetch0 of no page", hinted(EV_L1_PF1, nothing,
-						    vprefetch0), 0);
-	check("hint: clevict1 of no page", hinted(EV_WRITTEN_BACK, nothing,
-						  clevict1), 0);
+	check("hint: vprefetch0 of no page",
+	      hinted(EV_L1_PF1, nothing, vprefetch0), 0);
+	check("hint: clevict1 of no page",
+	      hinted(EV_WRITTEN_BACK, nothing, clevict1), 0);
 	map_page(0, 1, 1);
 	check("hint: of that page when it is there",
 	      hinted(EV_L1_PF1, nothing, vprefetch0), LINES);
@@ -362,9 +357,7 @@ static void tlbs(void)
 	walk("tlb: 32 large pages, long walks", walk_read,
 	     EV_LONG_DATA_PAGE_WALK, 64 * MB, 64 * MB, 2 * MB, 0);
 
-	walk_from = PAGED_AREA;
-	walk_to = PAGED_AREA + 16 * 4 * KB;
-	walk_step = 4 * KB;
+	walk_over(PAGED_AREA, 16 * 4 * KB, 4 * KB);
 	program(EV_DATA_PAGE_WALK | SEL_OS, 0);
 	measure0(walk_read);
 	wrmsr(MSR_CNT0, 0);
@@ -398,7 +391,7 @@ static const struct {
 } thirds[] = {
 	/* user_run()'s stub adds its line before the function and after it. */
 	{ "code: 17 lines one after the other", lines16, EV_CODE_READ, 17 + 2 },
-	{ "code: a loop within a line", one_line, EV_CODE_READ, 1 + 2 },
+	{ "code: a loop within a line", f_loop, EV_CODE_READ, 1 + 2 },
 	{ "code: 16 KiB, misses", code16k, EV_CODE_MISS, 0 },
 	{ "code: 48 KiB, L2 misses", code48k, EV_L2_CODE_MEM, 0 },
 	/* 49 pages in turn and the stub's: none stays in 32 entries. */
@@ -430,22 +423,17 @@ static const struct {
 	{ "flushes: syscall", f_syscall, EV_PIPELINE_FLUSHES, 1 + 1 },
 };
 
-static void skip_ud(struct regs *r)
-{
-	r->rip += 2;
-}
-
 static void fetches_and_branches(void)
 {
 	u64 got;
 
 	handle_ints(ignore);
-	handlers[6] = skip_ud;
+	handlers[UD] = skip2;
 	for (u32 i = 0; i < ARRAY_SIZE(thirds); i++)
 		check(thirds[i].name, third(thirds[i].fn, thirds[i].event),
 		      thirds[i].want);
 	handle_ints(0);
-	handlers[6] = 0;
+	handlers[UD] = 0;
 	got = third(code48k, EV_CODE_MISS);
 	result(got >= 768 * 98 / 100 && got <= 768 * 102 / 100,
 	       "code: 48 KiB, misses", "%ld, not 768", got);
@@ -583,9 +571,7 @@ static void any_mixed(void)
 	u64 three = EV_DATA_READ_OR_WRITE | SEL_CMASK(3),
 	    one = EV_L2_PF2 | SEL_CMASK(1), any = SEL_USR | SEL_ANY | SEL_EN;
 
-	pmu_quiet();
-	wrmsr(MSR_SEL0, three | any);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(three | any, 0);
 	enough = 0;
 	on_cpu_start(1, keep_reading);
 	for (int i = 0; i < 20000; i++) {

@@ -4,26 +4,19 @@
 
 extern code f_loop10, f_fault_load, f_fault_rep, f_fault_fetch, f_int80, f_hlt,
 	f_syscall, traced;
-extern char at_fault[], at_rep_end[], at_jump[], at_loop[], at_hlt_end[],
-	user_stub[];
+extern char at_fault[], at_rep_end[], at_loop[], at_hlt_end[], user_stub[];
 
-static void run_nops(u64 after)
+/* With an interrupt if @interrupt is SEL_INT */
+static void run_nops(u64 after, u64 interrupt)
 {
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS, after, LVT_NMI);
-	measure0(f_nops);
-}
-
-/* The same with an interrupt */
-static void sample_nops(u64 after)
-{
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, after, LVT_NMI);
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | interrupt, after, LVT_NMI);
 	measure0(f_nops);
 }
 
 static void wrap(void)
 {
 	mark();
-	run_nops(50);
+	run_nops(50, 0);
 	check("overflow: goes on from 0", rdmsr(MSR_CNT0), 106 - 50);
 	check("overflow: STATUS without INT", rdmsr(MSR_STATUS), 1);
 	check("overflow: no interrupt without INT", pmi.count, 0);
@@ -45,10 +38,10 @@ static void wrap(void)
 	check("overflow: not by a write", rdmsr(MSR_STATUS), 0);
 
 	/* The last event before 0, and the one after it */
-	run_nops(107);
+	run_nops(107, 0);
 	check("overflow: not before 2^40", rdmsr(MSR_STATUS), 0);
 	check("overflow: at 2^40 - 1", rdmsr(MSR_CNT0), WRAP - 1);
-	run_nops(106);
+	run_nops(106, 0);
 	check("overflow: at 2^40", rdmsr(MSR_STATUS), 1);
 	check("overflow: the wrmsr that stops it counts", rdmsr(MSR_CNT0), 0);
 }
@@ -59,7 +52,7 @@ static void precise(void)
 	int wrong = 0;
 
 	for (int n = 1; n <= 101; n++) {
-		sample_nops(n);
+		run_nops(n, SEL_INT);
 		wrong += !came_at((char *)f_nops + n - 1, KERNEL_CS);
 		arm_pmi(EV_INSTRUCTIONS | SEL_USR | SEL_INT, n, LVT_NMI);
 		user_run(f_nops);
@@ -135,7 +128,7 @@ static void overflow_again(void)
 static void auto_mask(void)
 {
 	mark();
-	sample_nops(10);
+	run_nops(10, SEL_INT);
 	check("line: an interrupt", pmi.count, 1);
 	check("line: delivery sets the mask bit", apic_read(APIC_LVTPC),
 	      LVT_NMI | LVT_MASKED);

@@ -2,8 +2,6 @@
 /* Every register: width, reserved bits, RO, WO; numbers without a register */
 #include "bare.h"
 
-#define GP	13
-
 static void reset_values(void)
 {
 	u64 sum = 0;
@@ -101,8 +99,7 @@ static void fault_not_counted(void)
 {
 	u64 before, after;
 
-	wrmsr(MSR_SEL0, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
-	wrmsr(MSR_GLOBAL, 1);
+	switch_on(EV_INSTRUCTIONS | SEL_OS, 0);
 	before = item(0, ITEM_INSNS0);
 	after = item(0, ITEM_INSNS0);
 	rdmsr_faults(MSR_OVF);

@@ -6,16 +6,13 @@
  */
 #include "bare.h"
 
-#define UD	6
-
 struct insn {
 	code *fn;
 	const char *text;
 };
 
 extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
-	strict_later[],
-	strict_ports[];
+	strict_later[], strict_ports[];
 
 static code *to_call;
 

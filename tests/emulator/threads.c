@@ -4,24 +4,19 @@
 
 #define KBC_COMMAND	0x64
 #define RESET_CONTROL	0xcf9
-static u64 seen[VALUES];
+
+/* The registers of a CPU, and the bits that any of them has */
+static u64 seen[VALUES], seen_bits;
 static u32 seen_lvt;
 
 static void look(void)
 {
-	for (int i = 0; i < VALUES; i++)
+	seen_bits = 0;
+	for (int i = 0; i < VALUES; i++) {
 		seen[i] = rdmsr(pmu_registers[i]);
+		seen_bits |= seen[i];
+	}
 	seen_lvt = apic_read(APIC_LVTPC);
-}
-
-/* Not 0 if a register that look() has read is not 0 */
-static u64 any_bits(void)
-{
-	u64 sum = 0;
-
-	for (int i = 0; i < VALUES; i++)
-		sum |= seen[i];
-	return sum;
 }
 
 /* Set every register, STATUS by an overflow, such that nothing counts. */
@@ -85,9 +80,9 @@ static void separate(void)
 	others_quiet();
 	on_cpu(1, set_all);
 	look();
-	check("threads: registers of their own", any_bits(), 0);
+	check("threads: registers of their own", seen_bits, 0);
 	on_cpu(2, look);
-	check("threads: and of another", any_bits(), 0);
+	check("threads: and of another", seen_bits, 0);
 	on_cpu(1, pmu_quiet);
 }
 
@@ -296,16 +291,9 @@ static void steady_any(void)
  * Two cores with the same number, in different dies or modules: the first half of
  * the CPUs is one core, the second half the other.
  */
-static u64 anybody;
-
 static void count_anybody(void)
 {
 	switch_on(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);
-}
-
-static void stop_anybody(void)
-{
-	anybody = switch_off();
 }
 
 static void user_nops(void)
@@ -320,12 +308,12 @@ SUITE(test_apart, "apart")
 	start_so_many_cpus(4);
 	on_cpu(3, count_anybody);
 	on_cpu(1, user_nops);
-	on_cpu(3, stop_anybody);
-	check("apart: a thread of another core is not counted", anybody, 0);
+	on_cpu(3, look);
+	check("apart: a thread of another core is not counted", seen[0], 0);
 	on_cpu(3, count_anybody);
 	on_cpu(2, user_nops);
-	on_cpu(3, stop_anybody);
-	check("apart: one of the same is", anybody, 103);
+	on_cpu(3, look);
+	check("apart: one of the same is", seen[0], 103);
 	on_cpu(1, set_tsc);
 	on_cpu(2, read_tsc);
 	result(tsc_seen < 1ul << 55, "apart: each core has its own TSC",
@@ -393,9 +381,7 @@ SUITE(test_eject, "eject")
 	on_cpu(1, look);
 	result(seen[0] > 0, "eject: the others go on", "0x%lx", seen[0]);
 	on_cpu(1, pmu_quiet);
-	program(EV_INSTRUCTIONS | SEL_OS, 0);
-	measure0(f_nops);
-	check("eject: and count", rdmsr(MSR_CNT0), 106);
+	check("eject: and count", count0(f_nops, EV_INSTRUCTIONS), 106);
 	pmu_quiet();
 }
 
@@ -412,10 +398,10 @@ SUITE(test_reset, "reset")
 		boots->times = 0;
 	}
 	look();
-	sum = any_bits() | (seen_lvt ^ LVT_MASKED);
+	sum = seen_bits | (seen_lvt ^ LVT_MASKED);
 	start_cpus();
 	on_cpu(1, look);
-	sum |= any_bits() | (seen_lvt ^ LVT_MASKED);
+	sum |= seen_bits | (seen_lvt ^ LVT_MASKED);
 	result(!sum, names[boots->times], "a register is not 0: 0x%lx", sum);
 
 	set_all();

@@ -18,9 +18,9 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     constraints-all constraints-turns groups-refused
     pinned churn refuse-bits kernel-bits user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
-    inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls mmap-page page-times times
-    spflt-region spflt-toggle spflt-switch spflt-migrate spflt-hotplug
-    spflt-exec spflt-reload spflt-inherit
+    inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
+    mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
+    spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
     ownership perf-spflt perf-stat perf-record perf-group perf-list perf-tools
     move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails

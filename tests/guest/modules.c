@@ -526,7 +526,9 @@ TEST(nosym, "nosym", 60)
 {
 	struct perf_event_attr attr = { };
 	unsigned int lines;
+	int fd, i;
 
+	td_need();
 	module_need();
 	lines = in_log("perf_event_overflow not found");
 	must_unload();
@@ -536,6 +538,15 @@ TEST(nosym, "nosym", 60)
 	     "%u lines in the log say that there is no sampling",
 	     in_log("perf_event_overflow not found") - lines);
 	must_count("without perf_event_overflow");
+	fd = ev_self(INSTRUCTIONS);
+	ev_on(fd);
+	for (i = 0; i < 5; i++) {
+		td_burst(0, 1ULL << 38);
+		td_burst(1, 1ULL << 38);
+	}
+	ev_off(fd);
+	must(ev_count(fd) >> 38 == 5, "of 5 times 2^38 events counted %llu", ev_count(fd));
+	close(fd);
 	attr = sampling_attr(INSTRUCTIONS, 100000, PERF_SAMPLE_IP);
 	ev_refused(&attr, 0, -1, -1, EOPNOTSUPP, "sampling by period");
 	ev_refused(&attr, -1, 0, -1, EOPNOTSUPP, "CPU-wide sampling");

@@ -52,7 +52,7 @@ no='<not supported> +'
 refused "generic event without counterpart" "${no}bus-cycles" perf stat -e bus-cycles true
 refused "cache event without counterpart" "${no}LLC-stores" perf stat -e LLC-stores true
 refused "reserved bits in config" "${no}r80016" perf stat -e r80016 true
-refused "bits without meaning in config1" "${no}cpu/config1=2,event=0x16/" \
+refused "unknown bits in config1" "${no}cpu/config1=2,event=0x16/" \
 	perf stat -e cpu/config1=2,event=0x16/ true
 refused "its group does not fit the counters" "${no}branches" \
 	perf stat -e '{cycles,instructions,branches}' true

@@ -425,6 +425,30 @@ TEST(ioctls, "ioctls", 60)
 	     t.samples);
 }
 
+/* A period that is negative as a signed number: 2.6.38 takes it from the next overflow on. */
+TEST(period_negative, "period-negative", 60)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 overflows, period = -1000;
+	struct tally t = {};
+	struct ring r;
+	bool refused;
+	int fd;
+
+	attr.sample_period = 10000;
+	attr.sample_type = PERF_SAMPLE_IP;
+	fd = ring_open(&r, 8, &attr, 0, -1, -1);
+	refused = ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
+	must(refused != kernel_before(3, 14) && (!refused || errno == EINVAL),
+	     "%s", refused ? errname(errno) : "taken");
+	/* Each stop looks whether the counter has wrapped. */
+	for (int i = 0; i < 20; i++)
+		ev_spin(fd, 1000);
+	ring_tally(&r, &t, NULL, NULL);
+	overflows = refused ? ev_count(fd) / 10000 : 1;
+	must(t.samples == overflows, "%llu samples, not %llu", t.samples, overflows);
+}
+
 /* The page before the sample buffer */
 TEST(mmap_page, "mmap-page", 60)
 {

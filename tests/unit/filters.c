@@ -376,8 +376,6 @@ static void test_spflt_refused(struct kunit *test)
 		knc_spflt_exit();
 		KUNIT_EXPECT_EQ(test, host.held, 0);
 	}
-	host_begin();
-	knc_spflt_init();
 }
 
 /* Switches on a CPU whose state is KNC_OFF access no register. */
