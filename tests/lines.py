@@ -5,6 +5,7 @@
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -70,9 +71,25 @@ def quietly(*command, silent=False, **options):
     return done.stdout
 
 
+def none_of(wrong):
+    """Nothing of what is wrong, or a failure that tells it, one a line"""
+    said = [*wrong]
+    if said:
+        pytest.fail("\n".join(said), pytrace=False)
+
+
 def read(name):
     with open(os.path.join(TOP, name), encoding="utf-8") as f:
         return f.read()
+
+
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
+
+
+def strip_comments(text):
+    """C with blanks for the comments: each line stays where it is."""
+    return COMMENT.sub(lambda found: found.group() if found.group()[0] == '"' else
+                       re.sub(r"[^\n]", " ", found.group()), text)
 
 
 @functools.cache
@@ -81,6 +98,14 @@ def sources(pattern):
     listed = quietly("git", "-C", TOP, "ls-files", "-co", "--exclude-standard").splitlines()
     return [name for name in listed
             if re.fullmatch(pattern, name) and os.path.isfile(os.path.join(TOP, name))]
+
+
+def copy(names, work, place=lambda name: name):
+    """Files of the checkout, into another folder"""
+    for name in names:
+        dest = os.path.join(work, place(name))
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        shutil.copy(os.path.join(TOP, name), dest)
 
 
 class Lines:

@@ -15,8 +15,7 @@ import shlex
 import sys
 from pathlib import Path
 
-import pytest
-from lines import SCRIPTS, TESTS, TOP, Case, built, quietly
+from lines import SCRIPTS, TESTS, TOP, Case, built, none_of, quietly
 
 sys.path.append(SCRIPTS)
 from knc_documents import copy_checkout, literal_blocks, run_in  # noqa: E402
@@ -39,11 +38,6 @@ SIZES = (r"div\.body {[^}]*max-width: (\d+)px", r"div\.document {\s*width: (\d+)
          r"pre, tt, code {[^}]*font-size: ([\d.]+)em")
 # Of text, and of code
 PADDING = 2 * 30
-
-
-def none_of(wrong):
-    if wrong:
-        pytest.fail("\n".join(wrong), pytrace=False)
 
 
 # --- the book -------------------------------------------------------------------
@@ -237,7 +231,7 @@ def run_rows(work):
 gen_tutorial = functools.partial(quietly, f"{SCRIPTS}/gen-tutorial")
 CHECKS = {
     "book-builds": lambda _: quietly(f"{SCRIPTS}/build-book"),
-    "book-pages": lambda _: none_of([*ugly(Path(built("build-book")).parent)]),
+    "book-pages": lambda _: none_of(ugly(Path(built("build-book")).parent)),
     "tour": lambda _: gen_tutorial("--check", f"{TOP}/README.md"),
     "tutorial": lambda _: gen_tutorial("--check"),
     "uneven": lambda _: gen_tutorial("--check", f"{TOP}/Documentation/uneven.rst"),

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# On a kernel with gcov: prints all counts as text, for tests/coverage/run.
+# On a kernel with gcov: prints all counts as text, for tests/coverage.
 from=/sys/kernel/debug/gcov
 [ -d $from ] || exit 0
 to=/tmp/gcov

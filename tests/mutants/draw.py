@@ -18,7 +18,8 @@ import os
 import random
 import re
 
-from faults import FUNCTION, Fault, Wrong, strip_comments
+from faults import Fault, Wrong, functions
+from lines import strip_comments
 
 FILES = ("knc_pmu.c", "knc_pmi.c", "compat/user_regs.c", "spflt.c", "knc_module.c",
          "knc_perf.c", "knc_softmask.h", "knc_counter.h", "knc_pmu_msr.h", "compat.h",
@@ -114,20 +115,6 @@ def change_line(raw, code):
         yield f"{found.group(1)}!({value});", "returns the opposite"
 
 
-def functions(code):
-    """(name, first line, the line after the last) of each function's body"""
-    name, first = "", None
-    for number, line in enumerate(code):
-        found = FUNCTION.match(line)
-        if found and not line.startswith("#") and not line.endswith(";"):
-            name = found.group(1)
-        if line == "{":
-            first = number + 1
-        elif line == "}" and first is not None:
-            yield name, first, number
-            first = None
-
-
 def statements(code, first, end):
     """(the first line, the line after the last) of each statement to leave out"""
     at = first
@@ -160,6 +147,8 @@ def places(file, text):
                   bare)
     code = bare.split("\n")
     for name, first, end in functions(code):
+        # The body
+        first, end = code.index("{", first) + 1, end - 1
         for number in range(first, end):
             if not code[number].startswith("#") and code[number].strip():
                 bare_line = code[number].rstrip()

@@ -28,18 +28,24 @@ on in lines that begin with a tab. "boot" among the tests of the guest is what i
 looked at when all is over: the kernel's log, and the balance of interrupts.
 """
 import fnmatch
-import os
 import re
+from pathlib import Path
+
+from lines import strip_comments
 
 KINDS = ("unit", "guest", "alone", "builtin", "uos")
 FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
-COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
 
 
-def strip_comments(text):
-    """The same with blanks for the comments: each line stays where it is."""
-    return COMMENT.sub(lambda found: found.group() if found.group()[0] == '"' else
-                       re.sub(r"[^\n]", " ", found.group()), text)
+def functions(lines):
+    """(name, first line, the line after the last) of each function that is defined"""
+    name, first = "", 0
+    for number, line in enumerate(lines):
+        found = FUNCTION.match(line)
+        if found and not line.endswith(";"):
+            name, first = found.group(1), number
+        elif line == "}":
+            yield name, first, number + 1
 
 
 class Wrong(Exception):
@@ -118,17 +124,7 @@ class Fault:
         """Where to look: (first, end) of the function, or of each that #if knows."""
         if not self.function:
             return [(0, len(lines))]
-        found = []
-        for first, line in enumerate(lines):
-            name = FUNCTION.match(line)
-            if not name or name.group(1) != self.function:
-                continue
-            # A definition has its brace before the next line that ends with ";".
-            for end in range(first, len(lines)):
-                if lines[end] == "{":
-                    found.append((first, lines.index("}", end) + 1))
-                if lines[end] == "{" or lines[end].endswith(";"):
-                    break
+        found = [(first, end) for name, first, end in functions(lines) if name == self.function]
         if not found:
             raise Wrong(f"{self.where}: {self.name}: {self.file} has no function "
                         f"{self.function}()")
@@ -138,10 +134,8 @@ class Fault:
 def read_table(path, file):
     """The faults of one table, for a file of the driver."""
     faults, fault, field, function = [], None, "", ""
-    with open(path, encoding="utf-8") as table:
-        lines = table.read().split("\n")
-    for number, line in enumerate(lines, 1):
-        where = f"{os.path.basename(path)}:{number}"
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        where = f"{path.name}:{number}"
         if line.startswith("#") or (not line.strip() and not line.startswith(("-", "+"))):
             field = ""
             continue
@@ -175,11 +169,8 @@ def read_table(path, file):
 def read_tables(folder):
     """All faults, in the order of the files' names."""
     faults, names = [], set()
-    tables = sorted(os.path.relpath(os.path.join(below, name), folder)
-                    for below, _, files in os.walk(folder) for name in files
-                    if name.endswith(".txt"))
-    for table in tables:
-        faults += read_table(os.path.join(folder, table), table[:-len(".txt")])
+    for table in sorted(Path(folder).rglob("*.txt")):
+        faults += read_table(table, str(table.relative_to(folder).with_suffix("")))
     for fault in faults:
         fault.check()
         if fault.name in names:

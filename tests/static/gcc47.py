@@ -9,7 +9,7 @@ line in which it must be found.
 """
 import re
 
-from lines import read, sources
+from lines import read, sources, strip_comments
 
 # What, since when, and a line that has it
 NEWER = (
@@ -69,13 +69,6 @@ def find(text, table):
                 yield number, found.group(0).strip(), since
 
 
-def without_comments(text):
-    """Comments and strings of words are not C; lines stay where they are."""
-    def blank(match):
-        return re.sub(r"[^\n]", " ", match.group(0)) if match.group(0)[0] == "/" else match.group(0)
-    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S)
-
-
 def for_cards(text):
     """Without what #if LINUX_VERSION_CODE has for newer kernels."""
     lines, stack = [], []
@@ -106,7 +99,7 @@ def wrong():
         if name not in names:
             yield f"{name} was not looked at"
     for name in names:
-        text = without_comments(for_cards(read(name)))
+        text = strip_comments(for_cards(read(name)))
         table = NEWER if name.startswith("include/") else NEWER + C99
         for number, what, since in find(text, table):
             yield f"{name}:{number}: {what}: in gcc since {since}"

@@ -9,14 +9,13 @@ import functools
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 
 import gcc47
 import k1om
 import pytest
 from knc_scripts import CACHE
-from lines import TESTS, TOP, Case, built, quietly, read, sources
+from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
 
 HERE = f"{TESTS}/static"
 silent = functools.partial(quietly, silent=True)
@@ -42,13 +41,6 @@ def unless_passed(check, names, *made_of):
         os.makedirs(os.path.dirname(passed), exist_ok=True)
         with open(passed, "w", encoding="utf-8"):
             pass
-
-
-def copy(names, work, place=lambda name: name):
-    for name in names:
-        dest = os.path.join(work, place(name))
-        os.makedirs(os.path.dirname(dest), exist_ok=True)
-        shutil.copy(os.path.join(TOP, name), dest)
 
 
 # --- compilers ------------------------------------------------------------------------
@@ -181,11 +173,6 @@ def in_tree(test, series, flavour):
 
 def suffix(series):
     return "" if series == "6.1" else f"-{series}"
-
-
-def none_of(lines):
-    said = list(lines)
-    assert not said, "\n".join(said)
 
 
 def of_series(series, flavour, linked):
