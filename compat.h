@@ -143,37 +143,14 @@ static inline void compat_remove_interval(struct pmu *pmu)
 	sysfs_remove_file(&pmu->dev->kobj, &interval);
 }
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-
-static inline struct pmu *compat_pmu_register(const struct pmu *template,
-					      const char *name, int type)
-{
-	static struct pmu pmu;
-	int ret;
-
-	pmu = *template;
-	ret = perf_pmu_register(&pmu, name, type);
-
-	return ret ? ERR_PTR(ret) : &pmu;
-}
-
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define compat_cpu_context(pmu, cpu)	per_cpu_ptr((pmu)->cpu_pmu_context, cpu)
 #else
 #define compat_cpu_context(pmu, cpu)	(*per_cpu_ptr((pmu)->cpu_pmu_context, cpu))
 #endif
 
-/* perf core frees its timers for multiplexing and does not cancel them. */
-static inline void compat_pmu_unregister(struct pmu *pmu)
-{
-	int cpu;
-
-	compat_remove_interval(pmu);
-	for_each_possible_cpu(cpu)
-		hrtimer_cancel(&compat_cpu_context(pmu, cpu)->hrtimer);
-	perf_pmu_unregister(pmu);
-}
-
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#include "compat/since-6.2.h"
 #else
 #include "compat/before-6.2.h"
 #endif

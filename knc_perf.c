@@ -9,6 +9,7 @@
 #include <linux/sched/clock.h>
 #include <linux/static_call.h>
 
+#include "compat/left_over.h"
 #include "compat/rdpmc.h"
 #include "knc_pmu.h"
 
@@ -157,6 +158,7 @@ struct pmu *knc_perf_register(void)
 
 void knc_perf_unregister(struct pmu *pmu)
 {
+	compat_wait_for_left_over(pmu);
 	compat_pmu_unregister(pmu);
 	compat_rdpmc_exit();
 }

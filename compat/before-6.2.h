@@ -34,6 +34,20 @@ static inline void compat_pmu_unregister(struct pmu *pmu)
 	perf_pmu_unregister(pmu);
 }
 
+/* Whether a CPU's context of hardware events, or a task's, has events. */
+
+static inline bool compat_cpu_has_events(struct pmu *pmu, int cpu)
+{
+	return READ_ONCE(per_cpu_ptr(pmu->pmu_cpu_context, cpu)->ctx.nr_events);
+}
+
+static inline bool compat_task_has_events(struct pmu *pmu, const struct task_struct *task)
+{
+	struct perf_event_context *ctx = READ_ONCE(task->perf_event_ctxp[perf_hw_context]);
+
+	return ctx && READ_ONCE(ctx->nr_events);
+}
+
 static inline int compat_no_event(struct perf_event *event)
 {
 	return -ENOENT;

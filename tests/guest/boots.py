@@ -31,7 +31,7 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall
     refuse-reason report hostile fuzz soak hotplug hotplug-opens hotplug-group
     hotplug-spflt-group hotplug-reset hotplug-fails
-    hotplug-unloaded unload-busy unload-closing unload-mux-timer reload
+    hotplug-unloaded unload-busy unload-left unload-closing unload-mux-timer reload
     fault-load fault-open fault-hotplug nosym"""
 # These make allocations fail, which "debug" and "gcov" kernels can.
 FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
@@ -68,7 +68,7 @@ OLD = "2.6.38"
 NEW = f"(?!{OLD}).*"
 OLD_MAIN = without(MAIN, """modprobe sample-cpu-time cgroup page-times spflt-hotplug rdpmc*
     perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason soak hotplug*
-    unload-closing unload-mux-timer fault-* nosym""") + " take-over"
+    unload-left unload-closing unload-mux-timer fault-* nosym""") + " take-over"
 OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # Tests that load and unload have no meaning with that kernel's own driver, it knows nothing
 # of SPFLT, and need not survive hostile and fuzz.

@@ -185,6 +185,33 @@ static void must_be_busy(const char *what)
 	must(driver_loaded(), "gone with %s", what);
 }
 
+/*
+ * A software event stays where the driver's event of its group was, when that is closed. The
+ * driver waits for its end, or perf core would call functions that are gone.
+ */
+TEST(unload_left, "unload-left", 60)
+{
+	struct perf_event_attr attr = user_attr(PERF_COUNT_SW_DUMMY);
+	int fd, i;
+	pid_t pid;
+
+	module_need();
+	attr.type = PERF_TYPE_SOFTWARE;
+	fd = ev_open(attr, 0, -1, -1);
+	close(ev_join(user_attr(INSTRUCTIONS), INSTRUCTIONS, fd));
+	in_child(pid) {
+		close(fd);
+		must(!driver_unload(), "unloading: %m");
+	}
+	for (i = 0; i < 100; i++)
+		usleep(2000);
+	must(driver_loaded(), "it is gone, but not the event");
+	close(fd);
+	reap(pid);
+	must(!driver_loaded(), "it has not gone");
+	must_load();
+}
+
 TEST(unload_busy, "unload-busy", 60)
 {
 	struct ring r;

@@ -263,6 +263,8 @@ static struct task_struct *host_current(void)
 #define rhashtable_init(table, params)		host_rhashtable_init(table, params)
 #define rhashtable_free_and_destroy(t, fn, arg)	host_rhashtable_destroy(t, fn, arg)
 #define compat_task_has_context(task)		((task) != host.without_context)
+#define compat_cpu_has_events(pmu, cpu)		false
+#define compat_task_has_events(pmu, task)	false
 #define compat_may_follow(task)			((task) != host.stranger)
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
 #define inc_perf_irq_stat()			(host.irqs++)
