@@ -57,22 +57,15 @@ static inline void compat_open_rdpmc(void)
 	mutex_unlock(&compat_rdpmc_mutex);
 }
 
-static inline void compat_set_cr4_pce(bool allowed)
+/* On each CPU, with interrupts off */
+static inline void compat_rdpmc_update(void *mm)
 {
-	unsigned long flags;
-
-	local_irq_save(flags);
-	if (allowed)
+	if (current->active_mm != mm)
+		return;
+	if (atomic_read(&current->active_mm->context.perf_rdpmc_allowed))
 		cr4_set_bits_irqsoff(X86_CR4_PCE);
 	else
 		cr4_clear_bits_irqsoff(X86_CR4_PCE);
-	local_irq_restore(flags);
-}
-
-static inline void compat_rdpmc_update(void *mm)
-{
-	if (current->active_mm == mm)
-		compat_set_cr4_pce(atomic_read(&current->active_mm->context.perf_rdpmc_allowed));
 }
 
 static inline void compat_event_mapped(struct perf_event *event, struct mm_struct *mm)

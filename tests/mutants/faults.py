@@ -14,7 +14,6 @@ comment. A fault is
     builtin TEST...             and of the driver that is built in
     uos TEST...                 and of the module on the kernel of the cards, a boot
                                 for each; skipped where there is no such kernel
-    equivalent TEXT             no test can notice, for this reason
     -<a line of the file>
     +<what it becomes>
      <a line that stays>
@@ -57,7 +56,7 @@ class Fault:
 
     def __init__(self, file, function, where="", name="", breaks=""):
         self.file, self.function, self.where, self.name = file, function, where, name
-        self.breaks, self.equivalent = breaks, ""
+        self.breaks = breaks
         self.unit, self.guest, self.alone, self.builtin, self.uos = [], [], [], [], []
         self.before, self.after, self.beside = [], [], []
         # By kind, the tests that failed with it, or None if the guest died
@@ -73,11 +72,7 @@ class Fault:
             raise Wrong(f"{self.where}: {self.name} has no line of the driver")
         if not self.breaks:
             raise Wrong(f"{self.where}: {self.name} does not say what it breaks")
-        noticed = any(getattr(self, kind) for kind in KINDS)
-        if noticed and self.equivalent:
-            raise Wrong(f"{self.where}: {self.name} has a test that notices, and a "
-                        "reason why none can")
-        if not noticed and not self.equivalent:
+        if not any(getattr(self, kind) for kind in KINDS):
             self.unit = ["*"]
 
     def tests(self, kind):
@@ -158,9 +153,6 @@ def read_table(path, file):
             fault.after += [line[1:]] * (line[0] != "-")
         elif word in (*KINDS, "beside"):
             getattr(fault, word).extend(rest.split())
-        elif word == "equivalent":
-            fault.equivalent = rest.strip()
-            field = word
         else:
             raise Wrong(f"{where}: \"{word}\" is none of the words of a fault")
     return faults

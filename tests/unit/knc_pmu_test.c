@@ -468,12 +468,15 @@ static void test_groups(struct kunit *test)
 	static const struct {
 		u64 config[3];
 		int err;
+		bool software;		/* the leader */
 	} cases[] = {
 		{ { CYCLES, INSTRUCTIONS, ~0ULL }, 0 },
 		{ { L2_MISS, INSTRUCTIONS, ~0ULL }, 0 },
 		{ { INSTRUCTIONS, L2_MISS, ~0ULL }, 0 },
 		{ { L2_MISS, L2_HIT, ~0ULL }, -EINVAL },
 		{ { CYCLES, INSTRUCTIONS, BRANCHES_ }, -EINVAL },
+		{ { 0, INSTRUCTIONS, L2_MISS }, 0, true },
+		{ { 0, L2_HIT, L2_MISS }, -EINVAL, true },
 	};
 	struct perf_event *leader, *event;
 	unsigned int i, j;
@@ -481,6 +484,10 @@ static void test_groups(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		leader = new_event(test, cases[i].config[0], 0);
+		if (cases[i].software) {
+			leader->event_caps = PERF_EV_CAP_SOFTWARE;
+			leader->pmu = NULL;
+		}
 		ret = 0;
 		for (j = 1; j < 3 && cases[i].config[j] != ~0ULL; j++) {
 			KUNIT_EXPECT_EQ(test, ret, 0);

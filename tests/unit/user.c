@@ -346,7 +346,19 @@ static void knc_user_regs_exit(struct kunit *test)
 	knc_test_exit(test);
 }
 
+/* The entry ends with SYSRETQ. */
+static void test_find_syscall(struct kunit *test)
+{
+	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
+
+	knc_find_syscall();
+	KUNIT_EXPECT_LT(test, knc_syscall_length, KNC_SYSCALL_MOST);
+	KUNIT_EXPECT_EQ(test, memcmp(sysretq, (void *)(knc_syscall_entry + knc_syscall_length) -
+				     sizeof(sysretq), sizeof(sysretq)), 0);
+}
+
 static struct kunit_case knc_user_regs_cases[] = {
+	KUNIT_CASE(test_find_syscall),
 	KUNIT_CASE(test_user_exception),
 	KUNIT_CASE(test_user_kernel),
 	KUNIT_CASE(test_user_syscall),
