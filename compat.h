@@ -123,7 +123,11 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #endif
 
 /* PERF_EVENT_IOC_PERIOD unthrottles an event after it has started it, not before. */
-#define COMPAT_UNTHROTTLES_STARTED	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0))
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define COMPAT_UNTHROTTLES_STARTED	false
+#else
+#define COMPAT_UNTHROTTLES_STARTED	true
+#endif
 
 /* What perf core asks later: whether the user may watch the task. It takes more rights. */
 static inline bool compat_may_follow(struct task_struct *task)
