@@ -285,6 +285,8 @@ static void leave_junk(int cpu)
 {
 	int i;
 
+	/* A filter that an event has left would keep its counter from counting. */
+	wrmsr_on(cpu, 0x2c, 0);
 	/* without INT: an overflow sets STATUS and does not interrupt */
 	for (i = 0; i < 2; i++) {
 		wrmsr_on(cpu, 0x20 + i, 0xfffffffffeULL);
