@@ -50,10 +50,11 @@ static inline void compat_nmi_level_exit(void)
 	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
 }
 
-static inline s64 compat_sample_period(const struct hw_perf_event *hwc)
-{
-	return hwc->sample_period;
-}
+#define compat_sample_period(hwc)	((s64)(hwc)->sample_period)
+
+/* perf core holds a mutex: no other event joins or leaves the group. */
+#define compat_lock_group(leader)	NULL
+#define compat_unlock_group(ctx)	((void)(ctx))
 
 /* Fields of struct perf_event_attr that have no meaning here */
 static inline u64 compat_attr_unused(const struct perf_event_attr *attr)

@@ -232,6 +232,7 @@ static int knc_check_group(struct perf_event *event)
 {
 	struct perf_event *leader = event->group_leader;
 	unsigned int total = 1, constrained = 0;
+	struct perf_event_context *ctx;
 	struct perf_event *sibling;
 
 	if (leader == event)
@@ -247,12 +248,14 @@ static int knc_check_group(struct perf_event *event)
 		total++;
 		constrained += knc_event_counters(leader) != KNC_COUNTER_MASK;
 	}
+	ctx = compat_lock_group(leader);
 	for_each_sibling_event(sibling, leader) {
 		if (sibling->pmu != event->pmu)
 			continue;
 		total++;
 		constrained += knc_event_counters(sibling) != KNC_COUNTER_MASK;
 	}
+	compat_unlock_group(ctx);
 
 	if (total > KNC_NUM_COUNTERS || constrained > 1)
 		return knc_refuse(-EINVAL, "its group does not fit the counters");

@@ -104,6 +104,30 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #define for_each_sibling_event(sibling, leader)				\
 	list_for_each_entry(sibling, &(leader)->sibling_list, group_entry)
 
+/*
+ * Newer perf cores hold a mutex, so that a group does not change while an event joins it.
+ * RCU keeps the context; a leader that is a software event may move to another one.
+ */
+static inline struct perf_event_context *compat_lock_group(const struct perf_event *leader)
+{
+	struct perf_event_context *ctx;
+
+	rcu_read_lock();
+	for (;;) {
+		ctx = ACCESS_ONCE(leader->ctx);
+		raw_spin_lock_irq(&ctx->lock);
+		if (ctx == leader->ctx)
+			return ctx;
+		raw_spin_unlock_irq(&ctx->lock);
+	}
+}
+
+static inline void compat_unlock_group(struct perf_event_context *ctx)
+{
+	raw_spin_unlock_irq(&ctx->lock);
+	rcu_read_unlock();
+}
+
 /* No RDPMC for programs: that kernel's page cannot tell the width of a counter. */
 static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 {

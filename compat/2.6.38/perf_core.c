@@ -95,22 +95,6 @@ static bool compat_is_hardware(const struct perf_event *event)
 	}
 }
 
-/* Newer perf cores hold the mutex of a group's context, so that the group does not change. */
-static int compat_init_locked(struct perf_event *event)
-{
-	struct perf_event *leader = event->group_leader;
-	int ret;
-
-	if (leader == event || event->parent)
-		return knc_event_init(event);
-
-	mutex_lock(&leader->ctx->mutex);
-	ret = knc_event_init(event);
-	mutex_unlock(&leader->ctx->mutex);
-
-	return ret;
-}
-
 static int compat_init_hardware(struct perf_event *event)
 {
 	int ret;
@@ -121,7 +105,7 @@ static int compat_init_hardware(struct perf_event *event)
 	if (ret)
 		return ret;
 
-	ret = compat_init_locked(event);
+	ret = knc_event_init(event);
 	compat_put_target(event);
 	if (ret != -ENOENT)
 		return ret;
