@@ -130,7 +130,7 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #define COMPAT_UNTHROTTLES_STARTED	true
 #endif
 
-/* What perf core asks later: whether the user may watch the task. It takes more rights. */
+/* Whether the task is the user's, or the user may watch any. perf core asks later. */
 static inline bool compat_may_follow(struct task_struct *task)
 {
 	return uid_eq(task_uid(task), current_uid()) || capable(CAP_SYS_PTRACE) ||

@@ -52,8 +52,8 @@ static int knc_set_period(struct perf_event *event)
 /*
  * An event's last overflow is handled when the event is stopped, and may throttle it.
  * perf core does not expect that, and starts an event that was stopped to be moved, or for
- * a new period. It must stay stopped until the tick; but newer perf cores unthrottle an
- * event as soon as they have started it with its new period.
+ * a new period. It must stay stopped until the tick. But newer perf cores unthrottle an
+ * event as soon as they have started it with its new period; n_added is 0 then.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {

@@ -342,7 +342,7 @@ int knc_pmu_probe(void)
 
 /**
  * knc_pmu_quiesce() - stop the PMU of this hardware thread
- * @kc: its PMU; this CPU runs nothing else, and in all functions below interrupts are off
+ * @kc: its PMU; interrupts are off here, except at boot, and in all functions below
  *
  * All registers become 0, the LVT entry masked.
  */
@@ -448,7 +448,7 @@ bool knc_event_stop(struct perf_event *event)
 
 	if (idx >= 0) {
 		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP) {
-			/* No sample, which could unthrottle it. */
+			/* perf core throttles the event: a sample would undo that. */
 			if (unlikely(knc_event_is_throttled(event)))
 				knc_fill_slot(kc, idx, NULL);
 			knc_pmi_replay(kc);

@@ -224,6 +224,7 @@ static int knc_spflt_insert(struct knc_spflt_task *st)
 	return ret;
 }
 
+/* Once more if the task has moved to another CPU meanwhile */
 static void knc_spflt_adopt_running(struct task_struct *task)
 {
 	int cpu;

@@ -161,7 +161,7 @@ static inline struct task_struct *compat_event_target(const struct perf_event *e
 	return (struct task_struct *)event->hw.event_base;
 }
 
-/* That perf core has looked whether the user may watch the task. */
+/* That perf core checks the user's rights before it asks the driver. */
 static inline bool compat_may_follow(struct task_struct *task)
 {
 	return true;

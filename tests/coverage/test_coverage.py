@@ -26,8 +26,6 @@ ALL_BRANCHES = ("knc_pmi.c",)
 
 # Functions that nothing can call, and why; or no test, if it is to tell.
 NEVER = {
-    "knc_overflow_unknown": "stands for perf_event_overflow() where it was not found, and "
-                            "no sampling event is accepted",
     "compat_no_event": "of a PMU that is there for some microseconds of loading, for an "
                        "event of a type that nobody has",
 }
