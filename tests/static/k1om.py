@@ -4,13 +4,17 @@
 Each instruction is assembled at an address of its own, so that each is known to
 be found, and by itself. And what include/knc_pmu_user.h makes passes.
 """
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 
 from lines import SCRIPTS, TOP
 
 CHECK = f"{SCRIPTS}/check-k1om"
+
+HOST_HAS = "awk cp cut dd dirname grep mktemp nproc od rm sed sh sha256sum tr".split()
 
 LACKS = """
     cmove %eax,%ebx; cmovae (%rax),%rbx; cmovg %cx,%dx
@@ -75,15 +79,15 @@ def assemble(work, name, lines):
     return target
 
 
-def check_k1om(*files):
-    done = subprocess.run([CHECK, *files], check=False, text=True,
+def check_k1om(*files, env=None):
+    done = subprocess.run(["sh", CHECK, *files], check=False, text=True, env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
 
 
-def lacks(work):
+def lacks(work, env=None):
     lines = instructions(LACKS)
-    status, said = check_k1om(assemble(work, "lacks", lines))
+    status, said = check_k1om(assemble(work, "lacks", lines), env=env)
     found = {int(a, 16) // 32 for a in re.findall(r"\.text\+0x([0-9a-f]+):", said)}
     if status != 1:
         yield f"status {status} for what the chip does not have"
@@ -92,9 +96,9 @@ def lacks(work):
             yield f"not found: {line}"
 
 
-def has(work):
+def has(work, env=None):
     lines = instructions(HAS) + [f".byte {own}" for own in OWN]
-    status, said = check_k1om(assemble(work, "has", lines))
+    status, said = check_k1om(assemble(work, "has", lines), env=env)
     if status:
         yield f"status {status} for what the chip has: {said}"
 
@@ -110,6 +114,22 @@ def user_header(work):
     status, said = check_k1om(f"{work}/user.o")
     if status:
         yield f"knc_pmu_user.h: status {status}: {said}"
+
+
+def other_hosts(work):
+    """Hosts without Python: Debian's own shell and awk, and others"""
+    subprocess.run([f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/gawk", "gawk", "libsigsegv2"],
+                   check=True, stdout=subprocess.DEVNULL)
+    for shell, awk in (("dash", "mawk"), ("bash", f"{work}/gawk/usr/bin/gawk")):
+        path = f"{work}/{shell}"
+        os.mkdir(path)
+        for name in HOST_HAS:
+            os.symlink(shutil.which({"sh": shell, "awk": awk}.get(name, name)),
+                       f"{path}/{name}")
+        env = dict(os.environ, PATH=path,
+                   LD_LIBRARY_PATH=f"{work}/gawk/usr/lib/x86_64-linux-gnu")
+        yield from lacks(work, env)
+        yield from has(work, env)
 
 
 def others(work):
@@ -129,5 +149,5 @@ def others(work):
 def wrong():
     """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (lacks, has, user_header, others):
+        for test in (lacks, has, other_hosts, user_header, others):
             yield from test(work)
