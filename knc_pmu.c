@@ -462,7 +462,8 @@ bool knc_event_stop(struct perf_event *event)
 	return stopped;
 }
 
-static void knc_account_slot(const struct knc_cpu *kc, struct perf_event *event)
+static __always_inline void knc_account_slot(const struct knc_cpu *kc,
+					     struct perf_event *event)
 {
 	int idx = knc_find_slot(kc, event);
 
