@@ -4,6 +4,7 @@
 Each instruction is assembled at an address of its own, so that each is known to
 be found, and by itself. And what include/knc_pmu_user.h makes passes.
 """
+import glob
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import subprocess
 import tempfile
 
 from lines import SCRIPTS, TOP
+from knc_scripts import CACHE
 
 CHECK = f"{SCRIPTS}/check-k1om"
 
@@ -116,18 +118,20 @@ def user_header(work):
         yield f"knc_pmu_user.h: status {status}: {said}"
 
 
-def other_hosts(work):
-    """Hosts without Python: Debian's own shell and awk, and others"""
-    subprocess.run([f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/gawk", "gawk", "libsigsegv2"],
+def without_python(work):
+    """Hosts with an objdump for k1om, without Python and cache: Debian's shell and awk, others"""
+    subprocess.run([f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/root", "gawk", "libsigsegv2"],
                    check=True, stdout=subprocess.DEVNULL)
-    for shell, awk in (("dash", "mawk"), ("bash", f"{work}/gawk/usr/bin/gawk")):
+    binutils, = glob.glob(f"{CACHE}/binutils-k1om/*/usr")
+    for shell, awk in (("dash", "mawk"), ("bash", f"{work}/root/usr/bin/gawk")):
         path = f"{work}/{shell}"
         os.mkdir(path)
         for name in HOST_HAS:
             os.symlink(shutil.which({"sh": shell, "awk": awk}.get(name, name)),
                        f"{path}/{name}")
-        env = dict(os.environ, PATH=path,
-                   LD_LIBRARY_PATH=f"{work}/gawk/usr/lib/x86_64-linux-gnu")
+        os.symlink(f"{binutils}/bin/x86_64-linux-gnu-objdump", f"{path}/k1om-mpss-linux-objdump")
+        env = dict(os.environ, PATH=path, KNC_PMU_CACHE=work, LD_LIBRARY_PATH=":".join(
+            f"{usr}/lib/x86_64-linux-gnu" for usr in (f"{work}/root/usr", binutils)))
         yield from lacks(work, env)
         yield from has(work, env)
 
@@ -149,5 +153,5 @@ def others(work):
 def wrong():
     """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (lacks, has, other_hosts, user_header, others):
+        for test in (lacks, has, without_python, user_header, others):
             yield from test(work)
