@@ -26,8 +26,8 @@ datadir ?= $(prefix)/share
 mandir ?= $(datadir)/man
 source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
 tools_dir = $(datadir)/knc-pmu
-tools := $(notdir $(wildcard tools/knc-*))
-tools_files := $(wildcard tools/*.py tools/*.ini) knc_pmu_events.h
+tools := $(notdir $(filter-out %.c,$(wildcard tools/knc-*)))
+tools_files := $(wildcard tools/*.py tools/*.ini tools/*.c) knc_pmu_events.h
 
 install: install-dev install-tools
 
@@ -43,8 +43,8 @@ install-tools:
 	install -m 644 $(tools_files) '$(DESTDIR)$(tools_dir)'
 	for t in $(tools); do \
 		install -m 755 "tools/$$t" '$(DESTDIR)$(tools_dir)' && \
-		ln -sf '$(tools_dir)'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" && \
-		install -m 644 "man/$$t.1" '$(DESTDIR)$(mandir)/man1' || exit 1; done
+		ln -sf '$(tools_dir)'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" || exit 1; done
+	install -m 644 $(wildcard man/*.1) '$(DESTDIR)$(mandir)/man1'
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
 		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 

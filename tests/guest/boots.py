@@ -23,7 +23,7 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
-    ownership perf-spflt perf-stat perf-record perf-group perf-list perf-tools
+    ownership perf-spflt perf-stat knc-stat perf-record perf-group perf-list perf-tools
     move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails
     spflt-churn any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del

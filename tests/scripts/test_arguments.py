@@ -85,7 +85,9 @@ class Install(ScriptTest):
             self.assertEqual(os.readlink(f"{dest}/opt/knc/bin/{name}"),
                              f"/opt/knc/share/knc-pmu/{name}")
             self.passes(f"{dest}/opt/knc/share/knc-pmu/{name}", "--help")
+        for name in (*commands, "knc-stat"):
             self.assertIn(f"share/man/man1/{name}.1", there)
+        self.assertIn("share/knc-pmu/knc-stat.c", there)
 
     def test_man_pages(self):
         """groff has nothing to say of them, and each option is there."""
@@ -97,6 +99,9 @@ class Install(ScriptTest):
                 program = name.rsplit(".", 1)[0]
                 if not name.endswith(".1"):
                     continue
+                if program == "knc-stat":
+                    program = self.path("knc-stat")
+                    self.passes("gcc", "-static", "-o", program, f"{TOP}/tools/knc-stat.c")
                 helps = [self.run_it(program, *kind, "--help")[1]
                          for kind in ([], ["card"], ["flame"])[:3 if program == "knc-draw" else 1]]
                 for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(helps))):

@@ -2,7 +2,7 @@
 """That scripts/check-k1om finds what the chip does not have, and nothing else.
 
 Each instruction is assembled at an address of its own, so that each is known to
-be found, and by itself. And what include/knc_pmu_user.h makes passes.
+be found, and by itself. And what our programs for the card are made of passes.
 """
 import glob
 import os
@@ -105,17 +105,18 @@ def has(work, env=None):
         yield f"status {status} for what the chip has: {said}"
 
 
-def user_header(work):
-    """Without optimisation, all that is there is what the header says."""
+def sources(work):
+    """Without optimisation, all that is there is what the sources say."""
     with open(f"{work}/user.c", "w", encoding="utf-8") as f:
         f.write(USER)
-    subprocess.run(["gcc", "-std=gnu99", "-O0", "-S", "-mno-sse", "-mno-mmx",
-                    "-mno-80387", "-fcf-protection=none", "-I", f"{TOP}/include",
-                    "-o", f"{work}/user.s", f"{work}/user.c"], check=True)
-    subprocess.run([CHECK, "--assemble", f"{work}/user.o", f"{work}/user.s"], check=True)
-    status, said = check_k1om(f"{work}/user.o")
-    if status:
-        yield f"knc_pmu_user.h: status {status}: {said}"
+    for source in (f"{work}/user.c", f"{TOP}/tools/knc-stat.c", f"{TOP}/tools/selftest.c"):
+        subprocess.run(["gcc", "-std=gnu99", "-O0", "-S", "-mno-sse", "-mno-mmx",
+                        "-mno-80387", "-fcf-protection=none", "-I", f"{TOP}/include",
+                        "-o", f"{work}/own.s", source], check=True)
+        subprocess.run([CHECK, "--assemble", f"{work}/own.o", f"{work}/own.s"], check=True)
+        status, said = check_k1om(f"{work}/own.o")
+        if status:
+            yield f"{source}: status {status}: {said}"
 
 
 def without_python(work):
@@ -153,5 +154,5 @@ def others(work):
 def wrong():
     """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (lacks, has, without_python, user_header, others):
+        for test in (lacks, has, without_python, sources, others):
             yield from test(work)
