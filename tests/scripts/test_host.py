@@ -58,6 +58,11 @@ class Host(ScriptTest):
         self.assertIn("core 60 thread 0: 8", self.passes(
             "knc-draw", "card", "--topology", "mic1.cpuinfo", "mic1.csv"))
 
+    def test_host_other_perf(self):
+        os.rename(self.path("bin/perf"), self.path("mic0/knc-stat"))
+        self.assertEqual(self.host("stat", "--perf", "./knc-stat", "mic0", "--", "true"),
+                         (0, "mic0,CPU0,7,,cycles,1,100.00,,\n", ""))
+
     def test_host_one_card_fails(self):
         self.path("mic0/broken", b"")
         status, _, err = self.host("record", "mic0", "mic1", "--", "true")
