@@ -195,7 +195,7 @@ class Run:
         env = {**os.environ, "FAKE_PERF": json.dumps({"log": str(self.log), **fake})}
         command = [f"{TOOLS}/knc-metrics"]
         if perf:
-            command += ["--perf", perf, "--pmu", "cpu"]
+            command += ["--perf", perf]
         done = subprocess.run([*command, *args, *program], check=False, env=env,
                               stdin=stdin, capture_output=True)
         self.status, self.out, self.err = \
@@ -318,10 +318,18 @@ def test_metrics_not_counted(tmp_path):
         assert got["ipc"]["value"]
 
 
+def test_metrics_pmu(tmp_path):
+    """It is called as on the machine that counts; a file that is not there is empty."""
+    for options, files, name in (((), {"knc/type": "4"}, "knc"), ((), {}, "cpu"),
+                                 (("--pmu", "other"), {"knc/type": "4"}, "other")):
+        run = as_json(tmp_path, *options, "-M", "ipc", perf=f"{HERE}/perf perf", files=files)
+        assert f"-e {{{name}/event=" in run.calls()[0], run.calls()
+
+
 def test_metrics_not_modelled(tmp_path):
     """On the emulated card what it has no model of is not counted, and has no value"""
     run = as_json(tmp_path, "-M", "v_pipe_share,ipc,hwp_bytes", perf=f"{HERE}/perf perf",
-                  cpuinfo="model name : a card (emulated)")
+                  files={"cpuinfo": "model name : a card (emulated)"})
     same(len(run.calls()), 1)
     got = run.metrics()
     assert got["ipc"]["value"], got
@@ -330,7 +338,7 @@ def test_metrics_not_modelled(tmp_path):
         same((got[name]["value"], got[name]["reason"]),
              (None, f"the emulator has no model of {event}"))
     run = Run(tmp_path, "-M", "hwp_bytes", perf=f"{HERE}/perf perf",
-              cpuinfo="model name: (emulated)")
+              files={"cpuinfo": "model name: (emulated)"})
     assert run.status == 1 and "no model of HWP_L2MISS" in run.err, run.err
     assert as_json(tmp_path, "-M", "v_pipe_share").metrics()["v_pipe_share"]["value"] == 0
 
