@@ -201,3 +201,15 @@ SUITE(test_clock, "clock")
 	agree("clock: in a core of four", long_loop, TIMES, 2 * WORK, 200, LEAD);
 	monotonic();
 }
+
+SUITE(never_ends, "busy")
+{
+	for (;;)
+		relax();
+}
+
+SUITE(never_wakes, "asleep")
+{
+	for (;;)
+		asm volatile("cli; hlt");
+}

@@ -171,6 +171,25 @@ def clock(machine):
                       machine.lines if 20 <= times < 30 else [f"{times} times"])
 
 
+def limit(machine):
+    """The test device ends a program that does not end, at a limit of the guest's time. By
+    the card clock a halted one has ten minutes in a second."""
+    for label, suite_name, seconds, options in (
+            ("host clock, busy", "busy", 1, "-cpu knc"),
+            ("host clock, halted", "asleep", 1, "-cpu knc"),
+            ("-icount, busy", "busy", 1, "-cpu knc -icount shift=4,sleep=off"),
+            ("card clock, busy", "busy", 1, f"-cpu knc,card-clock=on {ICOUNT}"),
+            ("card clock, halted", "asleep", 600, f"-cpu knc,card-clock=on {ICOUNT}")):
+        done = subprocess.run(
+            machine.command(suite_name, "-accel", "tcg,thread=single", *options.split(),
+                            "-global", f"knc-pmu-testdev.limit={seconds}"),
+            env=ENVIRONMENT, check=False, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        told = done.returncode == 124 and f"the guest's limit of {seconds} s has come"
+        yield result(f"limit: {label}", not (told and told in done.stderr) and
+                     f"status {done.returncode}: {done.stderr}")
+
+
 def trace(machine):
     """The accesses that suite "trace" makes, from its first mark to its last, against what
     they have to be: order, numbers and all."""
@@ -336,7 +355,7 @@ def qemu(release):
 def cases(run):
     checks = {name: partial(suite, name) for name in SUITES}
     checks |= {check.__name__: check
-               for check in (clock, trace, compare, events, style, install)}
+               for check in (clock, limit, trace, compare, events, style, install)}
     for name, check in checks.items():
         yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
                    seconds=20)

@@ -17,8 +17,12 @@
  *                    so many others (31:16), or 0 to start at once
  *   base + 18 write  order for a thread (31:16): rings whose instructions count
  *                    (9:8), counter (4), action (3:0)
+ *
+ * With limit=SECONDS it ends QEMU when so much of the guest's time has passed.
  */
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "qemu/timer.h"
 #include "cpu.h"
 #include "hw/isa/isa.h"
 #include "qom/object.h"
@@ -39,6 +43,9 @@ OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
 
 #define BURST_MAX       (1ull << 40)
 
+/* As of timeout(1) */
+#define LIMIT_STATUS    124
+
 struct KncPmuTestDev {
     ISADevice parent_obj;
 
@@ -47,6 +54,7 @@ struct KncPmuTestDev {
     uint32_t burst_low;
     uint32_t after;
     uint32_t access;
+    uint32_t limit;
 };
 
 typedef struct KncOrder {
@@ -158,14 +166,32 @@ static const MemoryRegionOps knc_pmu_testdev_ops = {
     .endianness = DEVICE_LITTLE_ENDIAN,
 };
 
+static void knc_pmu_testdev_expire(void *opaque)
+{
+    KncPmuTestDev *s = opaque;
+
+    error_report("the guest's limit of %" PRIu32 " s has come", s->limit);
+    exit(LIMIT_STATUS);
+}
+
 static void knc_pmu_testdev_realize(DeviceState *dev, Error **errp)
 {
     KncPmuTestDev *s = KNC_PMU_TESTDEV(dev);
 
+    if (s->limit) {
+        timer_mod(timer_new_ns(QEMU_CLOCK_VIRTUAL, knc_pmu_testdev_expire, s),
+                  s->limit * NANOSECONDS_PER_SECOND);
+    }
     memory_region_init_io(&s->io, OBJECT(dev), &knc_pmu_testdev_ops, s,
                           TYPE_KNC_PMU_TESTDEV, REG_SIZE);
     memory_region_add_subregion(isa_address_space_io(ISA_DEVICE(dev)),
                                 IOBASE, &s->io);
+}
+
+static void knc_pmu_testdev_init(Object *obj)
+{
+    object_property_add_uint32_ptr(obj, "limit", &KNC_PMU_TESTDEV(obj)->limit,
+                                   OBJ_PROP_FLAG_READWRITE);
 }
 
 static void knc_pmu_testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
@@ -180,6 +206,7 @@ static const TypeInfo knc_pmu_testdev_info = {
     .name          = TYPE_KNC_PMU_TESTDEV,
     .parent        = TYPE_ISA_DEVICE,
     .instance_size = sizeof(KncPmuTestDev),
+    .instance_init = knc_pmu_testdev_init,
     .class_init    = knc_pmu_testdev_class_init,
 };
 
