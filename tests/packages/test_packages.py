@@ -239,8 +239,8 @@ MEASURE = "perf stat -x, -e instructions:u,branches:u sh -c : 2>&1"
 
 def on_card(folder, command, *options):
     """On Debian's kernel, with what DKMS has built"""
-    return quietly(f"{SCRIPTS}/run-uos", "--kernel", "stock", "--timeout", "600",
-                   "--add-dir", f"{folder}/updates:/uos/updates", *options, "--", command)
+    return quietly(f"{SCRIPTS}/run-uos", "--kernel", "stock", "--add-dir",
+                   f"{folder}/updates:/uos/updates", *options, "--", command)
 
 
 def test_packages_refused(for_card):

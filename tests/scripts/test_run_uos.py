@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import random
+import subprocess
 import tarfile
 import types
 
@@ -19,7 +20,7 @@ for word; do
 	*/initrd) initrd=$word ;;
 	esac
 done
-[ "$2" != none ] || exit 0
+[ "$2" != none ] || exec echo '"knc-pmu-testdev"'
 token=$(grep -a -o "token=[0-9a-f]*" "$initrd" | tail -n 1)
 token=${token#token=}
 %s
@@ -47,8 +48,7 @@ class RunUos(ScriptTest):
                 (["--trace", "no/such/file"], "there is no directory"),
                 (["--get", "x:no/such/file"], "there is no directory"),
                 (["--get", "dir/"], "names no file"),
-                (["--timeout", "0"], "'0' is not a time in seconds"),
-                (["--timeout", "nan"], "'nan' is not a time in seconds")):
+                (["--timeout", "0"], "'0' is not a number from 1 on")):
             self.refuses(why, 2, "run-uos", *args, "--", "true")
 
     def test_run_uos_no_command(self):
@@ -70,11 +70,37 @@ class RunUos(ScriptTest):
                 ('printf "\\nsuccess 12345678\\n"', 125, "\nsuccess 12345678\n",
                  "ended without its final word"),
                 ("echo cannot >&2; exit 3", 125, "",
-                 "the emulator ended with status 3; why is told above")):
+                 "the emulator ended with status 3; why is told above"),
+                ("echo said; exit 124", 125, "said\n",
+                 "run-uos: still running at the limit of the guest's time: 600 s")):
             with self.subTest(does):
                 status, said, err = self.boot(does)
                 self.assertEqual((status, said), (want, out), err)
                 self.assertIn(why, err)
+
+    def test_run_uos_timeout(self):
+        """The limit is the emulator's, by the guest's time; a shell has none."""
+        status, said, err = self.boot(f'echo "$*"; {FINAL}', "--timeout", "7")
+        self.assertEqual(status, 0, err)
+        self.assertIn(" -device knc-pmu-testdev,limit=7 ", said)
+        status, said, err = self.boot('echo "$*"', "--timeout", "7", "--interactive")
+        self.assertEqual(status, 0, err)
+        self.assertIn(" -device knc-pmu-testdev ", said)
+
+    def test_run_uos_stands_still(self):
+        """Where the guest's time stands still"""
+        run_uos = load("run-uos")
+        run_uos.MOST_LOOKS = 3
+        for does, why in (("exec sleep 100", "the emulator has not run for 3 s"),
+                          ("ulimit -t 20; while :; do :; done",
+                           "its limit of 1 s of processor time"),
+                          ("sleep 1; echo; exec sleep 1", "")):
+            with self.subTest(does), subprocess.Popen(
+                    ["sh", "-c", does], stdout=subprocess.PIPE) as qemu:
+                told = run_uos.follow(qemu, run_uos.Results("", io.BytesIO()), 1)
+                run_uos.stop(qemu)
+                self.assertIn(why, told)
+                self.assertEqual(not why, not told)
 
     def test_run_uos_flavour(self):
         """A flavour is one where a directory has its name, as in a checkout."""
