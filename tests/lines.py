@@ -113,6 +113,7 @@ class Lines:
 
     def __init__(self, names, *command, **options):
         self.names, self.found, self.notes = names, {}, []
+        self.says = f"{os.path.basename(command[0])}: "
         self.process = subprocess.Popen(command, text=True, errors="replace",
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         **options)
@@ -143,8 +144,7 @@ class Lines:
         self.read_until(name)
         told = self.found.get(name, [])
         if len(told) != 1:
-            what = "has several results" if told else "no result: the run ended with " \
-                f"status {self.process.wait()}"
+            what = "has several results" if told else f"no result: {self.why_ended()}"
             pytest.fail("\n".join([what, *self.failures(), *self.notes[-30:]]), pytrace=False)
         verdict, why, notes = told[0]
         if verdict == "skip":
@@ -152,6 +152,13 @@ class Lines:
         if verdict == "FAIL":
             pytest.fail("\n".join([why, *notes]), pytrace=False)
         return notes
+
+    def why_ended(self):
+        """Its own last message, such as run-uos's of a limit, or its status"""
+        status = self.process.wait()
+        said = [note for note in self.notes if note.startswith(self.says)]
+        return f"the run ended early: {said[-1].removeprefix(self.says)}" if said else \
+            f"the run ended with status {status}"
 
     def failures(self):
         """What failed beside the tests that were asked for, or had a second result."""

@@ -38,10 +38,17 @@ class Check(ScriptTest):
             self.assertIn(line, out.splitlines())
         self.assertEqual(out.splitlines()[-1], lines[-1])
 
-    def test_check_program_ends(self):
-        self.check({"demo/run": PROGRAM, "demo/test_demo.py": LISTED}, 1, "ok a",
-                   "FAIL b because", "FAIL c no result: the run ended with status 3",
+    def ends(self, program, why):
+        self.check({"demo/run": program, "demo/test_demo.py": LISTED}, 1, "ok a",
+                   "FAIL b because", f"FAIL c no result: the run ended {why}",
                    "FAIL demo-run status 3", "1 passed, 3 failed")
+
+    def test_check_program_ends(self):
+        self.ends(PROGRAM, "with status 3")
+
+    def test_check_program_tells_why(self):
+        self.ends(PROGRAM.replace("exit", "echo run: still running; echo at: here; exit"),
+                  "early: still running")
 
     def test_check_worker_dies(self):
         self.check({"demo/test_demo.py": DEAD}, 1, "FAIL after was not run",
