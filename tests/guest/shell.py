@@ -71,7 +71,8 @@ def want(what, found, pattern):
 
 
 def session(work):
-    there = Terminal([os.path.join(TOP, "scripts", "shell")], work, 300)
+    # The guest has the host's clock, and the host may be busy: it takes half a minute.
+    there = Terminal([os.path.join(TOP, "scripts", "shell")], work, 3600)
     opening = there.until(PROMPT)
     noise = [line for line in opening.splitlines()
              if re.search(r"\] |Error|error", line)]

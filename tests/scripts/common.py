@@ -66,7 +66,7 @@ class ScriptTest(unittest.TestCase):
         self.assertFalse(os.path.exists(cache), f"{command}: has begun to build")
         return result
 
-    def run_it(self, *command, timeout=60, **env):
+    def run_it(self, *command, timeout=600, **env):
         """Status, stdout and stderr of a command of ours."""
         done = subprocess.run([find(command[0]), *command[1:]], cwd=self.work, check=False,
                               env={**os.environ, **env}, stdin=subprocess.DEVNULL,
