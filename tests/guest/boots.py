@@ -29,8 +29,8 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet spflt-crowd
     rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall
-    refuse-reason report hostile fuzz soak hotplug hotplug-opens hotplug-group
-    hotplug-spflt-group hotplug-reset hotplug-fails
+    refuse-reason report selftest-in-use hostile fuzz soak hotplug hotplug-opens
+    hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     hotplug-unloaded unload-busy unload-left unload-closing unload-mux-timer reload
     fault-load fault-open fault-hotplug nosym"""
 # These make allocations fail, which "debug" and "gcov" kernels can.
@@ -72,7 +72,8 @@ OLD_MAIN = without(MAIN, """modprobe sample-cpu-time cgroup page-times spflt-hot
 OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # Tests that load and unload have no meaning with that kernel's own driver, it knows nothing
 # of SPFLT, and need not survive hostile and fuzz.
-OWN = without(OLD_MAIN, "reset-state spflt-* take-over unload-busy reload report hostile fuzz")
+OWN = without(OLD_MAIN, """reset-state spflt-* take-over unload-busy reload report
+    selftest-in-use hostile fuzz""")
 
 WITHOUT_OWN_DRIVER = "--append initcall_blacklist=init_hw_perf_events"
 

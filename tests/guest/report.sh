@@ -7,7 +7,7 @@
 sh ./report ./selftest >"$tmp/said" 2>&1 || fail "status $?"
 for want in '== kernel' 'vendor_id.*GenuineIntel' "threads: $(nproc)" '== driver' \
 	': 7 formats, [1-9][0-9]* events' '== log' '== self-test' \
-	'ok instructions: counted 2000000, want 2000000' 'ok samples: ' \
+	'ok cpu 0: instructions: counted 2000000, want 2000000' 'ok cpu 0: samples: ' \
 	'self-test: all is as it should be' 'status 0'; do
 	grep -q "$want" "$tmp/said" || {
 		sed 's/^/# /' "$tmp/said"

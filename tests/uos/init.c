@@ -214,7 +214,7 @@ static void test_report(void)
 	static const char * const wanted[] = {
 		"== kernel", "== processor", "GenuineIntel", "threads: 8", "== driver",
 		"knc_pmu ", "knc/type: 4", "== log", "registered as \"knc\"", "== self-test",
-		"ok instructions: counted 2000000, want 2000000",
+		"ok cpu 0: instructions: counted 2000000, want 2000000",
 		"self-test: all is as it should be\nstatus 0",
 	};
 	const char *missing = NULL;
