@@ -204,7 +204,7 @@ class Host:
                     # Where things are installed
                     "DESTDIR": f"{work}/root", "INSTALL_MOD_PATH": f"{work}/root"}
         added = (program(work, "columns") + ":/root/program", program(work, "matmul"),
-                 f"{TOP}/tools/report", built("build-perf") + ":/usr/lib/knc-pmu/perf")
+                 built("build-perf") + ":/usr/lib/knc-pmu/perf")
         quietly(f"{SCRIPTS}/cards", f"{self.copy}/cards", "mic0", "mic1", "--",
                 *(f"--add={file}" for file in added))
 

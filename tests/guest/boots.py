@@ -73,7 +73,7 @@ OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # Tests that load and unload have no meaning with that kernel's own driver, it knows nothing
 # of SPFLT, and need not survive hostile and fuzz.
 OWN = without(OLD_MAIN, """reset-state spflt-* take-over unload-busy reload selftest-in-use
-    hostile fuzz""")
+    knc-stat hostile fuzz""")
 
 WITHOUT_OWN_DRIVER = "--append initcall_blacklist=init_hw_perf_events"
 
