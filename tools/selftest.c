@@ -146,8 +146,11 @@ static void spin(u64 rounds)
 	__asm__ volatile("1: dec %0\n\tjnz 1b" : "+r" (rounds) : : "cc");
 }
 
-/* The first sleep is long, and the others are just long enough for a deep state. */
-static void run(int fd, u64 rounds, int pieces)
+/*
+ * The first sleep is long, and the others are just long enough for a deep state. There is
+ * one copy of it, so that runs of different lengths differ by the loop alone.
+ */
+static void __attribute__((noinline, noclone)) run(int fd, u64 rounds, int pieces)
 {
 	int i;
 
