@@ -803,7 +803,7 @@ static int count(const char *program, pid_t pid)
 	u64 next_report = interval ? began + interval : ~0ULL;
 	/* nobody tells when a process ends that is not ours */
 	u64 look = pid ? NSEC * 3600 : NSEC / 10;
-	int turn = 0, status = 0, signal;
+	int turn = 0, status = 0, caught;
 
 	for (;;) {
 		u64 then = now() + look;
@@ -812,13 +812,13 @@ static int count(const char *program, pid_t pid)
 			then = next_turn;
 		if (then > next_report)
 			then = next_report;
-		signal = wait_until(then);
+		caught = wait_until(then);
 		if (pid && waitpid(pid, &status, WNOHANG) == pid)
 			return status_of(program, status);
-		if (signal == SIGINT || signal == SIGTERM) {
+		if (caught == SIGINT || caught == SIGTERM) {
 			if (!pid)
 				return 0;
-			kill(pid, signal);
+			kill(pid, caught);
 		}
 		if (!pid && places[0].pid > 0 && !targets_live())
 			return 0;
@@ -933,6 +933,8 @@ int main(int argc, char **argv)
 
 	program = parse(argc, argv);
 	starts = !nplaces;
+	/* Ignored, as it may be inherited, nobody could wait for the program. */
+	signal(SIGCHLD, SIG_DFL);
 	is_text = !interval && !separator && !as_json;
 	sigemptyset(&waited);
 	sigaddset(&waited, SIGCHLD);
