@@ -27,7 +27,7 @@ mandir ?= $(datadir)/man
 source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
 tools_dir = $(datadir)/knc-pmu
 tools := $(notdir $(filter-out %.c,$(wildcard tools/knc-*)))
-tools_files := $(wildcard tools/*.py tools/*.ini tools/*.c) knc_pmu_events.h
+tools_files := $(wildcard tools/*.py tools/*.ini tools/knc-*.c) knc_pmu_events.h
 
 install: install-dev install-tools
 
