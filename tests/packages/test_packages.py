@@ -188,13 +188,15 @@ def test_packages_header(root):
 
 @pytest.mark.usefixtures("installed")
 def test_packages_tools(root):
-    tools = [file.name for file in root.path.glob("usr/share/knc-pmu/knc-*")]
+    tools = [file.name for file in root.path.glob("usr/bin/knc-*")]
     assert "knc-draw" in tools
     for tool in tools:
         root.run(tool, "--help")
         root.run("man", "-w", "1", tool)
     assert "core 0 thread 0: 5" in root.shell("echo CPU0,5,,cycles,1,100.00,, | knc-draw card")
     root.run("man", "-w", "4", "knc_pmu")
+    root.shell("gcc -Wall -Werror -o /tmp/knc-stat /usr/share/knc-pmu/knc-stat.c && "
+               "/tmp/knc-stat --help && man -w 1 knc-stat")
 
 
 def test_packages_remove(root, removed):
