@@ -39,8 +39,11 @@ said '== kernel' '^CONFIG_KALLSYMS=y|config.gz: not there' 'vendor_id.*GenuineIn
 	"^VTune's drivers: not loaded" '^all modules: .*knc_test_loop' '== before the self-test' \
 	'cpu0/cpuidle/state|cpu 0: POLL' 'pc6_entered_count: not there' '^ *PMI: ' \
 	'== self-test' '^status 0' '== after the self-test' '== end'
-for twice in '^ *PMI: ' 'pc6_entered_count: ' 'registered as "'; do
-	[ "$(grep -cE "$twice" "$tmp/said")" -eq 2 ] || fail "not before and after: $twice"
+for part in '== before/,/== self-test' '== after/,/== end'; do
+	sed -n "/^$part/p" "$tmp/said" >"$tmp/part"
+	for want in '^ *PMI: ' 'pc6_entered_count: ' 'registered as "'; do
+		has part "$want"
+	done
 done
 # CPU 0, and the threads of the core of the last CPU
 last=$(($(nproc) - 1))
