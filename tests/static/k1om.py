@@ -24,7 +24,7 @@ LACKS = """
     fucomip %st(1),%st; fisttpl (%rax)
     movq %mm0,%mm1; movd %eax,%mm2; paddb %mm0,%mm1; emms
     movaps %xmm0,%xmm1; addss %xmm0,%xmm1; movd %eax,%xmm0; cvtsi2sd %eax,%xmm0
-    pxor %xmm0,%xmm0; movdqa (%rax),%xmm3; ldmxcsr (%rax); stmxcsr (%rax)
+    pxor %xmm0,%xmm0; movdqa (%rax),%xmm3
     lfence; mfence; sfence; pause; movnti %eax,(%rbx); clflush (%rax)
     prefetcht0 (%rax); prefetcht1 (%rax); prefetcht2 (%rax); prefetchnta (%rax)
     prefetchw (%rax); nopl 0(%rax); nopw 0(%rax,%rax,1); endbr64
@@ -42,7 +42,8 @@ HAS = """
     rep movsb; rep stosq; repnz scasb; push %rbp; pop %rbp; leave; ret; repz ret
     call *%rax; jmp *%rax; int3; iretq; nop; xchg %ax,%ax; cli; sti; hlt; ud2
     rdmsr; wrmsr; rdpmc; rdtsc; cpuid; swapgs; sysretq; invlpg (%rax); mov %cr4,%rax
-    fld1; fadd %st(1),%st; fxsave (%rax); popcnt %eax,%ebx; lzcnt %eax,%ebx
+    fld1; fadd %st(1),%st; fxsave (%rax); ldmxcsr (%rax); stmxcsr (%rax)
+    popcnt %eax,%ebx; lzcnt %eax,%ebx
     tzcnt %eax,%ebx; mov %gs:0x10,%rax; rcl $1,%rax; std; cld; pushfq; popfq
 """
 # SPFLT and DELAY, of both forms
