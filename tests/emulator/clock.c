@@ -110,6 +110,46 @@ static void together(const char *name, int first, int last, u64 want)
 	near(name, rdtsc() - tsc, want, want / 100 + LEAD);
 }
 
+/*
+ * A thread reads the TSC right after a DELAY, in the same block. Another core must
+ * not see the TSC jump there.
+ */
+static volatile int watching, delayed;
+static volatile u64 longest;
+
+static void watch(void)
+{
+	u64 tsc, last = rdtsc();
+
+	longest = 0;
+	watching = 1;
+	while (!delayed) {
+		tsc = rdtsc();
+		if (tsc - last > longest)
+			longest = tsc - last;
+		last = tsc;
+	}
+}
+
+static void delay_beside(u64 cycles)
+{
+	u32 lo, hi;
+	u64 tsc;
+
+	on_cpu_start(OTHER_CORE, watch);
+	while (!watching)
+		relax();
+	tsc = rdtsc();
+	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0 /* delay */\n\t"
+		     "rdtsc"
+		     : "=a"(lo), "=d"(hi) : "a"(cycles) : "memory");
+	delayed = 1;
+	on_cpu_wait(OTHER_CORE);
+	near("clock: delay, beside another core", (lo | (u64)hi << 32) - tsc,
+	     cycles - LEAD, 2 * LEAD);
+	near("clock: another core sees no jump", longest, 0, LEAD + 1000);
+}
+
 /* Each thread compares its TSC with what the thread before it read. */
 static volatile int lock;
 static volatile u64 last_seen;
@@ -192,6 +232,7 @@ SUITE(test_clock, "clock")
 	near("clock: woken by another thread", wake(OTHER_CORE), 0, LEAD);
 	together("clock: two cores", OTHER_CORE, OTHER_CORE, WORK);
 	busy_until_timer("clock: a timer, with another core busy");
+	delay_beside(100000000);
 	agree("clock: beside another core", long_loop, TIMES, WORK, 100, LEAD);
 	wake(1);
 	together("clock: two threads of a core", 1, 1, WORK);
