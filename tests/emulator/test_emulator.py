@@ -191,6 +191,21 @@ def limit(machine):
                      f"status {done.returncode}: {done.stderr}")
 
 
+def replay(machine):
+    """The card clock is refused with QEMU's record and replay, which do not know it."""
+    log = machine.work / "replay"
+    for mode in ("record", "replay"):
+        done = subprocess.run(
+            machine.command("gates", "-accel", "tcg,thread=single", "-cpu",
+                            "knc,card-clock=on", *f"{ICOUNT},rr={mode},rrfile={log}".split()),
+            env=ENVIRONMENT, check=False, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        told = "card-clock goes with neither record nor replay"
+        yield result(f"replay: {mode} with the card clock",
+                     not (done.returncode == 1 and told in done.stderr) and
+                     f"status {done.returncode}: {done.stderr}")
+
+
 def trace(machine):
     """The accesses that suite "trace" makes, from its first mark to its last, against what
     they have to be: order, numbers and all."""
@@ -356,7 +371,7 @@ def qemu(release):
 def cases(run):
     checks = {name: partial(suite, name) for name in SUITES}
     checks |= {check.__name__: check
-               for check in (clock, limit, trace, compare, events, style, install)}
+               for check in (clock, limit, replay, trace, compare, events, style, install)}
     for name, check in checks.items():
         yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
                    seconds=20)

@@ -36,6 +36,9 @@ bool knc_clock_armed(void);
 /* accel/tcg/knc-icount.c.inc: true with -icount shift=0,sleep=off */
 bool knc_icount_is_ours(void);
 
+/* With -icount rr=record or rr=replay */
+bool knc_icount_replays(void);
+
 /* The latest time that was read, in ns */
 int64_t knc_icount_get(void);
 void knc_icount_set(int64_t now);

@@ -341,6 +341,10 @@ bool knc_pmu_realize(X86CPU *cpu, Error **errp)
         return false;
     }
     if (cpu->knc.clock) {
+        if (knc_icount_replays()) {
+            error_setg(errp, "card-clock goes with neither record nor replay");
+            return false;
+        }
         if (!knc_icount_is_ours()) {
             error_setg(errp, "card-clock=on needs -icount shift=0,sleep=off");
             return false;
