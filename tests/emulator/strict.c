@@ -14,6 +14,11 @@ struct insn {
 extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
 	strict_later[], strict_ports[];
 
+/* Of MXCSR: its value after a reset, rounding down, and DUE, which the chip sets */
+#define MXCSR_RESET	0x1f80
+#define MXCSR_DOWN	0x2000
+#define MXCSR_DUE	BIT(21)
+
 static code *to_call;
 
 /* A read-only port, and a count of 0 */
@@ -54,10 +59,35 @@ static void ports(int strict)
 	}
 }
 
+static u32 mxcsr(void)
+{
+	u32 value;
+
+	asm volatile("stmxcsr %0" : "=m"(value));
+	return value;
+}
+
+static void set_mxcsr(u32 value)
+{
+	asm volatile("ldmxcsr %0" : : "m"(value));
+}
+
+static void always_due(int strict)
+{
+	u32 due = strict ? MXCSR_DUE : 0;
+
+	check("strict: MXCSR after a reset", mxcsr(), MXCSR_RESET | due);
+	set_mxcsr(MXCSR_DOWN);
+	check("strict: MXCSR without DUE", mxcsr(), MXCSR_DOWN | due);
+	set_mxcsr(MXCSR_RESET | due);
+	check("strict: MXCSR with it", mxcsr(), MXCSR_RESET | due);
+}
+
 SUITE(test_strict, "strict")
 {
 	int strict = !modern();
 
+	always_due(strict);
 	undefined(strict_has, 0);
 	undefined(strict_lacks, strict);
 	/* TCG always has these on Intel's processors. */

@@ -438,6 +438,14 @@ void knc_pmu_unrealize(X86CPU *cpu)
     call_rcu(gone, knc_pmu_free, rcu);
 }
 
+/* Disable Unmasked Exceptions: always 1 on the chip */
+#define MXCSR_DUE       (1u << 21)
+
+uint32_t knc_mxcsr(CPUX86State *env, uint32_t value)
+{
+    return env_archcpu(env)->knc.strict ? value | MXCSR_DUE : value;
+}
+
 /* Not called for INIT, which does not change the PMU (1.4.4) */
 void knc_pmu_reset(CPUX86State *env)
 {

@@ -14,6 +14,9 @@ bool knc_pmu_realize(X86CPU *cpu, Error **errp);
 void knc_pmu_unrealize(X86CPU *cpu);
 void knc_pmu_reset(CPUX86State *env);
 
+/* cpu.h, cpu.c: MXCSR when @value is loaded */
+uint32_t knc_mxcsr(CPUX86State *env, uint32_t value);
+
 /* helper.c and tcg/: entries of the TLB are dropped */
 void knc_pmu_flush_tlb(CPUX86State *env, bool global);
 void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
