@@ -562,7 +562,7 @@ static void open_all(int starts)
 		die(FAILED, "none of the events can be counted");
 }
 
-/* Its group follows the leader. */
+/* Enable or disable the groups of a turn, by their leaders. */
 static void switch_turn(int turn, int request)
 {
 	int i, j;
@@ -589,7 +589,7 @@ static struct times taken(struct place *place, int i)
 	return since;
 }
 
-/* The time of all turns, which perf core has for each apart; that of the event's is its own. */
+/* The time of all turns together: perf core tells an event that of its own turn only. */
 static u64 whole_time(const struct times *of, int i)
 {
 	u64 whole = of[i].enabled;
@@ -604,7 +604,7 @@ static u64 whole_time(const struct times *of, int i)
 	return whole;
 }
 
-/* In other units: whole for each running; exact where they are the same */
+/* value * whole / running without an overflow; exact if whole is running */
 static u64 scaled(u64 value, u64 whole, u64 running)
 {
 	while (whole >> 32) {
@@ -736,7 +736,7 @@ static void report(void)
 static int go[2], failed[2];
 static sigset_t waited;
 
-/* It waits until its events are there. */
+/* Fork the program, which waits until its events are open. */
 static pid_t start(char **argv)
 {
 	int error;
@@ -801,7 +801,7 @@ static int count(const char *program, pid_t pid)
 {
 	u64 next_turn = nturns > 1 ? began + turn_length : ~0ULL;
 	u64 next_report = interval ? began + interval : ~0ULL;
-	/* nobody tells when a process ends that is not ours */
+	/* no signal tells that a process has ended that is no child */
 	u64 look = pid ? NSEC * 3600 : NSEC / 10;
 	int turn = 0, status = 0, caught;
 
@@ -844,7 +844,7 @@ static u64 milliseconds(const char *text, const char *what)
 	return ms * 1000000;
 }
 
-/* What follows the options; the program's are its own. */
+/* Returns the program and its arguments. */
 static char **parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -933,7 +933,7 @@ int main(int argc, char **argv)
 
 	program = parse(argc, argv);
 	starts = !nplaces;
-	/* Ignored, as it may be inherited, nobody could wait for the program. */
+	/* waitpid() finds no program if SIGCHLD is ignored, as a parent may have left it. */
 	signal(SIGCHLD, SIG_DFL);
 	is_text = !interval && !separator && !as_json;
 	sigemptyset(&waited);

@@ -13,13 +13,13 @@ from common import ScriptTest
 SSH = """#!/bin/sh
 cd "$WORK/$1" || exit 255
 [ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
-[ ! -e hangs ] || { trap '' TERM; exec sleep 60; }
+[ ! -e hangs ] || { trap '' TERM; exec sleep 100; }
 exec sh -c "$(echo "$2" | sed "s|/tmp/|$WORK/$1/|g")"
 """
 # A self-test of which the card does not come back
 STUCK = """#include <stdio.h>
 #include <unistd.h>
-int main(void) { puts("ok cpu 0: said"); fflush(stdout); sleep(15); puts("late"); }
+int main(void) { puts("ok cpu 0: said"); fflush(stdout); sleep(100); puts("late"); }
 """
 
 
@@ -88,15 +88,15 @@ class Report(ScriptTest):
         self.path("mic0/hangs", b"")
         begin = time.monotonic()
         done = self.report("--limit", "2", "mic0")
-        self.assertLess(time.monotonic() - begin, 15)
+        self.assertLess(time.monotonic() - begin, 80)
         self.ends_early("copying to the card", "no answer in 2 seconds", *done)
         self.assertRegex(done[2], "/tmp/knc-report.[0-9]+ may be left on mic0")
 
     def test_report_card_hangs(self):
         begin = time.monotonic()
-        done = self.report("--limit", "3", "--selftest", self.program(STUCK), "mic0")
-        self.assertLess(time.monotonic() - begin, 12)
-        self.ends_early("self-test", "no answer in 3 seconds", *done)
+        done = self.report("--limit", "10", "--selftest", self.program(STUCK), "mic0")
+        self.assertLess(time.monotonic() - begin, 80)
+        self.ends_early("self-test", "no answer in 10 seconds", *done)
         self.assertIn("== self-test\nok cpu 0: said\n", done[2])
         self.assertNotIn("late", done[2])
         self.assertEqual(os.listdir(self.path("mic0")), [])
