@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which events of metrics are counted together, the perf that counts them, and the
+metrics' arithmetic.
+
+Imported by knc-metrics and its modules.
+"""
+import os
+import re
+import shlex
+import signal
+import subprocess
+import tempfile
+
+import knc_perf
+import knc_tables
+
+DURATION = knc_tables.DURATION
+
+
+class Failed(Exception):
+    """There is nothing to report."""
+
+
+class Missing(Exception):
+    """A metric has no value, and why."""
+
+
+# --- what to count, and together with what --------------------------------------
+
+class Countable:
+    """An event, with the terms that a metric wants it with."""
+
+    def __init__(self, event, terms):
+        self.event, self.terms = event, terms
+        self.counters = event.counters
+        # A name for perf's output, and for an expression
+        self.label = re.sub(r"\W+", "_", f"{event.name} {terms}".strip())
+
+    def spelled(self, pmu, modifier):
+        terms = ",".join(filter(None, (self.event.terms(), self.terms)))
+        return f"{pmu}/{terms},name={self.label}/{modifier}"
+
+
+def countables(metrics, events):
+    """{(name, terms): Countable} of all that the metrics need."""
+    by_name = {event.name: event for event in events}
+    needed = {}
+    for metric in metrics:
+        for name, terms in metric.events():
+            if name != DURATION:
+                needed.setdefault((name, terms), Countable(by_name[name], terms))
+    return needed
+
+
+def plan_runs(metrics, needed):
+    """Pairs, so that each metric of two events has them from one run, and each
+    event is in a run.
+    """
+    runs, covered = [], set()
+
+    def add(run):
+        if not any(set(run) <= set(other) for other in runs):
+            runs.append(run)
+        covered.update(run)
+
+    for metric in metrics:
+        keys = [key for key in metric.events() if key[0] != DURATION]
+        if len(keys) == 1 or len(keys) == 2 and knc_tables.fit(*(needed[key] for key in keys)):
+            add(keys)
+    # Single ones that are in a pair as well need no run of their own.
+    runs = [run for run in runs
+            if not any(run != other and set(run) <= set(other) for other in runs)]
+    single = [run[0] for run in runs if len(run) == 1]
+    left = single + [key for key in needed if key not in covered]
+    runs = [run for run in runs if len(run) == 2]
+    # Those that only one counter has find a companion first.
+    left.sort(key=lambda key: len(needed[key].counters))
+    while left:
+        key = left.pop(0)
+        run = [key]
+        for other in reversed(left):
+            if knc_tables.fit(needed[key], needed[other]):
+                left.remove(other)
+                run.append(other)
+                break
+        runs.append(run)
+    return runs
+
+
+# --- perf ------------------------------------------------------------------------
+
+class Counts:
+    """Of one run: {key: count}, the reasons for those that are missing, how many
+    seconds it took, and how it ended.
+    """
+
+    def __init__(self):
+        self.values, self.reasons, self.duration = {}, {}, None
+        self.status = 0
+
+    def take(self, record, labels):
+        """Note a record of perf's, if it is about one of these events."""
+        if record.event == DURATION and record.value:
+            self.duration = record.value / 1e9
+        key = labels.get(record.event)
+        if key is None:
+            return
+        if record.value is None:
+            self.reasons[key] = record.why
+            if record.why == "not counted":
+                self.reasons[key] += (": something else has the counters "
+                                      "(another perf, the NMI watchdog)")
+        elif record.share < 100:
+            self.reasons[key] = (f"counted for {record.share:g} % of the time: something "
+                                 "else has a counter (another perf, the NMI watchdog)")
+        else:
+            self.values[key] = int(record.value)
+
+
+class Said:
+    """What comes on stderr. It is passed on at once, but for perf's report where that
+    comes there, too, and for why perf fails before the program begins.
+    """
+
+    REPORT, FAILURES = b'{"counter-value"', (b"Error:\n", b"Workload failed: ")
+
+    def __init__(self, has_report):
+        self.kept, self.last, self.has_report = b"", b"", has_report
+
+    def read(self, pipe):
+        while data := os.read(pipe.fileno(), 65536):
+            self.kept += data
+            if self.last or not self.kept.startswith(self.FAILURES):
+                self.pass_on(self.begins() if self.has_report else len(self.kept))
+
+    def begins(self):
+        """Where the report begins, or may begin."""
+        at = self.kept.find(self.REPORT)
+        return at if at >= 0 else next(
+            at for at in range(max(0, len(self.kept) - len(self.REPORT)), len(self.kept) + 1)
+            if self.REPORT.startswith(self.kept[at:]))
+
+    def pass_on(self, count):
+        os.write(2, self.kept[:count])
+        self.last = (self.last + self.kept[:count])[-4096:]
+        self.kept = self.kept[count:]
+
+    def report(self):
+        """The records of the report; what else has been kept stays."""
+        lines, self.kept = self.kept.splitlines(True), b""
+        for line in lines:
+            found = list(knc_perf.read([line.decode(errors="replace")]))
+            if found:
+                yield found[0]
+            else:
+                self.kept += line
+
+    def reason(self):
+        """The first line in which perf says something."""
+        lines = (self.kept or self.last).decode(errors="replace").splitlines()
+        return next((line.strip() for line in lines
+                     if line.strip() not in ("", "Error:")), "perf failed")
+
+    def killed(self, program):
+        """The status of a program that a signal has ended, or 0. perf's own is 0 then,
+        and its last words have the signal.
+        """
+        return next((128 + number for number in signal.valid_signals()
+                     if self.last.endswith(
+                         f"{program}: {signal.strsignal(number)}\n".encode())), 0)
+
+
+def file_there(perf, name):
+    """A file of the machine that perf is called on; "" if there is none"""
+    return subprocess.run([*perf[:-1], "cat", name], check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          errors="replace").stdout
+
+
+def perf_command(args, events, report):
+    what = ["stat", "-j", *report, "-e", f"{{{events}}}", "-e", DURATION]
+    if args.all_cpus:
+        what.append("-a")
+    if args.pid:
+        what += ["-p", args.pid]
+    what += ["--", *(args.command or ["sleep", f"{args.turn:g}"])]
+    # ssh puts words together for the shell of the other machine.
+    ssh = os.path.basename(args.perf[0]) == "ssh"
+    return args.perf + ([shlex.quote(word) for word in what] if ssh else what)
+
+
+def count(args, needed, run):
+    """Run perf once for these events."""
+    modifier = "u" if args.user else ""
+    events = ",".join(needed[key].spelled(args.pmu, modifier) for key in run)
+    labels = {needed[key].label: key for key in run}
+    counts, said = Counts(), Said(args.remote)
+    if args.replay is not None:
+        os.lseek(0, args.replay, os.SEEK_SET)
+    with tempfile.NamedTemporaryFile("r", errors="replace") as report:
+        command = perf_command(args, events, [] if args.remote else ["-o", report.name])
+        # C: a number with a comma is no JSON, and signals have English names.
+        with subprocess.Popen(command, stderr=subprocess.PIPE,
+                              env={**os.environ, "LC_ALL": "C"}) as perf:
+            said.read(perf.stderr)
+        for record in [*knc_perf.read(report), *said.report()]:
+            counts.take(record, labels)
+    counted = counts.values or counts.reasons
+    if counted:
+        counts.status = perf.returncode or (said.killed(args.command[0]) if args.command else 0)
+    elif said.reason().startswith("Workload failed: "):
+        raise Failed(f"{args.command[0]}: {said.reason().partition(': ')[2]}")
+    if counted or args.verbose:
+        said.pass_on(len(said.kept))
+    for key in run:
+        if key not in counts.values:
+            counts.reasons.setdefault(key, said.reason())
+    return counts
+
+
+# --- arithmetic --------------------------------------------------------------------
+
+def d_ratio(above, below):
+    if below == 0:
+        raise Missing("nothing to divide by: the count is 0")
+    return above / below
+
+
+class Formula:
+    """A metric's expression, as Python's, and what is in it."""
+
+    def __init__(self, metric, needed):
+        self.keys = [key for key in metric.events() if key[0] != DURATION]
+        self.labels = {needed[key].label: key for key in self.keys}
+        text = knc_tables.TERMS.sub(
+            lambda m: needed[tuple(m.group(1).replace("\\", "").split(",", 1))].label,
+            metric.expr)
+        self.code = compile(text, metric.name, "eval")
+
+    def runs(self, counts):
+        """One run that has all of it, or each run that has some of it."""
+        for run in counts:
+            if all(key in run.values for key in self.keys):
+                return [run]
+        return [run for run in counts if set(self.keys) & set(run.values)]
+
+    def value(self, counts, turns):
+        """From these runs. Turns differ in length, so rates are what can be
+        compared; the program of several runs is the same.
+        """
+        used = self.runs(counts)
+        durations = [run.duration for run in used if run.duration]
+        span = sum(durations) / len(durations) if durations else None
+
+        def of(name):
+            if name == DURATION:
+                if not span:
+                    raise Missing("perf has not told how long it took")
+                return span
+            key = self.labels[name]
+            found = [run.values[key] * (span / run.duration if turns else 1)
+                     for run in used if key in run.values]
+            if not found:
+                raise Missing(next((run.reasons[key] for run in counts
+                                    if key in run.reasons), "not counted"))
+            return sum(found) / len(found)
+
+        # Of our own table: numbers, events and these functions
+        functions = {"__builtins__": {}, "d_ratio": d_ratio, "min": min, "max": max}
+        counted = {name: of(name) for name in self.code.co_names if name not in functions}
+        return eval(self.code, functions, counted), len(used)
+
+
+class Result:
+    """What came of a metric: a value for each repetition."""
+
+    def __init__(self, metric, formula, repetitions, turns, reason=""):
+        self.metric, self.values, self.runs, self.reason = metric, [], 0, reason
+        for counts in repetitions:
+            try:
+                value, self.runs = formula.value(counts, turns)
+                self.values.append(value * metric.scale)
+            except Missing as why:
+                self.reason = str(why)
+        self.value = sum(self.values) / len(self.values) if self.values else None
+        # Thresholds are written in the unit that is shown; the first says most.
+        self.exceeded = [t for t in metric.thresholds
+                         if self.value is not None and t.holds(self.value)][:1]
+
+    def spread(self):
+        return (min(self.values), max(self.values)) if len(self.values) > 1 else None
+
+
+def number(value):
+    """Four significant digits, but all of a large one, and no exponent."""
+    if value is None:
+        return "-"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:.{4 - before}f}"
