@@ -6,9 +6,12 @@ Imported by knc-metrics and its modules.
 """
 import os
 import re
+import select
 import shlex
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import knc_perf
@@ -36,8 +39,8 @@ class Countable:
         # A name for perf's output, and for an expression
         self.label = re.sub(r"\W+", "_", f"{event.name} {terms}".strip())
 
-    def spelled(self, pmu, modifier):
-        terms = ",".join(filter(None, (self.event.terms(), self.terms)))
+    def spelled(self, pmu, modifier, more=""):
+        terms = ",".join(filter(None, (self.event.terms(), self.terms, more)))
         return f"{pmu}/{terms},name={self.label}/{modifier}"
 
 
@@ -50,6 +53,18 @@ def countables(metrics, events):
             if name != DURATION:
                 needed.setdefault((name, terms), Countable(by_name[name], terms))
     return needed
+
+
+def modelled(args, metrics, events):
+    """Metrics that can be counted here, and {metric: reason} of the others. By the count
+    there is no telling "never" from "not modelled".
+    """
+    blank = {event.name for event in events if args.emulated and not event.emulated}
+    lacks = {metric: [name for name, _ in metric.events() if name in blank]
+             for metric in metrics}
+    return [metric for metric in metrics if not lacks[metric]], {
+        metric: f"the emulator has no model of {', '.join(names)}"
+        for metric, names in lacks.items() if names}
 
 
 def plan_runs(metrics, needed):
@@ -177,16 +192,43 @@ def file_there(perf, name):
                           errors="replace").stdout
 
 
+def rewindable():
+    """Where standard input begins, for each run to read it from there; None for a
+    terminal. What a pipe has is copied to a file first.
+    """
+    if sys.stdin is None or os.isatty(0):
+        return None
+    try:
+        return os.lseek(0, 0, os.SEEK_CUR)
+    except OSError:
+        pass
+    if not select.select([0], [], [], 1)[0]:
+        print("knc-metrics: waiting for the end of standard input, which each run is to "
+              "read; \"</dev/null\" if the program reads none", file=sys.stderr)
+    with tempfile.TemporaryFile() as copy, open(0, "rb", closefd=False) as pipe:
+        shutil.copyfileobj(pipe, copy)
+        copy.flush()
+        os.dup2(copy.fileno(), 0)
+    return 0
+
+
+def there(args, words):
+    """The command for perf with these words. ssh puts words together for the shell of the
+    other machine.
+    """
+    ssh = os.path.basename(args.perf[0]) == "ssh"
+    return args.perf + ([shlex.quote(word) for word in words] if ssh else words)
+
+
+def target(args):
+    """What perf is to look at"""
+    what = ["-a"] if args.all_cpus else ["-p", args.pid] if args.pid else []
+    return [*what, "--", *(args.command or ["sleep", f"{args.turn:g}"])]
+
+
 def perf_command(args, events, report):
     what = ["stat", "-j", *report, "-e", f"{{{events}}}", "-e", DURATION]
-    if args.all_cpus:
-        what.append("-a")
-    if args.pid:
-        what += ["-p", args.pid]
-    what += ["--", *(args.command or ["sleep", f"{args.turn:g}"])]
-    # ssh puts words together for the shell of the other machine.
-    ssh = os.path.basename(args.perf[0]) == "ssh"
-    return args.perf + ([shlex.quote(word) for word in what] if ssh else what)
+    return there(args, [*what, *target(args)])
 
 
 def count(args, needed, run):
