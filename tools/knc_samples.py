@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Metrics of each function, or of each line of the source: knc-metrics --by.
+
+Each pair of events is counted in one run, and sampled in the next: the count says how far
+apart samples are to be taken. Both events of a pair have a period of their own, so each
+sample is where its own event was. (A sample of a group's leader that reads the other
+counter would give the other's events to places where they were not.) Samples times the
+period are the count of a place.
+"""
+import collections
+import csv
+import io
+import json
+import math
+import os
+import re
+import struct
+import subprocess
+import tempfile
+
+from knc_runs import Counts, Failed, Formula, Missing, Said, count, countables, file_there, \
+    modelled, number, plan_runs, rewindable, target, there
+
+# Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
+SAMPLES = 3000
+# An interrupt costs more than this many events take.
+LEAST_PERIOD = 101
+# perf core throttles an event that has too many samples between two ticks, which many
+# programs have that are short. Then there is another run, with so many times the period.
+FARTHER, TRIES = 4, 4
+# A count of n samples is off by about 1/sqrt(n) of it. What is less certain than that is
+# not shown: a count of fewer than 25 samples, a ratio of two of fewer than 50.
+MOST_ERROR = 0.2
+# What the samples have to account for, of what was counted, or some were not taken. It may
+# be more: the kernel's part has the interrupts of the sampling in it.
+ACCOUNT_FOR = 0.8
+# The part of the cost from which on a place is called hot
+HOT = 0.25
+# Text leaves out places that have less of everything.
+SHOWN = 0.01
+
+# A place with what is known of it, and why there is no more
+Place = collections.namedtuple("Place", "function path line object reason")
+
+# "EVENT:  4016f4 sum (/root/columns)", and below it with srcline "  /src/columns.c:27". A
+# name in C++ may have blanks and parentheses.
+SAMPLE = re.compile(r"^\s*(?P<event>\w+):\s+[0-9a-f]+ (?P<function>.+) "
+                    r"\((?P<object>[^()]*(?: \(deleted\))?)\)$")
+SOURCE = re.compile(r"^\s+(?P<path>\S.*):(?P<line>[1-9]\d*)$")
+UNKNOWN = "[unknown]"
+
+# Records of perf.data: struct perf_event_header, enum perf_event_type
+RECORD = struct.Struct("<IHH")
+LOST, THROTTLE, LOST_SAMPLES = 2, 5, 13
+# After magic and size a file has three pairs of size and offset; a pipe has records.
+PIPE_HEADER, DATA_AT = 16, 40
+
+
+class Run:
+    """A pair of events: what was counted of it, and what was sampled."""
+
+    def __init__(self, keys, counts):
+        self.keys, self.counts = keys, counts
+        self.periods = {key: prime(max(LEAST_PERIOD, value // SAMPLES))
+                        for key, value in counts.values.items()}
+        # {key: {place: samples}}
+        self.samples = {key: collections.Counter() for key in self.periods}
+        self.lost = self.throttled = 0
+        self.note = ""
+
+    def again(self):
+        """Begin again, with samples that are farther apart"""
+        self.periods = {key: prime(FARTHER * each) for key, each in self.periods.items()}
+        self.samples = {key: collections.Counter() for key in self.periods}
+
+    def taken(self, key):
+        return sum(self.samples[key].values())
+
+    def share(self, key, place):
+        return self.samples[key][place] / self.taken(key) if self.taken(key) else 0.0
+
+    def judge(self, turns):
+        """Why the samples say nothing, if so"""
+        taken = {key: self.taken(key) for key in self.periods}
+        if self.throttled:
+            self.note = ("perf core has throttled the events: kernel.perf_event_max_"
+                         "sample_rate is too low for them")
+        elif self.lost * 10 > sum(taken.values()):
+            self.note = f"{self.lost} samples were lost, and {sum(taken.values())} were not"
+        elif not any(taken.values()) and any(self.counts.values.values()):
+            self.note = ("no sample was taken: something else has a counter (another perf, "
+                         "the NMI watchdog), or the events are too rare")
+        for key, samples in taken.items():
+            # The last period of each thread on each CPU has no sample.
+            counted, got = self.counts.values[key], samples * self.periods[key]
+            if not (turns or self.note) and got < ACCOUNT_FOR * counted - 10 * self.periods[key]:
+                self.note = (f"the samples of {key[0]} account for {100 * got / counted:.0f} % "
+                             "of what a run before has counted: the runs were not alike, or "
+                             "the program has many short threads")
+
+    def at(self, place):
+        """Counts of a place, as far as the samples are good for it"""
+        counts = Counts()
+        counts.duration, counts.reasons = self.counts.duration, dict(self.counts.reasons)
+        for key in self.periods:
+            if self.note:
+                counts.reasons[key] = self.note
+            else:
+                counts.values[key] = self.samples[key][place] * self.periods[key]
+        return counts
+
+    def deviation(self, key, place):
+        """What a count may be off by: a sample even where there is none"""
+        return math.sqrt(max(1, self.samples[key][place])) * self.periods[key]
+
+
+def prime(least):
+    """The next one, so that no loop keeps step with it"""
+    return next(n for n in range(least, 2 * least)
+                if all(n % d for d in range(2, math.isqrt(n) + 1)))
+
+
+# --- perf record, perf script ---------------------------------------------------------
+
+def record(args, needed, run):
+    """Sample the run's events into a file: perf.data as a file, or as a pipe has it."""
+    modifier = "u" if args.user else ""
+    events = ",".join(needed[key].spelled(args.pmu, modifier, f"period={value}")
+                      for key, value in run.periods.items())
+    if args.replay is not None:
+        os.lseek(0, args.replay, os.SEEK_SET)
+    data = f"{args.folder}/perf.data"
+    # D: on the counters all the time, or never
+    what = ["record", "-q", "-B", "-o", "-" if args.remote else data, "-e", f"{{{events}}}:D",
+            *target(args)]
+    said = Said(False)
+    with open(data, "wb") as out, subprocess.Popen(
+            there(args, what), stderr=subprocess.PIPE, stdout=out if args.remote else None,
+            env={**os.environ, "LC_ALL": "C"}) as perf:
+        said.read(perf.stderr)
+    if said.kept or not os.path.getsize(data):
+        run.note = f"perf record: {said.reason()}"
+        return None
+    run.lost, run.throttled = losses(data)
+    return data
+
+
+def sample(args, needed, run):
+    labels = {needed[key].label: key for key in run.keys}
+    for attempt in range(TRIES if run.periods else 0):
+        if attempt:
+            run.again()
+        data = record(args, needed, run)
+        if data and (not run.throttled or attempt == TRIES - 1):
+            read_samples(args, data, run, labels)
+            run.judge(args.turns)
+        if not data or not run.throttled:
+            break
+
+
+def losses(path):
+    """(lost samples, times that perf core has throttled an event) of a perf.data"""
+    found = collections.Counter()
+    with open(path, "rb") as f:
+        head = f.read(DATA_AT + 16)
+        if not head.startswith(b"PERFILE2"):
+            raise Failed("perf record has not written what perf script reads")
+        size, = struct.unpack_from("<Q", head, 8)
+        at, length = (PIPE_HEADER, os.path.getsize(path)) if size == PIPE_HEADER else \
+            struct.unpack_from("<QQ", head, DATA_AT)
+        end = at + length
+        while at + RECORD.size <= end:
+            f.seek(at)
+            header = f.read(RECORD.size + 16)
+            if len(header) < RECORD.size:
+                break
+            kind, _, size = RECORD.unpack_from(header)
+            if kind == LOST:
+                found[LOST] += struct.unpack_from("<Q", header, 16)[0]
+            elif kind == LOST_SAMPLES:
+                found[LOST_SAMPLES] += struct.unpack_from("<Q", header, 8)[0]
+            else:
+                found[kind] += 1
+            at += max(size, RECORD.size)
+    # Newer kernels count the same losses both ways.
+    return max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE]
+
+
+def script_command(args, data):
+    """perf script of the machine that has the data. The symbols of a card's programs are
+    looked for below --symfs only: this machine may have other files of the same names.
+    """
+    fields, more = "event,ip,sym,dso", []
+    if args.by == "line":
+        fields, more = fields + ",srcline", ["--full-source-path"]
+    if args.remote:
+        more += ["--kallsyms", args.kallsyms, "--symfs", args.symfs]
+    return [args.perf[0] if not args.remote else "perf", "script", "-i", data, "-F", fields,
+            *more]
+
+
+def read_samples(args, data, run, labels):
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen(script_command(args, data), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=said, text=True,
+                              errors="replace", env={**os.environ, "LC_ALL": "C"}) as script:
+            for key, place in samples(args, script.stdout, labels):
+                run.samples[key][place] += 1
+        if script.returncode:
+            said.seek(0)
+            lines = said.read().decode(errors="replace").split("\n")
+            raise Failed(f"perf script: {next(filter(str.strip, lines), 'it has failed')}")
+
+
+def samples(args, lines, labels):
+    """(key, place) of each sample in the words of perf script"""
+    sample, source = None, None
+    for line in lines:
+        line = line.rstrip("\n")
+        found = SAMPLE.match(line)
+        if not found or found["event"] not in labels:
+            source = source or SOURCE.match(line)
+            continue
+        if sample:
+            yield labels[sample["event"]], place_of(args, sample, source)
+        sample, source = found, None
+    if sample:
+        yield labels[sample["event"]], place_of(args, sample, source)
+
+
+def place_of(args, sample, source):
+    function, file = sample["function"], sample["object"]
+    path, line = (source["path"], int(source["line"])) if source else (None, None)
+    missing = function == UNKNOWN or args.by == "line" and not source
+    return Place(function, path, line, file,
+                 why_unknown(args, function, file) if missing else "")
+
+
+def why_unknown(args, function, file):
+    """Why a place has no function, or no line"""
+    if file.startswith("["):
+        if file == "[vdso]":
+            return "the kernel's page in each program has no lines"
+        if function != UNKNOWN:
+            return "lines of the kernel need its vmlinux"
+        return "code that belongs to no file" if file == UNKNOWN else \
+            "symbols of the kernel are hidden from this user (kernel.kptr_restrict)"
+    if not os.path.exists(args.symfs + file):
+        return f"there is no file {args.symfs}{file} here" + (
+            "; --symfs DIR names the directory that has the card's files"
+            if args.remote else "")
+    if function == UNKNOWN:
+        return "the file has no symbols: it was stripped"
+    return "the file has no lines: compile it with -g"
+
+
+# --- the report -------------------------------------------------------------------------
+
+class Report:
+    """All runs, and the rows: one for each place that has a sample."""
+
+    def __init__(self, args, metrics, reasons, needed, runs):
+        self.args, self.metrics, self.reasons, self.runs = args, metrics, dict(reasons), runs
+        self.formulas, self.events = {}, {}
+        for metric in metrics:
+            if metric in reasons:
+                continue
+            if any("any" in terms for _, terms in metric.events()):
+                self.reasons[metric] = ("its event counts all threads of the core, and a sample "
+                                        "shows what one of them executed")
+            else:
+                self.formulas[metric] = Formula(metric, needed)
+        # The run from which an event is shown
+        for run in runs:
+            for key in run.periods:
+                if "any" not in key[1]:
+                    self.events.setdefault(key, run)
+        self.cost = self.choose_cost()
+        places = {place for key, run in self.events.items() for place in run.samples[key]}
+        self.rows = sorted((Row(self, place) for place in places),
+                           key=lambda row: (-row.cost, row.place.function, row.place.line or 0))
+
+    def choose_cost(self):
+        """What rows are sorted by: a metric that is a sum, else clocks, else an event"""
+        if not self.events:
+            return None
+        metric = next(iter(self.formulas), None)
+        if metric and self.is_sum(metric):
+            return metric
+        clocks = next((key for key in self.events if key[0] == "CPU_CLK_UNHALTED"), None)
+        return clocks or next((key for key in (self.formulas[metric].keys if metric else [])
+                               if key in self.events), next(iter(self.events)))
+
+    def is_sum(self, metric):
+        """Do the values of all places add up to the program's?"""
+        formula, tries = self.formulas[metric], []
+        for factor in (1, 2):
+            counts = Counts()
+            counts.duration = 1
+            counts.values = {key: factor * (1000 + i) for i, key in enumerate(formula.keys)}
+            tries.append(formula.value([counts], False)[0])
+        return tries[1] == 2 * tries[0]
+
+    def cost_name(self):
+        return getattr(self.cost, "name", None) or " ".join(self.cost).strip()
+
+    def notes(self):
+        """What there is to know of the whole"""
+        for number_of, run in enumerate(self.runs, 1):
+            if run.note:
+                yield f"run {number_of}: {run.note}"
+            elif run.lost:
+                yield f"run {number_of}: {run.lost} samples were lost"
+        for metric, reason in self.reasons.items():
+            yield f"{metric.name}: {reason}"
+
+
+class Row:
+    """A place: its samples, and the metrics computed from them"""
+
+    def __init__(self, report, place):
+        self.place = place
+        self.events = {key: (run.samples[key][place], run.periods[key], run.share(key, place))
+                       for key, run in report.events.items()}
+        counts = [run.at(place) for run in report.runs]
+        self.values = {metric: self.value(report, metric, formula, counts)
+                       for metric, formula in report.formulas.items()}
+        if report.cost in report.formulas:
+            self.cost = self.part(report, report.formulas[report.cost], counts)
+        else:
+            self.cost = self.events[report.cost][2]
+        self.hot = self.cost >= HOT
+
+    def part(self, report, formula, counts):
+        """Of a sum, this place's part"""
+        whole = []
+        for run in report.runs:
+            all_of = Counts()
+            all_of.duration = run.counts.duration
+            all_of.values = {key: run.taken(key) * run.periods[key] for key in run.periods}
+            whole.append(all_of)
+        try:
+            value, all_places = (formula.value(c, report.args.turns)[0] for c in (counts, whole))
+        except Missing:
+            return 0.0
+        return value / all_places if all_places else 0.0
+
+    def value(self, report, metric, formula, counts):
+        """(value or None, its relative error, runs, reason)"""
+        args = report.args
+        try:
+            value, runs = formula.value(counts, args.turns)
+        except Missing as why:
+            return None, None, 0, self.too_few(formula, report) or str(why)
+        variance = 0.0
+        for run, of_run in zip(report.runs, counts):
+            for key in set(formula.keys) & set(of_run.values):
+                if not run.counts.values[key]:
+                    continue
+                exact = of_run.values[key]
+                of_run.values[key] += run.deviation(key, self.place)
+                variance += (formula.value(counts, args.turns)[0] - value) ** 2
+                of_run.values[key] = exact
+        if not variance:
+            return value * metric.scale, 0.0, runs, ""
+        error = math.sqrt(variance) / abs(value) if value else math.inf
+        lost = sum(run.lost for run in report.runs)
+        if lost:
+            error += lost / max(1, sum(run.taken(key) for run in report.runs
+                                       for key in run.periods))
+        if error > MOST_ERROR:
+            return None, error if error < math.inf else None, runs, \
+                self.too_few(formula, report) or "the difference is less than its error"
+        return value * metric.scale, error, runs, ""
+
+    def too_few(self, formula, report):
+        """The samples that a metric would rest on, if these are too few"""
+        few = [f"{self.events[key][0]} of {' '.join(key).strip()}" for key in formula.keys
+               if key in self.events and not report.events[key].note and
+               self.events[key][0] < 2 / MOST_ERROR ** 2 and
+               report.events[key].counts.values[key]]
+        return f"too few samples: {', '.join(few)}" if few else ""
+
+    def name(self):
+        if self.place.path:
+            return f"{os.path.basename(self.place.path)}:{self.place.line}  {self.place.function}"
+        return self.place.function
+
+    def as_json(self, report):
+        place = self.place
+        metrics = {}
+        for metric in report.metrics:
+            value, error, runs, reason = self.values.get(
+                metric, (None, None, 0, report.reasons.get(metric, "")))
+            metrics[metric.name] = {"value": value, "unit": metric.unit, "error": error,
+                                    "runs": runs, "reason": reason}
+        return {"function": place.function,
+                "file": os.path.basename(place.path) if place.path else None,
+                "path": place.path, "line": place.line, "object": place.object,
+                "reason": place.reason, "cost": self.cost, "hot": self.hot,
+                "events": {" ".join(key).strip():
+                           {"samples": n, "count": n * each, "share": share}
+                           for key, (n, each, share) in self.events.items()},
+                "metrics": metrics}
+
+
+def rounded(value, error):
+    """As many digits as are certain"""
+    if not error or not value:
+        return number(value)
+    place = math.floor(math.log10(error * abs(value)))
+    return f"{round(value, -place):,.{max(0, -place)}f}"
+
+
+def times(count, what):
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def as_text(report):
+    args, cost = report.args, report.cost_name()
+    what = "turn" if args.turns else "run"
+    lines = [f"by {args.by}, sorted by {cost}; {times(len(report.runs), 'pair')} of events, each counted in one {what}, "
+             f"sampled in another"]
+    hot = [row for row in report.rows if row.hot]
+    lines += [f"hot: {row.name()} has {row.cost:.0%} of {cost}" for row in hot] or \
+        [f"no {args.by} has a quarter of {cost}: none is hot"]
+    shown = [row for row in report.rows
+             if max([share for _, _, share in row.events.values()]) >= SHOWN]
+    width = max([len(" ".join(key)) for key in report.events] +
+                [len(metric.name) for metric in report.formulas])
+    for row in shown:
+        lines += ["", f"{row.name()}  ({row.place.object})"]
+        if row.place.reason:
+            lines.append(f"    {row.place.reason}")
+        for key, (n, _, share) in row.events.items():
+            lines.append(f"    {' '.join(key).strip().ljust(width)} {100 * share:9.1f} %  "
+                         f"{times(n, 'sample')}")
+        for metric, (value, error, runs, reason) in row.values.items():
+            if value is None:
+                lines.append(f"    {metric.name.ljust(width)}         -    {reason}")
+                continue
+            mark = "~" if runs > 1 else ""
+            lines.append(f"    {metric.name.ljust(width)} {mark + rounded(value, error):>9} "
+                         f"{metric.unit:7}" + (f" +- {100 * error:.0f} %" if error else ""))
+    rest = len(report.rows) - len(shown)
+    lines.append("")
+    if rest:
+        lines.append(f"{rest} more have less than 1 % of each event; csv and json have them")
+    lines += [f"no value: {note}" if not note.startswith("run ") else f"! {note}"
+              for note in report.notes()]
+    if any(runs > 1 for row in shown for _, _, runs, _ in row.values.values()):
+        lines.append(f"~ computed from the counts of several {what}s")
+    if args.by == "line":
+        lines.append("A sample is of an instruction that follows the one with the event: of "
+                     "the line, or of one that is executed soon after it.")
+    return "\n".join(lines) + "\n"
+
+
+def as_json(report):
+    events = {" ".join(key).strip(): {
+        "samples": run.taken(key), "period": run.periods[key], "lost": run.lost,
+        "throttled": run.throttled, "counted": run.counts.values[key], "note": run.note}
+        for key, run in report.events.items()}
+    return json.dumps({"command": report.args.command, "by": report.args.by,
+                       "cost": report.cost_name(), "events": events,
+                       "runs": [[" ".join(key).strip() for key in run.keys]
+                                for run in report.runs],
+                       "rows": [row.as_json(report) for row in report.rows]}, indent=2) + "\n"
+
+
+def as_csv(report):
+    """A line for each event and each metric of each place"""
+    text = io.StringIO()
+    place = ["function", "file", "line", "object", "cost"]
+    writer = csv.DictWriter(text, [*place, "name", "samples", "count", "share", "value", "unit",
+                                   "error", "reason"], lineterminator="\n",
+                            extrasaction="ignore")
+    writer.writeheader()
+    for row in report.rows:
+        entry = row.as_json(report)
+        for kind in ("events", "metrics"):
+            for name, values in entry[kind].items():
+                writer.writerow({**{key: entry[key] for key in place}, "name": name, **values})
+    return text.getvalue()
+
+
+FORMATS = {"text": as_text, "csv": as_csv, "json": as_json}
+
+
+def measure(args, metrics, events):
+    """(the report's text, the program's bad status or 0)"""
+    if os.path.basename(args.perf[-1]).startswith("knc-stat"):
+        raise Failed("knc-stat counts, and takes no samples: --by needs perf")
+    possible, reasons = modelled(args, metrics, events)
+    needed = countables(possible, events)
+    runs, status = [], 0
+    if args.command:
+        args.replay = rewindable()
+    with tempfile.TemporaryDirectory(prefix="knc-metrics.") as args.folder:
+        args.kallsyms = f"{args.folder}/kallsyms"
+        if not args.symfs and args.remote:
+            args.symfs = f"{args.folder}/none"
+            os.mkdir(args.symfs)
+        if args.remote:
+            with open(args.kallsyms, "w", encoding="utf-8") as f:
+                f.write(file_there(args.perf, "/proc/kallsyms"))
+        for keys in plan_runs(possible, needed):
+            counts = count(args, needed, keys)
+            status = status or counts.status
+            run = Run(keys, counts)
+            runs.append(run)
+            sample(args, needed, run)
+        report = Report(args, metrics, reasons, needed, runs)
+        if not report.rows:
+            raise Failed(next((run.note or reason for run in runs
+                               for reason in [*run.counts.reasons.values(), ""]
+                               if run.note or reason),
+                              next(iter(report.reasons.values()), "there are no samples")))
+        return FORMATS[args.format](report), status
