@@ -231,29 +231,52 @@ def perf_command(args, events, report):
     return there(args, [*what, *target(args)])
 
 
-def count(args, needed, run):
-    """Run perf once for these events."""
+def events_of(args, needed, run):
+    """For perf's -e: the events as a group; and whose each is, by the names in its report"""
     modifier = "u" if args.user else ""
-    events = ",".join(needed[key].spelled(args.pmu, modifier) for key in run)
-    labels = {needed[key].label: key for key in run}
-    counts, said = Counts(), Said(args.remote)
+    return (",".join(needed[key].spelled(args.pmu, modifier) for key in run),
+            {needed[key].label: key for key in run})
+
+
+def rewind(args):
+    """The program is to read what it has read before."""
     if args.replay is not None:
         os.lseek(0, args.replay, os.SEEK_SET)
+
+
+def run_stat(args, events, more=()):
+    """Run perf once for these events: its records, what else it has said, and its status"""
+    said = Said(args.remote)
+    rewind(args)
     with tempfile.NamedTemporaryFile("r", errors="replace") as report:
-        command = perf_command(args, events, [] if args.remote else ["-o", report.name])
+        where = [] if args.remote else ["-o", report.name]
         # C: a number with a comma is no JSON, and signals have English names.
-        with subprocess.Popen(command, stderr=subprocess.PIPE,
+        with subprocess.Popen(perf_command(args, events, [*more, *where]),
+                              stderr=subprocess.PIPE,
                               env={**os.environ, "LC_ALL": "C"}) as perf:
             said.read(perf.stderr)
-        for record in [*knc_perf.read(report), *said.report()]:
-            counts.take(record, labels)
-    counted = counts.values or counts.reasons
+        return [*knc_perf.read(report), *said.report()], said, perf.returncode
+
+
+def settle(args, said, status, counted):
+    """Pass on what perf has said, and return the program's status, or fail."""
     if counted:
-        counts.status = perf.returncode or (said.killed(args.command[0]) if args.command else 0)
+        status = status or (said.killed(args.command[0]) if args.command else 0)
     elif said.reason().startswith("Workload failed: "):
         raise Failed(f"{args.command[0]}: {said.reason().partition(': ')[2]}")
     if counted or args.verbose:
         said.pass_on(len(said.kept))
+    return status if counted else 0
+
+
+def count(args, needed, run):
+    """Run perf once for these events."""
+    events, labels = events_of(args, needed, run)
+    counts = Counts()
+    records, said, status = run_stat(args, events)
+    for record in records:
+        counts.take(record, labels)
+    counts.status = settle(args, said, status, counts.values or counts.reasons)
     for key in run:
         if key not in counts.values:
             counts.reasons.setdefault(key, said.reason())

@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 
 from knc_runs import Counts, Failed, Formula, Missing, Said, count, countables, file_there, \
-    modelled, number, plan_runs, rewindable, target, there
+    modelled, number, plan_runs, rewind, rewindable, target, there
 
 # Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
 SAMPLES = 3000
@@ -127,8 +127,7 @@ def record(args, needed, run):
     modifier = "u" if args.user else ""
     events = ",".join(needed[key].spelled(args.pmu, modifier, f"period={value}")
                       for key, value in run.periods.items())
-    if args.replay is not None:
-        os.lseek(0, args.replay, os.SEEK_SET)
+    rewind(args)
     data = f"{args.folder}/perf.data"
     # D: on the counters all the time, or never
     what = ["record", "-q", "-B", "-o", "-" if args.remote else data, "-e", f"{{{events}}}:D",

@@ -60,6 +60,7 @@ class Event:
         # Counter 0 alone has what the core-ring interface reports.
         self.counters = (0,) if self.unit == "CRI" else (0, 1)
         self.topic, self.period, self.more, self.emulated = None, None, "", True
+        self.in_core = "sum"
 
     @property
     def counter(self):
@@ -93,6 +94,7 @@ class Metric:
         self.groups = entry.pop("groups").split(";")
         self.expr, self.brief = entry.pop("expr"), entry.pop("brief")
         self.source, self.more = entry.pop("source"), entry.pop("more", "")
+        self.of_thread = entry.pop("of", "") == "thread"
         self.scale_unit = entry.pop("unit", "")
         found = re.fullmatch(r"([0-9.]*(?:e-?[0-9]+)?)(.*)", self.scale_unit)
         self.scale, self.unit = float(found.group(1) or 1), found.group(2)
@@ -166,6 +168,7 @@ def describe(events, tables):
         event.topic, event.period = entry.pop("topic"), entry.pop("period")
         event.emulated = entry.pop("emulated", "yes") == "yes"
         event.more = entry.pop("more", "")
+        event.in_core = entry.pop("core", "sum")
         if entry:
             raise Bad(f"{TABLES}: {section}: what is {', '.join(entry)}?")
     for event in events:
