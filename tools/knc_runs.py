@@ -137,7 +137,9 @@ class Said:
     comes there, too, and for why perf fails before the program begins.
     """
 
-    REPORT, FAILURES = b'{"counter-value"', (b"Error:\n", b"Workload failed: ")
+    # With -A the CPU is first.
+    REPORT = b'{"counter-value"', b'{"cpu" : '
+    FAILURES = b"Error:\n", b"Workload failed: "
 
     def __init__(self, has_report):
         self.kept, self.last, self.has_report = b"", b"", has_report
@@ -150,10 +152,11 @@ class Said:
 
     def begins(self):
         """Where the report begins, or may begin."""
-        at = self.kept.find(self.REPORT)
-        return at if at >= 0 else next(
-            at for at in range(max(0, len(self.kept) - len(self.REPORT)), len(self.kept) + 1)
-            if self.REPORT.startswith(self.kept[at:]))
+        found = [at for at in map(self.kept.find, self.REPORT) if at >= 0]
+        longest = max(map(len, self.REPORT))
+        return min(found) if found else next(
+            at for at in range(max(0, len(self.kept) - longest), len(self.kept) + 1)
+            if any(mark.startswith(self.kept[at:]) for mark in self.REPORT))
 
     def pass_on(self, count):
         os.write(2, self.kept[:count])

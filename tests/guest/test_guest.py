@@ -48,8 +48,9 @@ def tools(work):
         shutil.copy(file, root + file)
     shutil.copytree(PHI, root + PHI)
     shutil.copytree(built("build-pfm-examples"), f"{ours}/examples")
-    for program, *libraries in (["walk"], ["papi", "-lpapi", "-lpfm"], ["pfm", "-lpfm"]):
-        quietly("gcc", "-O2", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
+    for program, *libraries in (["walk"], ["where"], ["papi", "-lpapi", "-lpfm"],
+                                ["pfm", "-lpfm"]):
+        quietly("gcc", "-O2", "-g", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
                 f"{HERE}/tools/{program}.c", f"{HERE}/loops.S", *libraries)
     return ["--add", f"{built('build-perf')}:/usr/bin/perf", "--add-dir", f"{ours}:/tests",
             *(word for name in os.listdir(root)

@@ -151,7 +151,7 @@ class Draw(ScriptTest):
     def test_draw_topology(self):
         """A card's own system begins with the last core."""
         for text in (CPUINFO, SYSFS):
-            places = draw.read_topology(text)
+            places = draw.knc_card.read_topology(text)
             card = card_of({cpu: cpu for cpu in range(244)}, places)
             self.assertEqual((card.cores, card.threads), (61, 4))
             self.assertEqual([card.cells[60, t] for t in range(4)], [0, 241, 242, 243])

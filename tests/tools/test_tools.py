@@ -192,6 +192,10 @@ class Run:
                  stdin=subprocess.DEVNULL, **fake):
         self.log = tmp_path / "log"
         self.log.unlink(missing_ok=True)
+        if "script" in fake:
+            # Longer than an environment may be
+            (tmp_path / "script").write_text(json.dumps(fake["script"]))
+            fake["script"] = str(tmp_path / "script")
         env = {**os.environ, "FAKE_PERF": json.dumps({"log": str(self.log), **fake})}
         command = [f"{TOOLS}/knc-metrics"]
         if perf:
@@ -482,6 +486,262 @@ def test_metrics_list(tmp_path):
     for metric in knc_tables.load()[1]:
         assert re.search(rf"^{metric.name}  \(", run.out, re.M), metric.name
         assert f"= {metric.expr}\n    after {metric.source}\n" in run.out, metric.name
+
+
+# --- by function, line, interval, core ---------------------------------------------------
+
+def script_of(*samples):
+    """What perf script prints of (how many, event, function, object[, source])"""
+    return [line for n, event, function, file, *source in samples for line in
+            [f"{event}:      4016f4 {function} ({file})", *(f"  {s}" for s in source)] * n]
+
+
+def by(tmp_path, what, *scripts, args=(), **fake):
+    run = Run(tmp_path, "--by", what, "-f", "json", "-o", "-", *args, script=scripts, **fake)
+    same(run.status, 0, run.err)
+    return json.loads(run.out), run
+
+
+def test_by_function(tmp_path):
+    """Shares, counts and metrics of samples, in the order of the clocks"""
+    counts = {"CPU_CLK_UNHALTED": 6000000, "INSTRUCTIONS_EXECUTED": 3000000}
+    report, run = by(tmp_path, "function", script_of(
+        (750, "INSTRUCTIONS_EXECUTED", "less", "/root/p"),
+        (500, "CPU_CLK_UNHALTED", "less", "/root/p"),
+        (2250, "INSTRUCTIONS_EXECUTED", "most(int, char (*)[2])", "/root/p (deleted)"),
+        (2498, "CPU_CLK_UNHALTED", "most(int, char (*)[2])", "/root/p (deleted)"),
+        (2, "CPU_CLK_UNHALTED", "rare", "[kernel.kallsyms]")), args=("-M", "cpi_thread"),
+        counts=counts)
+    same([call.split()[0] for call in run.calls()], ["stat", "record"])
+    # Primes, one sample in 3000
+    events = report["events"]
+    same([(e["period"], e["samples"], e["counted"], e["lost"]) for e in events.values()],
+         [(2003, 3000, 6000000, 0), (1009, 3000, 3000000, 0)])
+    assert "period=2003,name=CPU_CLK_UNHALTED/,cpu/event=0x16,umask=0x00,period=1009,name=" in \
+        run.calls()[1] and run.calls()[1].endswith("}:D -- ./program"), run.calls()[1]
+    most, less, rare = report["rows"]
+    same((most["function"], most["object"], most["line"], less["function"]),
+         ("most(int, char (*)[2])", "/root/p (deleted)", None, "less"))
+    clocks = most["events"]["CPU_CLK_UNHALTED"]
+    same((clocks["samples"], clocks["count"]), (2498, 2498 * 2003))
+    near(clocks["share"], 2498 / 3000)
+    cpi = most["metrics"]["cpi_thread"]
+    near(cpi["value"], 2498 * 2003 / (2250 * 1009))
+    # sqrt(1 / n + 1 / m), as far as errors are small
+    assert abs(cpi["error"] / (1 / 2498 + 1 / 2250) ** 0.5 - 1) < 0.02, cpi
+    same((most["hot"], less["hot"], rare["hot"]), (True, False, False))
+    cpi = rare["metrics"]["cpi_thread"]
+    same((cpi["value"], cpi["reason"]),
+         (None, "too few samples: 2 of CPU_CLK_UNHALTED, 0 of INSTRUCTIONS_EXECUTED"))
+
+
+def test_by_few(tmp_path):
+    """What rests on too few samples is not shown; and no digits that are not certain"""
+    for n, shown in ((26, True), (24, False)):
+        counts = {"BRANCHES": 3027000, "BRANCHES_MISPREDICTED": 101 * n}
+        report, _ = by(tmp_path, "function", script_of(
+            (3000, "BRANCHES", "f", "/p"), (n, "BRANCHES_MISPREDICTED", "f", "/p")),
+            args=("-M", "branch_mispredict_ratio"), counts=counts)
+        got = report["rows"][0]["metrics"]["branch_mispredict_ratio"]
+        same(got["value"] is not None, shown, got)
+        same("too few samples: " in got["reason"], not shown, got)
+    run = Run(tmp_path, "--by", "function", "-M", "ipc", script=[script_of(
+        (3000, "INSTRUCTIONS_EXECUTED", "f", "/p"), (3100, "CPU_CLK_UNHALTED", "f", "/p"))],
+        counts={"CPU_CLK_UNHALTED": 6000000, "INSTRUCTIONS_EXECUTED": 3000000})
+    assert re.search(r"^ +ipc +0\.49 +\+- 3 %$", run.err, re.M), run.err
+
+
+def test_by_line(tmp_path):
+    """Lines with the file's whole path; where there is none, why"""
+    program = tmp_path / "program"
+    program.write_text("")
+    text = script_of(
+        (40, "L1", "walk", program, "/src/where.c:28"),
+        (30, "L1", "walk", program, "/src/where.c:29"),
+        (15, "L1", "nowhere", program, "nowhere+12"),
+        (5, "L1", "[unknown]", program, "program[4016f4]"),
+        (4, "L1", "[unknown]", "/not/here"), (3, "L1", "do_it", "[kernel.kallsyms]"),
+        (2, "L1", "[unknown]", "[kernel.kallsyms]"), (1, "L1", "[unknown]", "[unknown]"))
+    text = [line.replace("L1:", "DATA_CACHE_LINES_WRITTEN_BACK:") for line in text]
+    counts = {"DATA_CACHE_LINES_WRITTEN_BACK": 10100, "DATA_READ_MISS_OR_WRITE_MISS": 0}
+    report, run = by(tmp_path, "line", text, args=("-M", "l1_l2_bytes"), counts=counts)
+    assert "-F event,ip,sym,dso,srcline --full-source-path" in \
+        Path(f"{run.log}.script").read_text()
+    same([(r["file"], r["path"], r["line"]) for r in report["rows"]][:3],
+         [("where.c", "/src/where.c", 28), ("where.c", "/src/where.c", 29), (None,) * 3])
+    same(report["cost"], "l1_l2_bytes")
+    near(report["rows"][1]["cost"], 0.3)
+    near(report["rows"][1]["metrics"]["l1_l2_bytes"]["value"], 64 * 30 * 101)
+    for row, word in zip(report["rows"][2:], ("with -g", "stripped", "no file /not/here",
+                                              "vmlinux", "kptr_restrict", "no file")):
+        assert word in row["reason"], (row, word)
+    run = Run(tmp_path, "--by", "line", "-M", "l1_l2_bytes", script=[text], counts=counts)
+    assert re.search(r"^hot: where.c:28  walk has 40% of l1_l2_bytes\n"
+                     r"hot: where.c:29  walk has 30% of l1_l2_bytes\n\n", run.err, re.M), run.err
+    run = Run(tmp_path, "--by", "line", "-M", "l1_l2_bytes", counts=counts, script=[script_of(
+        *((10, "DATA_CACHE_LINES_WRITTEN_BACK", "f", "/p", f"/a.c:{n}") for n in range(1, 11)))])
+    assert "no line has a quarter of l1_l2_bytes: none is hot\n" in run.err, run.err
+
+
+def test_by_lost(tmp_path):
+    """Samples that were lost, or not taken, are told; a throttled run is repeated"""
+    counts = {"CPU_CLK_UNHALTED": 6000000, "INSTRUCTIONS_EXECUTED": 3000000}
+    text = script_of((3000, "INSTRUCTIONS_EXECUTED", "f", "/p"),
+                     (3000, "CPU_CLK_UNHALTED", "f", "/p"))
+    report, _ = by(tmp_path, "function", text, args=("-M", "ipc"), counts=counts, lost=100)
+    same([e["lost"] for e in report["events"].values()], [100, 100])
+    run = Run(tmp_path, "--by", "function", "-M", "ipc", counts=counts, script=[text], lost=100)
+    assert "! run 1: 100 samples were lost" in run.err, run.err
+    for scripts, fake, reason in (
+            ([text], {"lost": 1000}, "1000 samples were lost, and 6000 were not"),
+            ([text] * 4, {"throttled": [0, 1, 1, 1, 1]}, "throttled"),
+            ([text[::2]], {}, "account for 50 % of"), ([text[:1]], {}, "account for 0 % of")):
+        report, _ = by(tmp_path, "function", *scripts, args=("-M", "ipc"), counts=counts, **fake)
+        got = report["rows"][0]["metrics"]["ipc"]
+        assert got["value"] is None and reason in got["reason"], got
+    # The second run has samples four times as far apart, and was not throttled.
+    report, run = by(tmp_path, "function", [], text[::4], args=("-M", "ipc"), counts=counts,
+                     throttled=[0, 1, 0])
+    same(len(run.calls()), 3)
+    same({e["period"] for e in report["events"].values()}, {4049, 8017})
+    assert report["rows"][0]["metrics"]["ipc"]["value"], report["rows"]
+
+
+def test_by_where(tmp_path):
+    """Of another machine: through a pipe, with its kernel's symbols, and files by --symfs"""
+    here = tmp_path / "bin"
+    here.mkdir()
+    (here / "perf").write_text(f'#!/bin/sh\nexec {HERE}/perf "$@"\n')
+    (here / "perf").chmod(0o755)
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{here}:{path}"
+    try:
+        for args, word in (((), "--symfs DIR names"), (("--symfs", "/usr"), "stripped")):
+            report, run = by(tmp_path, "function", script_of((50, "BRANCHES", "[unknown]", "/bin")),
+                             perf="env perf", args=("-M", "branch", *args),
+                             counts={"BRANCHES": 5000, "BRANCHES_MISPREDICTED": 0})
+            assert word in report["rows"][0]["reason"], report["rows"][0]
+            assert run.calls()[1].startswith("record -q -B -o - "), run.calls()
+            said = Path(f"{run.log}.script").read_text()
+            assert re.search(r"script -i \S+/perf.data .* --kallsyms \S+ --symfs /", said), said
+    finally:
+        os.environ["PATH"] = path
+
+
+def test_by_refused(tmp_path):
+    """What does not sample, and what does not go together"""
+    for args, word in ((("--by", "line", "-r", "2"), "do not go together"),
+                       (("--by", "line", "-I", "10"), "do not go together"),
+                       (("--by", "word"), "invalid choice"), (("-I", "0"), "above 0"),
+                       (("--per-core",), "wants -a"), (("--symfs", "/"), "is for --by"),
+                       (("--by", "line", "--perf", "./knc-stat"), "takes no samples")):
+        run = Run(tmp_path, *args)
+        assert run.status in (1, 2) and word in run.err and not run.log.exists(), (args, run.err)
+    run = Run(tmp_path, "--by", "line", "-M", "hwp_bytes", perf=f"{HERE}/perf perf",
+              files={"cpuinfo": "model name: (emulated)"})
+    assert run.status == 1 and "no model of HWP_L2MISS" in run.err, run.err
+    run = Run(tmp_path, "--by", "line", "-M", "ipc", deny="period")
+    assert run.status == 1 and "limited" in run.err, run.err
+
+
+def test_intervals(tmp_path):
+    """Each interval's own values; nothing that several runs give"""
+    fake = {"times": [0.5, 1.5], "counts": {"CPU_CLK_UNHALTED": 1000,
+                                            "INSTRUCTIONS_EXECUTED": 500}}
+    args = ("-I", "500", "-M", "ipc,clock_rate,cpi_core,latency_impact")
+    for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
+        run = as_json(tmp_path, *args, perf=perf, **fake)
+        same(len(run.calls()), 2)
+        assert "stat -j -I 500 --log-fd" in run.calls()[0], run.calls()
+        rows = json.loads(run.out)["rows"]
+        same([(r["run"], r["begin"], r["end"]) for r in rows],
+             [(1, 0, 0.5), (1, 0.5, 1.5), (2, 0, 0.5), (2, 0.5, 1.5)])
+        same([[*r["metrics"]] for r in rows[::2]], [["ipc", "clock_rate"], ["cpi_core"]])
+        # Clocks of an interval by its length: 1000 in half a second, then 2000 in one
+        for row in rows[:2]:
+            near(row["metrics"]["clock_rate"]["value"], 2e-6)
+        assert "take 2 runs" in json.loads(run.out)["no_value"]["latency_impact"], run.out
+    run = Run(tmp_path, *args, says="", **fake)
+    assert re.search(r"^run 1 of 2: .*\n +seconds +ipc +clock_rate \[GHz\]\n +0\.500 +0\.5000 ",
+                     run.err, re.M), run.err
+    run = Run(tmp_path, "-I", "500", "-f", "csv", "-o", "-", "-M", "ipc", "-a", program=(), **fake)
+    same(run.out, "run,begin,end,metric,value,unit,reason\n1,0.0,0.5,ipc,0.5,,\n"
+         "1,0.5,1.5,ipc,0.5,,\n")
+    assert run.calls()[0].endswith("-a -- sleep 1"), run.calls()
+
+
+def test_intervals_missing(tmp_path):
+    """An interval in which nothing was counted has no value"""
+    run = as_json(tmp_path, "-I", "500", "-M", "ipc", times=[0.5, 1.5], share="40.00")
+    for row in json.loads(run.out)["rows"]:
+        same(row["metrics"]["ipc"]["value"], None)
+        assert "40 %" in row["metrics"]["ipc"]["reason"], row
+    run = Run(tmp_path, "-I", "500", "-M", "memory_bandwidth", times=[0.5])
+    assert run.status == 1 and "its events take 5 runs" in run.err, run.err
+    run = Run(tmp_path, "-I", "500", "-M", "ipc", deny="event", times=[0.5])
+    assert run.status == 1 and "limited" in run.err, run.err
+    same(Run(tmp_path, "-I", "500", "-M", "ipc", status=3, times=[0.5]).status, 3)
+
+
+CORES = "".join(f"processor\t: {cpu}\nmodel name\t: x\ncore id\t\t: {core}\n\n"
+                for cpu, core in enumerate((1, 0, 0, 1)))
+
+
+def places(tmp_path, *args, **fake):
+    run = as_json(tmp_path, "-a", *args, perf=f"{HERE}/perf perf", files={"cpuinfo": CORES}, **fake)
+    assert " -A " in run.calls()[0], run.calls()
+    return {(r["core"], r["thread"]): r for r in json.loads(run.out)["rows"]}
+
+
+def test_per_core(tmp_path):
+    """Sums over the threads of a core, but of what each thread has of its core"""
+    cpus = {"CPU_CLK_UNHALTED": {"0": 4000, "1": 1000, "2": 1000, "3": 4000},
+            "INSTRUCTIONS_EXECUTED_any_1": {"0": 2000, "1": 250, "2": 250, "3": 2000},
+            "DATA_READ_MISS_OR_WRITE_MISS": {"0": 1, "1": 2, "2": 4, "3": 8},
+            "DATA_CACHE_LINES_WRITTEN_BACK": {"0": 10, "1": 20, "2": 40, "3": 80}}
+    args = ("-M", "cpi_core,clock_rate,l1_l2_bytes,cpi_thread,ipc,latency_impact,"
+            "memory_write_bytes")
+    got = places(tmp_path, "--per-core", *args, cpus=cpus, seconds=[2] * 9)
+    same({at: row["cpus"] for at, row in got.items()}, {(0, None): [1, 2], (1, None): [0, 3]})
+    value = {at: {n: m["value"] for n, m in row["metrics"].items()} for at, row in got.items()}
+    same((value[0, None]["cpi_core"], value[1, None]["cpi_core"]), (4, 2))
+    near(value[1, None]["clock_rate"], 4000 / 2 * 1e-9)
+    same((value[0, None]["l1_l2_bytes"], value[1, None]["l1_l2_bytes"]), (64 * 66, 64 * 99))
+    for name, word in (("cpi_thread", "--per-thread"), ("ipc", "--per-thread"),
+                       ("latency_impact", "--per-thread"),
+                       ("memory_write_bytes", "neither the sum nor one")):
+        got_it = got[0, None]["metrics"][name]
+        assert got_it["value"] is None and word in got_it["reason"], got_it
+    # A thread in user mode has not seen all of the core's clocks.
+    got = places(tmp_path, "--per-core", "-u", *args, cpus=cpus)
+    assert "own user mode" in got[0, None]["metrics"]["cpi_core"]["reason"], got
+    same(got[0, None]["metrics"]["l1_l2_bytes"]["value"], 64 * 66)
+    # Threads that do not agree on what they share, or of which one was not counted
+    for clocks, word in (({"0": 4000, "3": 3000}, "do not agree"),
+                         ({"0": 4000, "3": "<not counted>"}, "watchdog")):
+        cpus["CPU_CLK_UNHALTED"].update(clocks)
+        got = places(tmp_path, "--per-core", *args, cpus=cpus)
+        assert word in got[1, None]["metrics"]["clock_rate"]["reason"], got
+
+
+def test_per_thread(tmp_path):
+    """Each thread by its core's number; the text and CSV have the same"""
+    cpus = {"CPU_CLK_UNHALTED": dict.fromkeys("0123", 4000),
+            "INSTRUCTIONS_EXECUTED": {"0": 1000, "1": 2000, "2": 500, "3": 4000}}
+    args = ("--per-thread", "-M", "cpi_thread,memory_write_bytes")
+    got = places(tmp_path, *args, cpus=cpus)
+    same({at: row["metrics"]["cpi_thread"]["value"] for at, row in got.items()},
+         {(0, 0): 2, (0, 1): 8, (1, 0): 4, (1, 1): 1})
+    got_it = got[0, 0]["metrics"]["memory_write_bytes"]
+    assert got_it["value"] is None and "for its core" in got_it["reason"], got_it
+    fake = {"perf": f"{HERE}/perf perf", "files": {"cpuinfo": CORES}, "cpus": cpus}
+    run = Run(tmp_path, "-a", *args, **fake)
+    assert re.search(r"^core  thread  cpi_thread\n   0       0           2\n", run.err, re.M), \
+        run.err
+    run = Run(tmp_path, "-a", "-f", "csv", "-o", "-", *args, **fake)
+    assert "\n0,1,cpi_thread,8.0,,1,\n" in run.out, run.out
+    run = Run(tmp_path, "-a", *args, perf=f"{HERE}/perf perf", cpus=cpus)
+    assert run.status == 1 and "which core CPU 0 belongs to" in run.err, run.err
 
 
 def test_generated():
