@@ -90,7 +90,8 @@ def rows_of(args, needed, formulas, runs):
     if args.per == "thread":
         for cpu in sorted(cpus, key=places.get):
             place = Place(*places[cpu], [cpu])
-            place.compute(args, formulas, needed, [counts[cpu] for counts in runs if cpu in counts])
+            place.compute(args, formulas, needed,
+                          [counts[cpu] for counts in runs if cpu in counts])
             rows.append(place)
         return rows
     for core in sorted({places[cpu][0] for cpu in cpus}):

@@ -418,8 +418,9 @@ def times(count, what):
 def as_text(report):
     args, cost = report.args, report.cost_name()
     what = "turn" if args.turns else "run"
-    lines = [f"by {args.by}, sorted by {cost}; {times(len(report.runs), 'pair')} of events, each counted in one {what}, "
-             f"sampled in another"]
+    lines = [f"by {args.by}, sorted by {cost}",
+             f"{times(len(report.runs), 'pair')} of events, each counted in one {what} and "
+             "sampled in another"]
     hot = [row for row in report.rows if row.hot]
     lines += [f"hot: {row.name()} has {row.cost:.0%} of {cost}" for row in hot] or \
         [f"no {args.by} has a quarter of {cost}: none is hot"]

@@ -617,7 +617,8 @@ def test_by_where(tmp_path):
     os.environ["PATH"] = f"{here}:{path}"
     try:
         for args, word in (((), "--symfs DIR names"), (("--symfs", "/usr"), "stripped")):
-            report, run = by(tmp_path, "function", script_of((50, "BRANCHES", "[unknown]", "/bin")),
+            samples = script_of((50, "BRANCHES", "[unknown]", "/bin"))
+            report, run = by(tmp_path, "function", samples,
                              perf="env perf", args=("-M", "branch", *args),
                              counts={"BRANCHES": 5000, "BRANCHES_MISPREDICTED": 0})
             assert word in report["rows"][0]["reason"], report["rows"][0]
@@ -688,7 +689,8 @@ CORES = "".join(f"processor\t: {cpu}\nmodel name\t: x\ncore id\t\t: {core}\n\n"
 
 
 def places(tmp_path, *args, **fake):
-    run = as_json(tmp_path, "-a", *args, perf=f"{HERE}/perf perf", files={"cpuinfo": CORES}, **fake)
+    run = as_json(tmp_path, "-a", *args, perf=f"{HERE}/perf perf", files={"cpuinfo": CORES},
+                  **fake)
     assert " -A " in run.calls()[0], run.calls()
     return {(r["core"], r["thread"]): r for r in json.loads(run.out)["rows"]}
 
