@@ -71,16 +71,23 @@ class Event:
         return f"event={self.code},umask={self.umask}"
 
 
+def parts(text, count):
+    """What stands between "|", as many as there have to be"""
+    found = [part.strip() for part in text.split("|")]
+    if len(found) != count or not all(found):
+        raise Bad(f"{TABLES}: not {count} parts with \"|\" between them: {text}")
+    return found
+
+
 class Threshold:
-    """A comparison, and what is said where it holds."""
+    """A comparison, what is said where it holds, and who says so."""
 
     def __init__(self, line):
-        compared, _, self.meaning = (part.strip() for part in line.partition("|"))
-        found = re.fullmatch(r"([<>]) ([0-9.]+)", compared)
-        if not found or not self.meaning:
+        self.text, self.meaning, self.source = parts(line, 3)
+        found = re.fullmatch(r"([<>]) ([0-9.]+)", self.text)
+        if not found:
             raise Bad(f"{TABLES}: no threshold: {line}")
         self.sign, self.limit = found.group(1), float(found.group(2))
-        self.text = compared
 
     def holds(self, value):
         return value < self.limit if self.sign == "<" else value > self.limit
@@ -100,6 +107,10 @@ class Metric:
         self.scale, self.unit = float(found.group(1) or 1), found.group(2)
         self.thresholds = [Threshold(line) for line in
                            entry.pop("threshold", "").splitlines() if line.strip()]
+        advice = entry.pop("advice", "")
+        if bool(advice) != bool(self.thresholds):
+            raise Bad(f"{TABLES}: {name}: a threshold goes with advice, and advice with one")
+        self.advice, self.advisor = parts(advice, 2) if advice else ("", "")
         if entry:
             raise Bad(f"{TABLES}: {name}: what is {', '.join(entry)}?")
 
@@ -219,8 +230,9 @@ def perf_metric(metric):
     if metric.scale_unit:
         entry["ScaleUnit"] = metric.scale_unit
     if metric.thresholds:
-        # Newer perf marks such a value; 6.1 does not read it.
-        entry["MetricThreshold"] = f"{metric.name} {metric.thresholds[0].text}"
+        # Newer perf marks such a value, before it applies the scale; 6.1 does not read it.
+        first = metric.thresholds[0]
+        entry["MetricThreshold"] = f"{metric.name} {first.sign} {first.limit / metric.scale:g}"
     return entry
 
 

@@ -181,6 +181,14 @@ def test_tables_refused():
     refused("[DATA_READ]\ntopic = cache\nperiod = 3\n", "nothing about")
     refused("[DATA_READ]\ntopic = a\nperiod = 3\nwrong = 1\n", "wrong")
     refused("[DATA_READ]\n[DATA_READ]\n", "already exists")
+    metric = "groups = a\nexpr = DATA_READ\nbrief = b\nsource = c\n"
+    for lines, word in (("threshold = > 1 | much | somebody\n", "goes with advice"),
+                        ("advice = less of it | somebody\n", "goes with advice"),
+                        ("threshold = > 1 | much\nadvice = less | me\n", "not 3 parts"),
+                        ("threshold = much | a | b\nadvice = less | me\n", "no threshold"),
+                        ("threshold = > 1 | a | b\nadvice = less\n", "not 2 parts")):
+        with pytest.raises(knc_tables.Bad, match=word):
+            knc_tables.Metric("name", knc_tables.read_tables(f"[name]\n{metric}{lines}")["name"])
 
 
 # --- knc-metrics -------------------------------------------------------------------
@@ -273,15 +281,29 @@ def test_metrics_threshold(tmp_path):
         same([e["threshold"] for e in got["exceeded"]], exceeded)
     run = Run(tmp_path, "-M", "vectorization_intensity",
               counts={"VPU_INSTRUCTIONS_EXECUTED": 100, "VPU_ELEMENTS_ACTIVE": 100})
-    assert "! < 8: a part of the vector unit" in run.err and "likwid" in run.err, run.err
+    for words in ("! < 8: a part of the vector unit", "S. Naik", "Align the data"):
+        assert words in run.err, run.err
     # Nothing is below a threshold that has no value.
     assert "! <" not in Run(tmp_path, "-M", "vectorization_intensity").err
 
 
 def test_metrics_sourced():
-    """A threshold stands only where the notes have one that was read"""
+    """A threshold stands only where one was read, with who says so, and what to do"""
     _, metrics = knc_tables.load()
-    same([m.name for m in metrics if m.thresholds], ["vectorization_intensity"])
+    same({m.name: [t.text for t in m.thresholds] for m in metrics if m.thresholds},
+         {"cpi_thread": ["> 8"], "vectorization_intensity": ["< 8", "< 16"],
+          "l1_tlb_miss_ratio": ["> 1.6"]})
+    for m in metrics:
+        assert all(t.meaning and t.source and m.advice and m.advisor for t in m.thresholds), m
+
+
+def test_tables_threshold(tmp_path):
+    """perf compares before it scales: 1.6 % is 0.016 there"""
+    found = {m["MetricName"]: m["MetricThreshold"] for m in perf_tables(tmp_path)[1]
+             if "MetricThreshold" in m}
+    same(found, {"cpi_thread": "cpi_thread > 8",
+                 "l1_tlb_miss_ratio": "l1_tlb_miss_ratio > 0.016",
+                 "vectorization_intensity": "vectorization_intensity < 8"})
 
 
 def test_metrics_repeat(tmp_path):
