@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""knc-report: what its page says is what it was made of. The page is read back with
+Python's parser, and as headless Chromium has it, at the widths of a desktop and a phone.
+"""
+import contextlib
+import json
+import os
+import re
+import subprocess
+import urllib.request
+from html.parser import HTMLParser
+
+from lines import SCRIPTS, TOP, quietly
+from test_tools import HERE, near, same
+
+REPORT = f"{TOP}/tools/knc-report"
+HOSTILE = '<script>alert("1")</script>&amp;\'x</title></style>'
+# Elements that bring something from elsewhere, or may do something
+ALIEN = {"script", "link", "iframe", "object", "embed", "img", "base", "form", "audio", "video"}
+# Windows: desktop and phone
+WIDTHS = (1280, 900), (390, 844)
+CARD = "".join(f"CPU{cpu},{1000 + cpu},,INSTRUCTIONS_EXECUTED,7895467,100.00,,\n"
+               for cpu in range(244))
+CPUINFO = "".join(f"processor\t: {cpu}\ncpu family\t: 11\nmodel\t\t: 1\nstepping\t: 3\n"
+                  f"model name\t: 0b/01\ncpu MHz\t\t: 1052.630\ncore id\t\t: {cpu // 4}\n\n"
+                  for cpu in range(244))
+STACK = """columns   286     7.429589: DATA_PAGE_WALK:
+	            169d sum+0x4d (/root/columns)
+	            14ff main+0xf (/root/columns)
+
+"""
+SOURCE = "".join(f"line {n}\n" for n in range(1, 27)) + \
+    "\t\tfor (i = 0; i < N && j > 0; i++) /* </pre> & \"more\" */\nline 28\nline 29\n"
+
+
+def metric(name, value, unit="", exceeded=(), reason="", runs=1):
+    return {"metric": name, "value": value, "unit": unit, "min": None, "max": None, "runs": runs,
+            "exceeded": list(exceeded), "groups": ["tlb"], "description": f"What {name} is",
+            "reason": reason}
+
+
+TLB = {"threshold": "> 1.6", "meaning": "much", "source": "somebody who measured",
+       "advice": "Change the order of the loops. Else <b>do</b> something.", "advisor": "Who knows"}
+METRICS = {"command": ["./columns", "an argument"], "repeat": 1, "runs": [], "metrics": [
+    metric("cpi_thread", 2.0130482810691923),
+    metric("l1_tlb_miss_ratio", 24.28241967439533, "%", [TLB]),
+    metric("memory_write_bytes", 2482624.0, "Bytes", runs=2),
+    metric("vectorization_intensity", None, reason="the emulator has no model of VPU_STALL_REG")]}
+
+
+def row(function, file, line, walks, reads=1000, reason=""):
+    return {"function": function, "file": file and os.path.basename(file), "path": file,
+            "line": line, "object": "/root/columns", "reason": reason,
+            "events": {"DATA_PAGE_WALK": {"samples": walks, "count": walks * 263,
+                                          "share": walks / 1003},
+                       "DATA_READ_OR_WRITE": {"samples": reads, "count": reads * 1301,
+                                              "share": 0.25}},
+            "metrics": {"l1_tlb_miss_ratio": {"value": 19.75, "unit": "%", "error": 0.05,
+                                              "reason": ""}}}
+
+
+def lines_of(*rows, **event):
+    return {"command": ["./columns"], "by": "line", "rows": list(rows), "events": {
+        "DATA_PAGE_WALK": {"samples": 1003, "period": 263, "lost": 0, "note": "", **event},
+        "DATA_READ_OR_WRITE": {"samples": 1, "period": 1301, "lost": 0, "note": ""}}}
+
+
+LINES = lines_of(row("fill", "columns.c", 17, 3), row("sum", "columns.c", 27, 990),
+                 row("clear_page", None, None, 10, reason="lines of the kernel need its vmlinux"))
+
+
+class Read(HTMLParser):
+    """A page: its elements, the text of each section, and the numbers that it has"""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.attributes, self.texts, self.data = [], [], {"": ""}, []
+        self.inside, self.rows, self.css = [""], [], ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.elements.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs.items()]
+        if tag == "section":
+            self.inside.append(attrs["id"])
+            self.texts[attrs["id"]] = ""
+        elif tag == "tr":
+            self.rows.append({"id": attrs.get("id", ""), "section": self.inside[-1],
+                              "text": "", "data": []})
+        elif tag == "data":
+            self.rows[-1]["data"].append(float(attrs["value"]))
+
+    def handle_endtag(self, tag):
+        if tag == "section":
+            self.inside.pop()
+
+    def handle_data(self, data):
+        if self.elements[-1:] == ["style"] and not self.css:
+            self.css = data
+            return
+        self.texts[self.inside[-1]] += data
+        if self.rows:
+            self.rows[-1]["text"] += data
+
+
+class Page:
+    """What knc-report makes of these files"""
+
+    def __init__(self, tmp_path, *options, **files):
+        names = []
+        for name, content in files.items():
+            path = tmp_path / name
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+            names.append(name)
+        done = subprocess.run([REPORT, "-o", "page.html", *options, *names], check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              cwd=tmp_path)
+        self.status, self.said, self.path = done.returncode, done.stderr, tmp_path / "page.html"
+        self.html = self.path.read_text() if self.path.exists() else ""
+        self.read = Read(self.html)
+        assert "Traceback" not in self.said, self.said
+
+    def text(self, section):
+        return " ".join(self.read.texts.get(section, "").split())
+
+
+def whole(tmp_path, **files):
+    """Of all that a page can be made of"""
+    (tmp_path / "columns.c").write_text(SOURCE)
+    return Page(tmp_path, **{"metrics": METRICS, "lines": LINES, "card": CARD,
+                             "cpuinfo": CPUINFO, "stacks": STACK * 40, **files})
+
+
+def check_numbers(read, metrics, lines):
+    """Each number of the JSON is in the page as it is, and none else."""
+    got = {r["id"]: r["data"] for r in read.rows if r["section"] == "metrics" and r["data"]}
+    same(got, {f"metric-{m['metric']}": [m["value"]] for m in metrics["metrics"]
+               if m["value"] is not None})
+    rows = [r["data"] for r in read.rows if r["section"] == "lines" and r["data"]]
+    want = sorted((r["events"]["DATA_PAGE_WALK"] for r in lines["rows"]),
+                  key=lambda e: -e["count"])
+    same(rows, [[e["share"], e["samples"]] for e in want])
+
+
+def test_report_numbers(tmp_path):
+    """Read back from the page: metrics, shares, samples, and the marks beside them"""
+    page = whole(tmp_path)
+    same(page.status, 0, page.said)
+    check_numbers(page.read, METRICS, LINES)
+    rows = {r["id"]: " ".join(r["text"].split()) for r in page.read.rows}
+    for name, words in (("cpi_thread", "2.013not above 8"),
+                        ("l1_tlb_miss_ratio", "24.28 %! above 1.6 %"),
+                        ("memory_write_bytes", "~2,482,624 Bytes")):
+        assert words in rows[f"metric-{name}"], rows
+    assert "19.75 % (± 5 %)" in page.text("lines"), page.text("lines")
+    assert "lines of the kernel need its vmlinux" in page.text("lines"), page.text("lines")
+    missing = page.text("missing")
+    assert "vectorization_intensitythe emulator has no model of VPU_STALL_REG" in missing, missing
+    same(len(re.findall("<svg", page.html)), 2)
+    assert ">core 60 thread 3 (CPU 243): 1,243<" in page.html, "the heat map"
+    assert "sum: 40 samples, 100.0%" in page.html, "the flame graph"
+    for words in ("./columns 'an argument'", "61 cores, 244 hardware threads", "1052.630 MHz",
+                  "family 11, model 1, stepping 3"):
+        assert words in page.text("run"), page.text("run")
+
+
+def test_report_first(tmp_path):
+    """What is exceeded, the hot line, its source, and what to do come first"""
+    page = whole(tmp_path)
+    first = page.html.partition('id="run"')[0]
+    assert 'id="summary"' in first and "<svg" not in first
+    said = page.text("summary")
+    for words in ("l1_tlb_miss_ratio exceeds its threshold, most of all at columns.c:27 in sum. "
+                  "Change the order of the loops.", "l1_tlb_miss_ratio: 24.28 %, and the "
+                  "threshold is > 1.6 %", "This means: much.", "somebody who measured",
+                  "columns.c:27 in sum has 98.70 % of the samples of DATA_PAGE_WALK",
+                  "> 27 for (i = 0; i < N && j > 0; i++) /* </pre> & \"more\" */",
+                  "What to do: Change the order of the loops. Else <b>do</b> something."):
+        assert words in said, f"{words}: {said}"
+    assert "columns.c:27 in sum" in page.said and "Change the order" in page.said, page.said
+
+
+def test_report_nothing_exceeded(tmp_path):
+    """It says so, and what was not compared; nothing is said to be right for want of values"""
+    calm = {**METRICS, "metrics": [metric("cpi_thread", 2.0), METRICS["metrics"][3]]}
+    said = whole(tmp_path, metrics=calm).text("summary")
+    assert said.startswith("No threshold is exceeded. Compared: cpi_thread. Not compared, as there "
+                           "is no value: vectorization_intensity, l1_tlb_miss_ratio."), said
+    assert "What to do" not in said
+    blind = {**METRICS, "metrics": METRICS["metrics"][2:]}
+    said = whole(tmp_path, metrics=blind).text("summary")
+    assert said.startswith("No metric that has a threshold has a value here"), said
+    page = Page(tmp_path, card=CARD, cpuinfo=CPUINFO)
+    (tmp_path / "page.html").unlink()
+    assert page.text("summary").startswith("No metrics were given"), page.text("summary")
+
+
+def test_report_below(tmp_path):
+    """A value that is too low: the lines are those that divide"""
+    vector = {**TLB, "threshold": "< 8"}
+    metrics = {**METRICS, "metrics": [metric("vectorization_intensity", 1.5, "", [vector])]}
+    lines = {**LINES, "events": {"VPU_ELEMENTS_ACTIVE": {"samples": 9, "period": 7},
+                                 "VPU_INSTRUCTIONS_EXECUTED": {"samples": 9, "period": 7}},
+             "rows": [{**row("vectorized", "columns.c", 1, 0), "events": {
+                 "VPU_ELEMENTS_ACTIVE": {"samples": 800, "count": 5600, "share": 0.8},
+                 "VPU_INSTRUCTIONS_EXECUTED": {"samples": 100, "count": 700, "share": 0.1}},
+                 "metrics": {"vectorization_intensity": {"value": 8}}},
+                      {**row("scalar", "columns.c", 2, 0), "events": {
+                          "VPU_ELEMENTS_ACTIVE": {"samples": 200, "count": 1400, "share": 0.2},
+                          "VPU_INSTRUCTIONS_EXECUTED": {"samples": 900, "count": 6300,
+                                                        "share": 0.9}}}]}
+    page = whole(tmp_path, metrics=metrics, lines=lines)
+    assert "most of all at columns.c:2 in scalar" in page.text("summary"), page.text("summary")
+    assert "1.500! below 8" in page.text("metrics"), page.text("metrics")
+
+
+def test_report_hostile(tmp_path):
+    """Names are text, whatever is in them, and nothing comes from elsewhere"""
+    name = "a&b<i>\".c"
+    (tmp_path / name).write_text("</code></pre><script>alert(1)</script>\n")
+    metrics = {**METRICS, "command": [HOSTILE, "http://elsewhere"]}
+    lines = lines_of(row(HOSTILE, name, 1, 900), row("f<int>(T&&)", HOSTILE, 2, 3))
+    page = whole(tmp_path, metrics=metrics, lines=lines,
+                 stacks=STACK.replace("main", HOSTILE.replace(" ", "")))
+    same(page.status, 0, page.said)
+    same(ALIEN & {*page.read.elements}, set())
+    same([(tag, key, value) for tag, key, value in page.read.attributes
+          if key.startswith("on") or key in ("src", "href", "action", "srcset", "xlink:href") or
+          "://" in value or "url(" in value and "url(#scale)" not in value], [])
+    assert not re.search("@import|url\\(|@font-face|expression", page.read.css), page.read.css
+    for words in (f"{name}:1 in {HOSTILE} has", "</code></pre><script>alert(1)</script>"):
+        assert words in page.text("summary"), page.text("summary")
+    assert "f<int>(T&&)" in page.text("lines"), page.text("lines")
+    same(page.html.count("<h1>"), 1)
+    same(page.html.count("</html>"), 1)
+
+
+def test_report_sources(tmp_path):
+    """Why a line is not shown; where sources are is told by --source"""
+    for lines, why in ((row("f", "/src/no.c", 1, 900), "/src/no.c is not here; --source DIR"),
+                       (row("f", "columns.c", 999, 900), "has 29 lines only: it is another version"),
+                       (row("f", None, None, 900), "no debug information says"),
+                       (row("f", None, None, 900, reason="stripped"), "stripped")):
+        page = whole(tmp_path, lines=lines_of(lines))
+        assert why in page.text("summary"), f"{why}: {page.text('summary')}"
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far/no.c").write_text("found = it;\n")
+    page = Page(tmp_path, "--source", "far", metrics=METRICS,
+                lines=lines_of(row("f", "/src/no.c", 1, 900)))
+    assert "> 1 found = it;" in page.text("summary"), page.text("summary")
+
+
+def test_report_missing(tmp_path):
+    """What could not be had is told, with the reason"""
+    alone = "gt 1 2.5: cycles:\n\t 16 f+0x1 (/root/gt)\n\n"
+    for files, words in (
+            ({"stacks": alone * 9}, "callersno sample has any"),
+            ({"stacks": STACK * 6 + alone * 4}, "some callers4 of 10 samples have none"),
+            ({"stacks": STACK.replace("main+0xf", "[unknown]")}, "some symbols1 frames"),
+            ({"lines": lines_of(row("f", "columns.c", 1, 19))}, "there are too few samples"),
+            ({"lines": lines_of(row("f", "columns.c", 1, 900), lost=7)}, "7 samples of DATA_PAGE"),
+            ({"lines": lines_of(row("f", "columns.c", 1, 900), note="not alike")}, "not alike"),
+            ({"card": CARD.replace("100.00", "40.00")}, "the counters were shared"),
+            ({"cpuinfo": "processor\t: 0\n"}, "no /proc/cpuinfo with core ids")):
+        page = whole(tmp_path, **files)
+        assert words in page.text("missing"), f"{words}: {page.text('missing')}"
+    page = Page(tmp_path, metrics={**METRICS, "metrics": METRICS["metrics"][:1]})
+    for words in ("knc-metrics --by line", "perf stat -a -A", "neither perf.data nor"):
+        assert words in page.text("missing"), page.text("missing")
+
+
+def test_report_run(tmp_path):
+    """It has knc-metrics and perf run the program, and goes on where one of them cannot"""
+    log = tmp_path / "log"
+    env = {**os.environ, "FAKE_PERF": json.dumps(
+        {"log": str(log), "counts": {"DATA_PAGE_WALK": 50, "DATA_READ_OR_WRITE": 100},
+         "status": 3})}
+    done = subprocess.run([REPORT, "-o", "page.html", "-M", "tlb", "--perf", f"{HERE}/perf", "--",
+                           "./program"], check=False, env=env, cwd=tmp_path, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    same(done.returncode, 3, done.stderr)
+    read = Read((tmp_path / "page.html").read_text())
+    rows = {r["id"]: r["data"] for r in read.rows if r["id"]}
+    near(rows["metric-l1_tlb_miss_ratio"][0], 50)
+    for section, words in (("summary", "l1_tlb_miss_ratio exceeds its threshold. Change the"),
+                           ("run", "./program"), ("missing", "has ended with status 3"),
+                           ("missing", "hottest lines for l1_tlb_miss_ratio"),
+                           ("missing", "heat map"), ("missing", "flame graph")):
+        assert words in " ".join(read.texts[section].split()), read.texts[section]
+    assert not [name for name in os.listdir("/tmp") if name.startswith("knc-report-")]
+    log.unlink()
+    done = subprocess.run([REPORT, "-M", "nosuch", "--perf", f"{HERE}/perf", "--", "x"],
+                          check=False, env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and "nosuch: no such metric" in done.stderr, done.stderr
+    assert not (tmp_path / "knc-report.html").exists()
+
+
+def test_report_refused(tmp_path):
+    """Bad calls and files are told apart, and nothing is written for them"""
+    (tmp_path / "text").write_text("nothing of perf's\n")
+    (tmp_path / "a").write_text(json.dumps(METRICS))
+    (tmp_path / "b").write_text(json.dumps(METRICS))
+    for args, status, why in (((), 2, "which program"), (("a", "--", "x"), 2, "not both"),
+                              (("text",), 1, "nothing that knc-metrics or perf has written"),
+                              (("a", "b"), 1, "second file"), (("no",), 1, "No such file")):
+        done = subprocess.run([REPORT, "-o", "page.html", *args], check=False, text=True,
+                              cwd=tmp_path, capture_output=True)
+        assert done.returncode == status and why in done.stderr and \
+            "Traceback" not in done.stderr, (args, done)
+        assert not (tmp_path / "page.html").exists(), args
+
+
+# --- Chromium ------------------------------------------------------------------------
+
+class Browser:
+    """Headless Chromium, by chromedriver's protocol"""
+
+    def __init__(self, port, profile):
+        self.at = f"http://127.0.0.1:{port}/session"
+        options = {"args": [
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={profile}"]}
+        self.at += "/" + self.ask("", {"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": options}}})["sessionId"]
+
+    def ask(self, path, content=None, method=None):
+        data = None if content is None else json.dumps(content).encode()
+        request = urllib.request.Request(self.at + path, data, method=method)
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+                request, timeout=120) as answer:
+            return json.load(answer)["value"]
+
+    def window(self, width, height):
+        self.ask("/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}})
+
+    def open(self, path):
+        self.ask("/url", {"url": f"file://{path}"})
+
+    def value(self, script):
+        return self.ask("/execute/sync", {"script": f"return {script}", "args": []})
+
+
+@contextlib.contextmanager
+def browser(profile):
+    quietly(f"{SCRIPTS}/setup", "browser")
+    with subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL) as driver:
+        try:
+            port = next(found[1] for found in (
+                re.search(r"started successfully on port (\d+)", line)
+                for line in driver.stdout) if found)
+            chromium = Browser(port, profile)
+            yield chromium
+            chromium.ask("", method="DELETE")
+        finally:
+            driver.terminate()
+
+
+# What reaches beyond the window, without what is in a box that scrolls
+TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e =>
+    !e.closest(".box, pre") && e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.outerHTML.slice(0, 100))"""
+
+
+def test_report_browser(tmp_path):
+    """At both widths nothing but the pictures scrolls sideways, and the numbers are there;
+    nothing is loaded
+    """
+    page = whole(tmp_path, lines=lines_of(
+        row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3)))
+    with browser(tmp_path / "profile") as chromium:
+        for width, height in WIDTHS:
+            chromium.window(width, height)
+            chromium.open(page.path)
+            same(chromium.value("innerWidth"), width)
+            same(chromium.value(TOO_WIDE), [], f"{width} px")
+            wide = chromium.value("document.scrollingElement.scrollWidth")
+            assert wide <= width, f"the page is {wide} px wide in {width}"
+            box = chromium.value("[...document.querySelectorAll('.box')].map(e => "
+                                 "[e.scrollWidth, e.clientWidth])")
+            assert box[1][0] >= 1200 and box[1][1] < width, box
+            same(chromium.value("performance.getEntriesByType('resource').length"), 0)
+            read = Read(chromium.value("document.documentElement.outerHTML"))
+            got = {r["id"]: r["data"] for r in read.rows if r["section"] == "metrics" and r["data"]}
+            same(got, {f"metric-{m['metric']}": [m["value"]] for m in METRICS["metrics"]
+                       if m["value"] is not None})
+            assert chromium.value("document.getElementById('summary').innerText.includes("
+                                  "'Change the order of the loops')")
