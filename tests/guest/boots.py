@@ -56,8 +56,8 @@ ALONE = """count-exact count-both count-kernel sample-one sample-two sample-all
     sample-entry sample-syscall-regs sample-stranger"""
 
 # Programs of Debian's, perf with tables of this chip, and knc-metrics
-TOOLS = """perf-tables perf-metrics knc-metrics metrics-truth metrics-where papi-avail papi-count
-    papi-overflow pfm-names pfm-count pfm-examples stress-ng bpftrace likwid"""
+TOOLS = """perf-tables perf-metrics knc-metrics knc-report metrics-truth metrics-where papi-avail
+    papi-count papi-overflow pfm-names pfm-count pfm-examples stress-ng bpftrace likwid"""
 
 # Linux 2.6.38, which the cards have: not what needs a program of Debian's, a second module,
 # or what that perf core does not have (Documentation/card.rst); not group-equal, as it stops

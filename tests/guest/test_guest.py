@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 from boots import BOOTS, OLD, WITHOUT_OWN_DRIVER
-from lines import SCRIPTS, TESTS, Case, Lines, built, check_listed, once, quietly
+from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
 
 HERE = f"{TESTS}/guest"
 # How much there is of some tests
@@ -52,6 +52,11 @@ def tools(work):
                                 ["pfm", "-lpfm"]):
         quietly("gcc", "-O2", "-g", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
                 f"{HERE}/tools/{program}.c", f"{HERE}/loops.S", *libraries)
+    # The tutorial's, in both forms, and its source
+    shutil.copy(f"{TOP}/Documentation/examples/columns.c", ours)
+    for program, *option in (["columns"], ["fixed", "-DFIXED"]):
+        quietly("gcc", "-O2", "-g", "-static", "-Wl,--eh-frame-hdr", *option, "-o",
+                f"{ours}/{program}", "columns.c", cwd=ours)
     return ["--add", f"{built('build-perf')}:/usr/bin/perf", "--add-dir", f"{ours}:/tests",
             *(word for name in os.listdir(root)
               for word in ("--add-dir", f"{root}/{name}:/{name}"))]

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# knc-report on the card: the tutorial's program has a hot line, and what to do about it;
+# repaired it exceeds no threshold
+. ./lib.sh
+
+# page PROGRAM - its report, as text: each tag is a line's end
+page()
+{
+	into out knc-report -o "$tmp/page.html" -M cpi,tlb,vectorization_intensity -- "$1"
+	sed 's/<[^>]*>/\n/g; s/&lt;/</g; s/&gt;/>/g' "$tmp/page.html" >"$tmp/page"
+}
+
+page ./columns
+has page '^l1_tlb_miss_ratio exceeds its threshold, most of all at columns\.c:2[67] in sum\. Change the order'
+has page '^columns\.c:2[67] in sum has 9[0-9]\.[0-9]+ % of the samples of DATA_PAGE_WALK'
+has page '^> 2[67] +for \(int i = 0'
+has page '^What to do: '
+has page '^Intel.* \(emulated\) \(family 11, model 1'
+has page '^1 core, 4 hardware threads$'
+has page "^Linux $(uname -r)\$"
+has page "^knc_pmu, a module; the PMU is \"$pmu\"\$"
+has page '^perf version [0-9]'
+has page '^core 0 thread [0-3] \(CPU [0-3]\): [0-9,]{9,}$'
+# Its callers, by DWARF: sum itself has no frame pointer.
+has page '^main: [0-9]+ samples, 9[0-9]\.[0-9]%'
+has page 'the emulator has no model of VPU_ELEMENTS_ACTIVE'
+[ "$(head -n 1 "$tmp/out")" = "sum 66977792" ] || fail "$(head -n 1 "$tmp/out")"
+ratio=$(sed -n 's/.*id="metric-l1_tlb_miss_ratio"[^#]*value="\([0-9.]*\)".*/\1/p' "$tmp/page.html")
+between "l1_tlb_miss_ratio" "$ratio" 15 40
+
+page ./fixed
+has page '^No threshold is exceeded\. Compared: cpi_thread, l1_tlb_miss_ratio\. Not compared'
+has page '^Most time: '
+! grep -q 'What to do' "$tmp/page" || fail "there is advice without need"
+ls -d /tmp/knc-report-* 2>/dev/null && fail "it has left something"
+ok
