@@ -193,7 +193,7 @@ class Host:
         self.copy = copy_checkout(work)
         programs = work / "bin"
         programs.mkdir()
-        for name in ("knc-draw", "knc-host", "knc-metrics"):
+        for name in ("knc-draw", "knc-host", "knc-metrics", "knc-report"):
             (programs / name).symlink_to(f"{TOP}/tools/{name}")
         (programs / "ssh").write_text(
             f'#!/bin/sh\nexec /usr/bin/ssh -F {self.copy}/cards/ssh_config "$@"\n')
