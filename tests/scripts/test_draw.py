@@ -214,6 +214,14 @@ class Draw(ScriptTest):
         self.assertEqual(draw.read_stacks(SCRIPT.splitlines(True)), want)
         self.assertEqual(draw.read_stacks(FOLDED.splitlines(True)), {"": stacks})
 
+    def test_draw_reads_events_by_number(self):
+        """Behind an event that perf has no name for stand what it has no value for."""
+        lines = ["gt   286     7.429589:        260 WALK:                0         5080021 "
+                 "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK  N/A\n",
+                 "\t            169d fill+0x4d (/root/gt)\n",
+                 "\t            14ff main+0xf (/root/gt)\n"]
+        self.assertEqual(draw.read_stacks(lines), {"WALK": {("gt", "main", "fill"): 1}})
+
     def test_draw_names_of_functions(self):
         """Those of C++ have blanks and parentheses."""
         self.assertEqual(draw.read_stacks(CPLUSPLUS.splitlines(True))["instructions"], {
