@@ -281,6 +281,7 @@ def test_report_run(tmp_path):
                            "./program"], check=False, env=env, cwd=tmp_path, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True)
     same(done.returncode, 3, done.stderr)
+    assert "the program speaks\n" in done.stderr and "knc-metrics: " not in done.stderr, done.stderr
     read = Read((tmp_path / "page.html").read_text())
     rows = {r["id"]: r["data"] for r in read.rows if r["id"]}
     near(rows["metric-l1_tlb_miss_ratio"][0], 50)
