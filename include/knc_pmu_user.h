@@ -157,6 +157,9 @@ static inline int knc_rdpmc(const volatile struct perf_event_mmap_page *page,
 
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(__cplusplus) && __cplusplus >= 201103L
 
 /* Counts from its construction to the end of its scope, exceptions included. */
 class spflt_scope {
@@ -177,6 +180,6 @@ public:
 	for (int knc_spflt_once_ = (spflt_on(), 1); knc_spflt_once_;	\
 	     knc_spflt_once_ = (spflt_off(), 0))
 
-#endif /* __cplusplus */
+#endif /* C++11 */
 
 #endif /* KNC_PMU_USER_H */

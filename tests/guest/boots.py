@@ -23,6 +23,9 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
+    regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
+    regions-marks regions-threads regions-fork regions-signal regions-nesting regions-many
+    regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat knc-stat perf-record perf-group perf-list perf-tools
     move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails
     spflt-churn any-inherit

@@ -1,0 +1,706 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Regions with names (include/knc_pmu_regions.h): their counts, and what goes wrong. */
+#include "lib.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "../../include/knc_pmu_regions.h"
+
+/*
+ * What is around a loop in its region: the test of its length, the call, the return, and
+ * what the compiler needs for arguments
+ */
+#define LEAST_AROUND	4
+#define MOST_AROUND	10
+
+static char folder[32], file[64];
+
+/* This process as one that was started with these variables */
+static void set_regions(const char *events)
+{
+	setenv("KNC_REGIONS", events, 1);
+	setenv("KNC_REGIONS_FILE", file, 1);
+	knc_regions_.mode = KNC_REGIONS_UNKNOWN;
+	must(!knc_regions_off_(), "no regions, with %s", events);
+}
+
+static const char *events_of(const char *first, u64 config, const char *second, u64 other)
+{
+	return text_of("%s=%u:%#llx:0:u,%s=%u:%#llx:0:u", first, pmu()->type, config, second,
+		       pmu()->type, other);
+}
+
+/* fn() in a process that counts these events, and its end; what it says goes to a file */
+static void run_regions(const char *events, void (*fn)(void))
+{
+	pid_t pid;
+
+	must(snprintf(folder, sizeof(folder), "/tmp/regions-XXXXXX") && mkdtemp(folder), "mkdtemp: %m");
+	must(!chmod(folder, 0777), "chmod: %m");
+	snprintf(file, sizeof(file), "%s/out", folder);
+	pid = must_fork();
+	if (!pid) {
+		int fd = open(text_of("%s/said", folder), O_CREAT | O_WRONLY, 0666);
+
+		must(fd >= 0 && dup2(fd, 2) == 2, "%s: %m", folder);
+		if (events)
+			set_regions(events);
+		fn();
+		exit(0);
+	}
+	reap(pid);
+	snprintf(file, sizeof(file), "%s/out.%d", folder, pid);
+}
+
+struct row {
+	char name[96];
+	u64 tid, calls, lost, value[2];
+	char why[96];
+	double seconds;
+};
+
+/* The rows of a region in the file; it must be whole. */
+static int rows_of(const char *name, struct row *rows, int room)
+{
+	FILE *f = fopen(file, "re");
+	char line[512];
+	int n = 0;
+
+	must(f, "%s: %m", file);
+	must(fgets(line, sizeof(line), f) && !strcmp(line, "# knc-regions 1\n"), "begins with %s", line);
+	must(fgets(line, sizeof(line), f), "no columns");
+	while (fgets(line, sizeof(line), f) && line[0] != '#') {
+		struct row r;
+
+		must(sscanf(line, "%95[^\t]\t%llu\t%llu\t%llu\t%95[^\t]\t%lf\t%llu\t%llu", r.name,
+			    &r.tid, &r.calls, &r.lost, r.why, &r.seconds, &r.value[0],
+			    &r.value[1]) >= 7, "a row is %s", line);
+		if (strcmp(r.name, name))
+			continue;
+		must(n < room, "%s has more than %d rows", name, room);
+		rows[n++] = r;
+	}
+	must(!strcmp(line, "# end\n"), "ends with %s", line);
+	fclose(f);
+	return n;
+}
+
+static struct row row_of(const char *name)
+{
+	struct row r;
+
+	must(rows_of(name, &r, 1) == 1, "no region is called %s", name);
+	return r;
+}
+
+static struct row counted_row(const char *name, u64 calls)
+{
+	struct row r = row_of(name);
+
+	must(r.calls == calls && !r.lost && !strcmp(r.why, "-"),
+	     "%s: %llu calls, and %llu lost: %s", name, r.calls, r.lost, r.why);
+	return r;
+}
+
+/* of a name, when nothing but such things are in the file */
+static void must_lose(const char *name, const char *why)
+{
+	struct row r = row_of(name);
+
+	must(r.lost == 1 && strstr(r.why, why), "%s: %llu lost: %s", name, r.lost, r.why);
+}
+
+static void must_say(const char *what)
+{
+	char *said = file_text(text_of("%s/said", folder));
+
+	must(what ? said && strstr(said, what) : !said || !*said, "said: %s", said ? said : "nothing");
+}
+
+static void must_be(const char *what, u64 value, u64 instructions)
+{
+	must(value >= instructions + LEAST_AROUND && value <= instructions + MOST_AROUND,
+	     "%s: %llu, not %llu and a few", what, value, instructions);
+}
+
+/* --- counts -------------------------------------------------------------------------- */
+
+static const u64 lengths[] = { 0, 1, 10, 100, 12345, 1000000 };
+
+static void loops(void)
+{
+	size_t i;
+	int again;
+
+	for (again = 0; again < 3; again++)
+		for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+			char name[32];
+
+			snprintf(name, sizeof(name), "of %llu", lengths[i]);
+			knc_region_begin(name);
+			spin(lengths[i]);
+			knc_region_end(name);
+		}
+}
+
+/* Each call has the same remainder, whatever the length. */
+static void check_loops(void)
+{
+	u64 around = 0;
+	size_t i;
+
+	must_say(NULL);
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct row r = counted_row(text_of("of %llu", lengths[i]), 3);
+
+		/* Without a round the jump to the loop's end is taken, and that is all. */
+		if (i == 1)
+			around = r.value[0] - 3 * 2 * lengths[i];
+		must_be(r.name, r.value[0] / 3, 2 * lengths[i]);
+		must(!i || r.value[0] == 3 * 2 * lengths[i] + around,
+		     "%s: %llu instructions, not %llu", r.name, r.value[0],
+		     3 * 2 * lengths[i] + around);
+		must(r.value[1] / 3 >= lengths[i] + 2 && r.value[1] / 3 <= lengths[i] + 5,
+		     "%s: %llu branches", r.name, r.value[1]);
+	}
+	note("%llu instructions are counted beside each loop's own", around / 3);
+}
+
+static void by_rdpmc(void)
+{
+	loops();
+	must(knc_regions_self_->rdpmc, "not by RDPMC");
+}
+
+TEST(regions_rdpmc, "regions-rdpmc", 60)
+{
+	if (!page_of(ev_self(INSTRUCTIONS))->cap_user_rdpmc)
+		skip("no RDPMC for programs");
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), by_rdpmc);
+	check_loops();
+}
+
+/* A user whose locked memory is used up gets no page, and so no RDPMC. */
+static void by_read(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	must(!setrlimit(RLIMIT_MEMLOCK, &none), "setrlimit: %m");
+	become_nobody();
+	loops();
+	must(!knc_regions_self_->rdpmc, "by RDPMC");
+}
+
+TEST(regions_read, "regions-read", 60)
+{
+	long limit = sysctl_get("kernel/perf_event_mlock_kb");
+
+	sysctl_set("kernel/perf_event_mlock_kb", 0);
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), by_read);
+	sysctl_set("kernel/perf_event_mlock_kb", limit);
+	check_loops();
+}
+
+/* Against what the emulator has counted itself */
+static u64 *true_counts;
+
+static void truth(void)
+{
+	u64 before[2], after[2];
+
+	pin(cpus_online() - 1);
+	/* The first time pages come. */
+	for (int i = 0; i < 3; i++) {
+		knc_region_reset("truth");
+		knc_region_begin("truth");
+		before[1] = td_read(sched_getcpu(), TD_BRANCH_USER);
+		before[0] = td_read(sched_getcpu(), TD_INSN_USER);
+		spin(123456);
+		after[0] = td_read(sched_getcpu(), TD_INSN_USER);
+		after[1] = td_read(sched_getcpu(), TD_BRANCH_USER);
+		knc_region_end("truth");
+	}
+	true_counts[0] = after[0] - before[0];
+	true_counts[1] = after[1] - before[1];
+}
+
+TEST(regions_truth, "regions-truth", 60)
+{
+	struct row r;
+
+	td_need();
+	true_counts = shared(2 * sizeof(u64));
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), truth);
+	r = counted_row("truth", 1);
+	for (int i = 0; i < 2; i++)
+		/* To ask the emulator takes some more. */
+		must(r.value[i] >= true_counts[i] && r.value[i] < true_counts[i] + 500,
+		     "%llu %s, and in truth %llu", r.value[i], i ? "branches" : "instructions",
+		     true_counts[i]);
+	must(true_counts[0] >= 2 * 123456 && true_counts[1] >= 123456, "the truth is too little");
+}
+
+/* --- nesting -------------------------------------------------------------------------- */
+
+#define INSIDE	1000
+
+static void __attribute__((noinline)) nest(const char *outer, int times)
+{
+	knc_region_begin(outer);
+	while (times--) {
+		knc_region_begin("inner");
+		spin(INSIDE);
+		knc_region_begin("innermost");
+		spin(INSIDE);
+		knc_region_end("innermost");
+		knc_region_end("inner");
+	}
+	knc_region_end(outer);
+}
+
+static void nests(void)
+{
+	nest("outer of 10", 10);
+	nest("outer of 1000", 1000);
+}
+
+/* begin and end of the regions inside are taken off to the instruction. */
+static void check_nests(void)
+{
+	struct row few = counted_row("outer of 10", 1), many = counted_row("outer of 1000", 1);
+	struct row inner = counted_row("inner", 1010), innermost = counted_row("innermost", 1010);
+	u64 more = (many.value[0] - few.value[0]) - 990 * 4 * INSIDE;
+
+	must_be("innermost", innermost.value[0] / 1010, 2 * INSIDE);
+	must_be("inner", inner.value[0] / 1010, 4 * INSIDE + LEAST_AROUND);
+	/* Of the loop, and calls of spin() */
+	must(more % 990 == 0 && more / 990 <= 25, "%llu instructions more in 990 rounds", more);
+	note("%llu instructions of each round beside the loops' own", more / 990);
+}
+
+TEST(regions_nested, "regions-nested", 60)
+{
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), nests);
+	must_say(NULL);
+	check_nests();
+}
+
+static void again_inside(int times)
+{
+	knc_region_begin("again");
+	spin(100);
+	if (times)
+		again_inside(times - 1);
+	knc_region_end("again");
+}
+
+static void recursion(void)
+{
+	again_inside(9);
+}
+
+TEST(regions_recursive, "regions-recursive", 60)
+{
+	struct row r;
+
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), recursion);
+	r = counted_row("again", 10);
+	must(r.value[0] >= 2000 && r.value[0] < 2000 + 10 * 20, "counted %llu of 2000", r.value[0]);
+}
+
+/* SPFLT events count in regions that ask for it, and what is inside these. */
+static void with_spflt(void)
+{
+	knc_region_begin("plain");
+	spin(1000);
+	knc_region_begin_spflt("spflt");
+	spin(1000);
+	knc_region_begin("inside");
+	spin(1000);
+	knc_region_end("inside");
+	spin(1000);
+	knc_region_end_spflt("spflt");
+	spin(1000);
+	knc_region_end("plain");
+	knc_region_begin("last");
+	spin(1000);
+	knc_region_end("last");
+}
+
+static const char *spflt_events(void)
+{
+	return text_of("all=%u:%#llx:0:u,marked=%u:%#llx:1:u", pmu()->type, INSTRUCTIONS,
+		       pmu()->type, INSTRUCTIONS);
+}
+
+TEST(regions_spflt, "regions-spflt", 60)
+{
+	struct row r;
+
+	if (!pmu_file("format/spflt"))
+		skip("this driver knows no SPFLT");
+	run_regions(spflt_events(), with_spflt);
+	must_say(NULL);
+	r = counted_row("inside", 1);
+	must_be("inside", r.value[1], 2000);
+	must(r.value[0] == r.value[1], "inside: %llu, and with SPFLT %llu", r.value[0], r.value[1]);
+	r = counted_row("spflt", 1);
+	must(r.value[0] == r.value[1] && r.value[1] >= 6000 && r.value[1] < 6050,
+	     "spflt: %llu, and with SPFLT %llu", r.value[0], r.value[1]);
+	/* of the region inside it, and no more */
+	must(counted_row("plain", 1).value[1] == r.value[1], "plain: with SPFLT %llu, not %llu",
+	     counted_row("plain", 1).value[1], r.value[1]);
+	must(counted_row("plain", 1).value[0] >= 10000, "plain: %llu", counted_row("plain", 1).value[0]);
+	must(!counted_row("last", 1).value[1], "last: %llu with SPFLT", counted_row("last", 1).value[1]);
+}
+
+/* For perf's SPFLT events, in a program whose regions are not counted */
+static void only_marks(void)
+{
+	int fd = ev_start(spflt_attr(INSTRUCTIONS), 0, -1);
+
+	with_spflt();
+	must(ev_count(fd) >= 6000 && ev_count(fd) < 6100, "counted %llu", ev_count(fd));
+}
+
+TEST(regions_marks, "regions-marks", 60)
+{
+	if (!pmu_file("format/spflt"))
+		skip("this driver knows no SPFLT");
+	run_regions(NULL, only_marks);
+	must(access(file, F_OK), "%s was written", file);
+	must_say(NULL);
+}
+
+/* --- threads, processes, signals ------------------------------------------------------- */
+
+#define THREADS	6
+
+static void *thread(void *n)
+{
+	knc_region_begin("thread");
+	spin((u64)(uintptr_t)n);
+	knc_region_end("thread");
+	return NULL;
+}
+
+static pthread_barrier_t done;
+
+/* As OpenMP's, which exit() ends */
+static void *thread_that_stays(void *n)
+{
+	thread(n);
+	pthread_barrier_wait(&done);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t id[THREADS];
+
+	pthread_barrier_init(&done, NULL, 2);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		must(!pthread_create(&id[i], NULL, i ? thread : thread_that_stays,
+				     (void *)(10000 * (i + 1))), "pthread_create");
+	for (int i = 1; i < THREADS; i++)
+		pthread_join(id[i], NULL);
+	pthread_barrier_wait(&done);
+	thread((void *)1000);
+}
+
+TEST(regions_threads, "regions-threads", 60)
+{
+	struct row rows[THREADS + 1];
+	unsigned int seen = 0;
+
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), threads);
+	must_say(NULL);
+	must(rows_of("thread", rows, THREADS + 1) == THREADS + 1, "not a row for each thread");
+	for (int i = 0; i <= THREADS; i++) {
+		u64 length = rows[i].value[1] / 1000 * 1000;
+
+		must(rows[i].calls == 1 && !rows[i].lost, "%llu calls", rows[i].calls);
+		must_be("a thread", rows[i].value[0], 2 * length);
+		seen |= 1 << length / 10000;
+		for (int j = 0; j < i; j++)
+			must(rows[i].tid != rows[j].tid, "two are thread %llu", rows[i].tid);
+	}
+	must(seen == (1 << (THREADS + 1)) - 1, "threads were counted: %#x", seen);
+}
+
+/* What a child counts is its own, in a file of its own. */
+static void forks(void)
+{
+	pid_t pid;
+
+	knc_region_begin("parent");
+	spin(1000);
+	pid = must_fork();
+	if (!pid) {
+		spin(500000);
+		knc_region_begin("child");
+		spin(100);
+		knc_region_end("child");
+		exit(0);
+	}
+	reap(pid);
+	pid = must_fork();
+	if (!pid)
+		exit(0);
+	reap(pid);
+	knc_region_end("parent");
+}
+
+static int files_in(const char *path)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "[ $(ls %s | grep -c ^out) = 2 ]", path);
+	return system(command);
+}
+
+TEST(regions_fork, "regions-fork", 60)
+{
+	struct row r;
+
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), forks);
+	must_say(NULL);
+	r = counted_row("parent", 1);
+	must(r.value[0] > 2000 && r.value[0] < 100000, "the parent has counted %llu", r.value[0]);
+	must(!rows_of("child", &r, 1), "the parent has its child's region");
+	must(!files_in(folder), "not two files: of the child that counts nothing, too?");
+}
+
+static volatile int signals;
+
+static void handler(int sig)
+{
+	(void)sig;
+	knc_region_begin("signal");
+	spin(100);
+	knc_region_end("signal");
+	signals++;
+}
+
+static void signalled(void)
+{
+	signal(SIGUSR1, handler);
+	knc_region_begin("around");
+	spin(1000);
+	raise(SIGUSR1);
+	spin(1000);
+	knc_region_end("around");
+	/* As if it came in a begin or an end: it is not counted, and nothing else changes. */
+	knc_region_begin("later");
+	knc_regions_self_->busy = 1;
+	raise(SIGUSR1);
+	knc_regions_self_->busy = 0;
+	knc_region_end("later");
+	must(signals == 2, "%d signals", signals);
+}
+
+TEST(regions_signal, "regions-signal", 60)
+{
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), signalled);
+	must_be("signal", counted_row("signal", 1).value[0], 200);
+	must(counted_row("around", 1).value[0] > 4200, "around: %llu", counted_row("around", 1).value[0]);
+	counted_row("later", 1);
+	must_say("\"signal\": not counted in a signal");
+}
+
+/* --- what goes wrong --------------------------------------------------------------------- */
+
+static void *leaves_open(void *unused)
+{
+	knc_region_begin("left by a thread");
+	return unused;
+}
+
+static void wrong_nesting(void)
+{
+	pthread_t id;
+
+	knc_region_end("never begun");
+	knc_region_begin("whole");
+	spin(1000);
+	knc_region_begin("crossed");
+	spin(1000);
+	knc_region_end("whole");
+	knc_region_end("crossed");
+	knc_region_begin("fine");
+	spin(1000);
+	knc_region_end("fine");
+	must(!pthread_create(&id, NULL, leaves_open, NULL), "pthread_create");
+	pthread_join(id, NULL);
+	knc_region_begin("open");
+}
+
+TEST(regions_nesting, "regions-nesting", 60)
+{
+	u64 whole;
+
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), wrong_nesting);
+	must_say("\"never begun\": ends, and has not begun");
+	must_say("\"whole\": ends before a region that was begun inside it");
+	must_say("\"left by a thread\": left open by its thread");
+	must_lose("crossed", "the region around it ended first");
+	must_lose("open", "still open at exit");
+	must_lose("left by a thread", "left open");
+	must_be("fine", counted_row("fine", 1).value[0], 2000);
+	whole = counted_row("whole", 1).value[0];
+	must(whole >= 4000 && whole < 4000 + 60, "whole: %llu", whole);
+}
+
+static void too_many(void)
+{
+	char name[128] = "";
+	int i;
+
+	for (i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "region %d", i);
+		knc_region_begin(name);
+		spin(100);
+		knc_region_end(name);
+	}
+	memset(name, 'x', 120);
+	knc_region_begin(name);
+	knc_region_end(name);
+	knc_region_begin("region 0");
+	for (i = 0; i < 100; i++)
+		knc_region_begin("region 1");
+	for (i = 0; i < 100; i++)
+		knc_region_end("region 1");
+	knc_region_end("region 0");
+}
+
+TEST(regions_many, "regions-many", 60)
+{
+	struct row r;
+
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), too_many);
+	must_say("\"region 256\": not counted, nor are others");
+	must_say("not counted, as the name is longer than 95 bytes");
+	must_say("not counted, as 64 regions are open");
+	must_be("region 255", counted_row("region 255", 1).value[0], 200);
+	counted_row("region 0", 2);
+	counted_row("region 1", 1 + 63);
+	must(!rows_of("region 256", &r, 1), "there is a region 256");
+}
+
+static void one_region(void)
+{
+	knc_region_begin("one");
+	spin(1000);
+	knc_region_end("one");
+}
+
+/* An event of each CPU that is pinned has a counter before those of tasks. */
+static void taken(void)
+{
+	struct perf_event_attr attr = user_attr(CYCLES);
+
+	attr.pinned = 1;
+	attr.disabled = 0;
+	knc_region_begin("before");
+	spin(1000);
+	knc_region_end("before");
+	knc_region_begin("during");
+	for (int cpu = 0; cpu < cpus_online(); cpu++)
+		ev_open(attr, -1, cpu, -1);
+	spin(1000);
+	knc_region_end("during");
+	one_region();
+}
+
+TEST(regions_taken, "regions-taken", 60)
+{
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), taken);
+	must_be("before", counted_row("before", 1).value[0], 2000);
+	must_lose("during", "something else has taken a counter");
+	must_lose("one", "something else has taken a counter");
+	must_say("not counted, as something else has taken a counter");
+}
+
+static void refused_events(void)
+{
+	set_regions(events_of("a", L2_READ_MISS, "b", L2_WRITE_HIT));
+	one_region();
+}
+
+static void no_files(void)
+{
+	struct rlimit few = { 3, 3 };
+
+	set_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES));
+	must(!setrlimit(RLIMIT_NOFILE, &few), "setrlimit: %m");
+	one_region();
+	/* The file has to be written. */
+	close(0);
+}
+
+static void bad_setting(void)
+{
+	static const char *const bad[] = {
+		"instructions", "a=4", "a=4:", "=4:0", "a=x:0", "a=4:0,", "a=4:0:z", "a=4:0:0:k",
+		"a=4:1,b=4:2,c=4:3",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		setenv("KNC_REGIONS", bad[i], 1);
+		setenv("KNC_REGIONS_FILE", file, 1);
+		memset(&knc_regions_, 0, sizeof(knc_regions_));
+		must(knc_regions_off_(), "%s is taken", bad[i]);
+		one_region();
+	}
+}
+
+TEST(regions_refused, "regions-refused", 60)
+{
+	run_regions(NULL, refused_events);
+	must_say("b cannot be opened: two such events do not fit");
+	must_lose("one", "cannot be opened");
+	run_regions(NULL, no_files);
+	must_say("too many open files");
+	must_lose("one", "too many open files");
+	run_regions(NULL, bad_setting);
+	must_say("KNC_REGIONS is not NAME=TYPE:CONFIG");
+	must_say("more than two events, and there are two counters");
+	must(access(file, F_OK), "%s was written", file);
+}
+
+/* A program that ends without exit() */
+static void writes_itself(void)
+{
+	one_region();
+	must(!knc_regions_write(), "not written");
+	one_region();
+	must(!knc_regions_write(), "not written again");
+	_exit(0);
+}
+
+TEST(regions_write_test, "regions-write", 60)
+{
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), writes_itself);
+	counted_row("one", 2);
+}
+
+/* What is there already is another process's. */
+static void beside_another(void)
+{
+	FILE *f = fopen(text_of("%s.%d", file, getpid()), "w");
+
+	must(f && fputs("another's\n", f) >= 0 && !fclose(f), "%s: %m", file);
+	one_region();
+}
+
+TEST(regions_exists, "regions-exists", 60)
+{
+	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), beside_another);
+	must(!strcmp(file_text(file), "another's"), "overwritten: %s", file_text(file));
+	strcat(file, ".2");
+	counted_row("one", 1);
+}
