@@ -105,6 +105,8 @@ void knc_region_end_fortran(const char *name, int length, int spflt);
 #define KNC_REGIONS_ROOM	256
 #define KNC_REGIONS_DEPTH	64
 #define KNC_REGIONS_ROUNDS	16
+/* Threads that begin until it is asked which have ended */
+#define KNC_REGIONS_REAP	64
 #define KNC_REGIONS_TRIES	1000
 /* of a name that ends with a 0 */
 #define KNC_REGIONS_STRING	(-1)
@@ -181,7 +183,7 @@ struct knc_regions_ {
 	unsigned int said;
 	int events, files;
 	uint64_t written;
-	pthread_key_t key;
+	int unreaped, reap_at;
 	struct knc_regions_thread_ *volatile threads;
 	struct knc_regions_event_ event[KNC_REGIONS_EVENTS];
 	char file[4096];
@@ -218,6 +220,17 @@ static inline long knc_regions_call_(long number, long a, long b, long c, long d
 			 : "a" (number), "D" (a), "S" (b), "d" (c), "r" (r10), "r" (r8), "r" (r9)
 			 : "rcx", "r11", "memory");
 	return result;
+}
+
+static void knc_regions_lock_(void)
+{
+	while (__sync_lock_test_and_set(&knc_regions_.lock, 1))
+		knc_regions_call_(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+static void knc_regions_unlock_(void)
+{
+	__sync_lock_release(&knc_regions_.lock);
 }
 
 static void knc_regions_put_(int fd, const char *text)
@@ -544,8 +557,10 @@ static void knc_regions_unmap_(struct knc_regions_thread_ *t)
 
 	t->rdpmc = 0;
 	for (i = 0; i < KNC_REGIONS_EVENTS; i++)
-		if (t->page[i])
+		if (t->page[i]) {
 			knc_regions_call_(SYS_munmap, (long)t->page[i], 4096, 0, 0, 0, 0);
+			t->page[i] = NULL;
+		}
 }
 
 /* A group of events for this thread alone: 0, or -errno and which of them it is */
@@ -649,12 +664,40 @@ static void knc_regions_calibrate_(struct knc_regions_thread_ *t)
 	}
 }
 
+/*
+ * Threads that have ended keep their counts, and need no events. POSIX would tell of their
+ * end if there was a key, but in static programs of Fortran that makes its library call
+ * functions that are not linked.
+ */
+static void knc_regions_reap_(long self)
+{
+	long pid = knc_regions_call_(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	struct knc_regions_thread_ *t;
+	int alive = 0;
+
+	knc_regions_lock_();
+	if (++knc_regions_.unreaped >= knc_regions_.reap_at) {
+		for (t = knc_regions_.threads; t; t = t->next) {
+			if (t->tid != self &&
+			    knc_regions_call_(SYS_tgkill, pid, t->tid, 0, 0, 0, 0) != -ESRCH) {
+				alive++;
+				continue;
+			}
+			knc_regions_unmap_(t);
+			knc_regions_close_(t);
+		}
+		knc_regions_.unreaped = alive;
+		knc_regions_.reap_at = 2 * alive + KNC_REGIONS_REAP;
+	}
+	knc_regions_unlock_();
+}
+
 /* The first region of a thread begins. */
 static struct knc_regions_thread_ *knc_regions_start_(void)
 {
 	struct knc_regions_thread_ *t;
 	long memory = knc_regions_call_(SYS_mmap, 0, sizeof(*t), PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), tid;
 	int i;
 
 	if (memory < 0 && memory > -4096) {
@@ -665,33 +708,18 @@ static struct knc_regions_thread_ *knc_regions_start_(void)
 	t = (struct knc_regions_thread_ *)memory;
 	for (i = 0; i < KNC_REGIONS_EVENTS; i++)
 		t->fd[i] = -1;
+	t->busy = 1;
 	knc_regions_self_ = t;
+	tid = knc_regions_call_(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	knc_regions_reap_(tid);
 	knc_regions_events_(t);
+	t->busy = 0;
 	knc_regions_calibrate_(t);
-	t->tid = knc_regions_call_(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	pthread_setspecific(knc_regions_.key, t);
+	t->tid = tid;
 	do
 		t->next = knc_regions_.threads;
 	while (!__sync_bool_compare_and_swap(&knc_regions_.threads, t->next, t));
 	return t;
-}
-
-/* Its counts stay. */
-static void knc_regions_ended_(void *thread)
-{
-	struct knc_regions_thread_ *t = (struct knc_regions_thread_ *)thread;
-
-	t->busy = 1;
-	while (t->depth) {
-		struct knc_regions_region_ *r = t->frame[--t->depth].region;
-
-		knc_regions_lose_(t, r, "left open by its thread");
-		knc_regions_say_(KNC_REGIONS_SAID_OPEN, r ? r->name : NULL, KNC_REGIONS_STRING,
-				 "left open by its thread, and not counted");
-	}
-	knc_regions_unmap_(t);
-	knc_regions_close_(t);
-	knc_regions_self_ = NULL;
 }
 
 /* Threads, and pages of events, are not the child's, and its parent's events count there. */
@@ -708,8 +736,8 @@ static void knc_regions_forked_(void)
 	knc_regions_.lock = 0;
 	knc_regions_.files = 0;
 	knc_regions_.written = 0;
+	knc_regions_.unreaped = 0;
 	knc_regions_self_ = NULL;
-	pthread_setspecific(knc_regions_.key, NULL);
 }
 
 /* --- the file ------------------------------------------------------------------------ */
@@ -784,9 +812,9 @@ static void knc_regions_row_(struct knc_regions_output_ *out, const struct knc_r
 
 	if (last && r->open) {
 		r->lost++;
-		r->why = "still open at exit";
+		r->why = "left open";
 		knc_regions_say_(KNC_REGIONS_SAID_OPEN, r->name, KNC_REGIONS_STRING,
-				 "still open at exit, and not counted");
+				 "left open at the end of its thread, and not counted");
 	}
 	snprintf(seconds, sizeof(seconds), "%lu.%09lu", (unsigned long)(ns / 1000000000),
 		 (unsigned long)(ns % 1000000000));
@@ -875,19 +903,11 @@ static int knc_regions_save_(int last)
 	return out.error ? -1 : 0;
 }
 
-static void knc_regions_lock_(void)
-{
-	while (__sync_lock_test_and_set(&knc_regions_.lock, 1))
-		knc_regions_call_(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-}
-
 static void knc_regions_exit_(void)
 {
 	knc_regions_lock_();
 	knc_regions_save_(1);
-	__sync_lock_release(&knc_regions_.lock);
-	/* This may be a library that is unloaded. */
-	pthread_key_delete(knc_regions_.key);
+	knc_regions_unlock_();
 }
 
 KNC_REGIONS_WEAK int knc_regions_write(void)
@@ -898,7 +918,7 @@ KNC_REGIONS_WEAK int knc_regions_write(void)
 		return 0;
 	knc_regions_lock_();
 	status = knc_regions_save_(0);
-	__sync_lock_release(&knc_regions_.lock);
+	knc_regions_unlock_();
 	return status;
 }
 
@@ -985,8 +1005,7 @@ KNC_REGIONS_WEAK int knc_regions_off_(void)
 		if (knc_regions_.mode == KNC_REGIONS_UNKNOWN) {
 			int mode = KNC_REGIONS_OFF;
 
-			if (knc_regions_wanted_() &&
-			    !pthread_key_create(&knc_regions_.key, knc_regions_ended_)) {
+			if (knc_regions_wanted_()) {
 				pthread_atfork(NULL, NULL, knc_regions_forked_);
 				atexit(knc_regions_exit_);
 				mode = KNC_REGIONS_ON;
@@ -994,7 +1013,7 @@ KNC_REGIONS_WEAK int knc_regions_off_(void)
 			KNC_REGIONS_BARRIER();
 			knc_regions_.mode = mode;
 		}
-		__sync_lock_release(&knc_regions_.lock);
+		knc_regions_unlock_();
 	}
 	return knc_regions_.mode == KNC_REGIONS_OFF;
 }

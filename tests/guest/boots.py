@@ -24,7 +24,7 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
-    regions-marks regions-threads regions-fork regions-signal regions-nesting regions-many
+    regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat knc-stat perf-record perf-group perf-list perf-tools
     move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails
@@ -59,8 +59,9 @@ ALONE = """count-exact count-both count-kernel sample-one sample-two sample-all
     sample-entry sample-syscall-regs sample-stranger"""
 
 # Programs of Debian's, perf with tables of this chip, and knc-metrics
-TOOLS = """perf-tables perf-metrics knc-metrics knc-report metrics-truth metrics-where papi-avail
-    papi-count papi-overflow pfm-names pfm-count pfm-examples stress-ng bpftrace likwid"""
+TOOLS = """perf-tables perf-metrics knc-metrics knc-report metrics-truth metrics-where
+    metrics-regions papi-avail papi-count papi-overflow pfm-names pfm-count pfm-examples
+    stress-ng bpftrace likwid"""
 
 # Linux 2.6.38, which the cards have: not what needs a program of Debian's, a second module,
 # or what that perf core does not have (Documentation/card.rst); not group-equal, as it stops

@@ -48,15 +48,23 @@ def tools(work):
         shutil.copy(file, root + file)
     shutil.copytree(PHI, root + PHI)
     shutil.copytree(built("build-pfm-examples"), f"{ours}/examples")
-    for program, *libraries in (["walk"], ["where"], ["papi", "-lpapi", "-lpfm"],
+    for program, *libraries in (["walk"], ["where"], ["calls"], ["papi", "-lpapi", "-lpfm"],
                                 ["pfm", "-lpfm"]):
         quietly("gcc", "-O2", "-g", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
                 f"{HERE}/tools/{program}.c", f"{HERE}/loops.S", *libraries)
     # The tutorial's, in both forms, and its source
-    shutil.copy(f"{TOP}/Documentation/examples/columns.c", ours)
+    examples, include = f"{TOP}/Documentation/examples", f"{TOP}/include"
+    shutil.copy(f"{examples}/columns.c", ours)
     for program, *option in (["columns"], ["fixed", "-DFIXED"]):
         quietly("gcc", "-O2", "-g", "-static", "-Wl,--eh-frame-hdr", *option, "-o",
                 f"{ours}/{program}", "columns.c", cwd=ours)
+    quietly("gcc", "-O2", "-Wall", "-Wextra", "-pthread", "-static", "-DLIKWID_PERFMON",
+            f"-I{include}", "-o", f"{ours}/marked", f"{examples}/marked.c")
+    quietly("gcc", "-O2", "-Wall", "-Wextra", "-c", "-o", f"{work}/regions.o", "-x", "c",
+            f"{include}/knc_pmu_regions.h")
+    quietly("gfortran", "-std=f2003", "-O2", "-Wall", "-Wextra", "-pthread", "-static", f"-J{work}",
+            "-o", f"{ours}/marked-fortran", f"{include}/knc_pmu_regions.f90",
+            f"{examples}/marked.f90", f"{work}/regions.o")
     return ["--add", f"{built('build-perf')}:/usr/bin/perf", "--add-dir", f"{ours}:/tests",
             *(word for name in os.listdir(root)
               for word in ("--add-dir", f"{root}/{name}:/{name}"))]
