@@ -341,8 +341,8 @@ static struct knc_regions_region_ *knc_regions_find_(struct knc_regions_thread_ 
 		if (!add)
 			return NULL;
 		if (t->count == KNC_REGIONS_ROOM) {
-			knc_regions_say_(KNC_REGIONS_SAID_ROOM, name, length, "not counted, nor are "
-					 "others, as a thread has room for 256 regions");
+			knc_regions_say_(KNC_REGIONS_SAID_ROOM, name, length,
+					 "not counted, as a thread has room for 256 regions");
 			return NULL;
 		}
 		r = &t->region[t->count];
@@ -423,8 +423,7 @@ static void knc_regions_add_(struct knc_regions_thread_ *t, const struct knc_reg
 	t->seq++;
 	if (f->bad && !t->why)
 		knc_regions_say_(KNC_REGIONS_SAID_TAKEN, r->name, KNC_REGIONS_STRING,
-				 "not counted, as something else has taken a counter: another perf, "
-				 "or the NMI watchdog");
+				 "not counted: another perf, or the NMI watchdog, has taken a counter");
 }
 
 /* Takes the region off the stack, and what is open inside it. */
@@ -455,8 +454,7 @@ static void knc_regions_pop_(struct knc_regions_thread_ *t, const int64_t *now, 
 
 		if (t->tid)
 			knc_regions_say_(KNC_REGIONS_SAID_NESTING, name, length,
-					 "ends before a region that was begun inside it, which is "
-					 "not counted");
+					 "ends before a region inside it, which is not counted");
 		knc_regions_lose_(t, inner->region, "the region around it ended first");
 		knc_regions_spend_(t, inner, 1);
 		f->bad |= inner->bad;
@@ -848,8 +846,8 @@ static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 				knc_regions_row_(out, t, &r, last);
 			else
 				knc_regions_say_(KNC_REGIONS_SAID_BUSY, t->region[i].name,
-						 KNC_REGIONS_STRING, "not written, as its thread "
-						 "has stopped in a begin or an end");
+						 KNC_REGIONS_STRING,
+						 "not written: its thread is in a begin or an end");
 	/* Without this line the file is not whole. */
 	knc_regions_column_(out, "# end", '\n');
 	knc_regions_flush_(out);
@@ -896,8 +894,8 @@ static int knc_regions_save_(int last)
 		knc_regions_.written = sum;
 	}
 	if (out.error) {
-		snprintf(out.text, sizeof(out.text), "the file %.200s.PID cannot be written: "
-			 "errno %d", knc_regions_.file, out.error);
+		snprintf(out.text, sizeof(out.text), "%.200s.PID cannot be written: errno %d",
+			 knc_regions_.file, out.error);
 		knc_regions_say_(KNC_REGIONS_SAID_FILE, NULL, 0, out.text);
 	}
 	return out.error ? -1 : 0;
@@ -933,9 +931,8 @@ static int knc_regions_parse_(const char *text)
 
 	for (; *text; knc_regions_.events++) {
 		if (knc_regions_.events == KNC_REGIONS_EVENTS) {
-			knc_regions_say_(KNC_REGIONS_SAID_SETTING, NULL, 0, "nothing is counted: "
-					 "KNC_REGIONS has more than two events, and there are two "
-					 "counters");
+			knc_regions_say_(KNC_REGIONS_SAID_SETTING, NULL, 0,
+					 "nothing is counted: there are two counters, for two events");
 			return 0;
 		}
 		event = &knc_regions_.event[knc_regions_.events];
@@ -984,13 +981,13 @@ static int knc_regions_wanted_(void)
 		return 0;
 	}
 	if (!file || !*file || strlen(file) >= sizeof(knc_regions_.file)) {
-		knc_regions_say_(KNC_REGIONS_SAID_SETTING, NULL, 0, "nothing is counted: "
-				 "KNC_REGIONS_FILE has no name of a file");
+		knc_regions_say_(KNC_REGIONS_SAID_SETTING, NULL, 0,
+				 "nothing is counted: KNC_REGIONS_FILE has no name of a file");
 		return 0;
 	}
 	strcpy(knc_regions_.file, file);
 	if (!knc_regions_parse_(events)) {
-		knc_regions_say_(KNC_REGIONS_SAID_SETTING, NULL, 0, "nothing is counted: "
+		knc_regions_say_(KNC_REGIONS_SAID_SETTING, NULL, 0,
 				 "KNC_REGIONS is not NAME=TYPE:CONFIG[:CONFIG1][:u][,...]");
 		return 0;
 	}

@@ -95,7 +95,8 @@ def wrong():
     names = sources(r"(?!knc_builtin|knc_perf)(knc_[^/]*|spflt|compat)\.[ch]|"
                     r"compat/2\.6\.38/.*\.[ch]|include/.*\.h|tools/.*\.c")
     for name in ("knc_pmu.c", "knc_pmi.c", "spflt.c", "knc_module.c", "compat.h",
-                 "compat/2.6.38/perf_core.c", "include/knc_pmu_user.h", "tools/knc-stat.c"):
+                 "compat/2.6.38/perf_core.c", "include/knc_pmu_user.h",
+                 "include/knc_pmu_regions.h", "include/likwid-marker.h", "tools/knc-stat.c"):
         if name not in names:
             yield f"{name} was not looked at"
     for name in names:

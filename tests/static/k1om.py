@@ -52,6 +52,7 @@ OWN = ("0xc5,0xfb,0xae,0xf0", "0xc5,0xfa,0xae,0xf3",
 
 USER = """
 #include "knc_pmu_user.h"
+#include "knc_pmu_regions.h"
 
 uint64_t all(const volatile struct perf_event_mmap_page *page)
 {

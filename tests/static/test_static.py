@@ -101,7 +101,10 @@ STYLES = (
     (r"tests/guest/late\.c", f"{PROGRAM},INCLUDE_LINUX,AVOID_EXTERNS"),
     (r"tests/unit/.*", f"{LISTS},{X86}"),
     (r"(tests|scripts|tools|uos)/.*", PROGRAM),
-    (r"(include|Documentation)/.*", f"{PROGRAM},{CPLUSPLUS}"),
+    # likwid's names, which are not ours to choose
+    (r"include/likwid-marker\.h", f"{PROGRAM},{CPLUSPLUS},CAMELCASE"),
+    # An attribute is no value.
+    (r"(include|Documentation)/.*", f"{PROGRAM},{CPLUSPLUS},COMPLEX_MACRO"),
     (r".*", f"{LISTS},{X86}"))
 
 

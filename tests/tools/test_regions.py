@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Regions with names: what knc-metrics makes of their files, with a program that is none;
+and that the headers compile, and do nothing on this machine but say so.
+"""
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from lines import TOP
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CARD = {"/type": "4\n", "format/event": "config:0-7\n", "format/umask": "config:8-15\n",
+        "format/any": "config:21\n", "/cpuinfo": "model name : of a card\n"}
+
+
+class Run:
+    """What became of knc-metrics --regions with the program @fake"""
+
+    def __init__(self, tmp_path, *args, files=None, **fake):
+        self.log = tmp_path / "log"
+        self.log.unlink(missing_ok=True)
+        env = {**os.environ, "FAKE_REGIONS": json.dumps({"log": str(self.log), **fake}),
+               "FAKE_PERF": json.dumps({"files": files or CARD})}
+        done = subprocess.run(
+            [f"{TOP}/tools/knc-metrics", "--perf", f"{HERE}/perf perf", "--pmu", "cpu",
+             "--regions", "-o", "-", *args, f"{HERE}/regions"], check=False, env=env,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def settings(self):
+        return self.log.read_text().split()
+
+    def json(self):
+        assert self.status == 0, self.err
+        return json.loads(self.out)["regions"]
+
+
+def row(region, tid, calls=1, lost=0, why="-", seconds=1, **counts):
+    return [region, tid, calls, lost, why, seconds, counts]
+
+
+def clocks(cycles, instructions):
+    return {"CPU_CLK_UNHALTED": cycles, "INSTRUCTIONS_EXECUTED": instructions}
+
+
+def test_regions_sums(tmp_path):
+    """Counts of all threads, and of each, in the order in which they were made"""
+    rows = [row("b", 12, 3, seconds=2, **clocks(600, 100)),
+            row("b", 7, 2, seconds=1, **clocks(200, 100)), row("a", 7, **clocks(50, 10))]
+    run = Run(tmp_path, "-f", "json", "--per-thread", "-M", "cpi_thread,clock_rate", rows=[rows])
+    got = run.json()
+    assert [(r["region"], r["thread"], r["threads"], r["calls"], r["seconds"],
+             r["metrics"][0]["value"]) for r in got] == [
+        ("b", None, 2, 5, 2, 4), ("b", 0, 1, 2, 1, 2), ("b", 1, 1, 3, 2, 6),
+        ("a", None, 1, 1, 1, 5), ("a", 0, 1, 1, 1, 5)]
+    # By the time of the thread that takes longest
+    assert got[0]["metrics"][1]["value"] == pytest.approx(800 / 2 * 1e-9)
+    assert [r["thread"] for r in Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()] == \
+        [None, None]
+    assert not [name for name in os.listdir("/tmp") if name.startswith("knc-regions-")]
+
+
+def test_regions_events(tmp_path):
+    """Events as perf_event_open(2) has them, by the formats in sysfs"""
+    run = Run(tmp_path, "-u", "-M", "cpi_core", rows=[[row("a", 1)]],
+              counts={"CPU_CLK_UNHALTED": 3, "INSTRUCTIONS_EXECUTED_any_1": 1})
+    assert run.settings() == ["CPU_CLK_UNHALTED=4:0x2a:0x0:u,"
+                              "INSTRUCTIONS_EXECUTED_any_1=4:0x200016:0x0:u"], run.err
+    run = Run(tmp_path, "-M", "l2_compute_to_data", rows=[[row("a", 1)]],
+              files={**CARD, "/type": "9\n", "format/event": "config1:8-15\n"})
+    assert run.settings()[0].startswith("VPU_ELEMENTS_ACTIVE=9:0x2000:0x1800,"), run.settings()
+    files = {name: text for name, text in CARD.items() if name != "format/umask"}
+    run = Run(tmp_path, "-M", "ipc", rows=[[]], files=files)
+    assert run.status == 1 and "the PMU has no term umask" in run.err, run.err
+
+
+def test_regions_lost(tmp_path):
+    """What is not counted in one thread has no value, and the other region has"""
+    rows = [row("a", 1, 4, 1, "left open", **clocks(8, 4)), row("a", 2, **clocks(8, 4)),
+            row("b", 1, **clocks(8, 4))]
+    got = Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()
+    assert got[0]["metrics"][0]["value"] is None and got[0]["calls"] == 6, got
+    assert got[0]["metrics"][0]["reason"] == "1 of 6 calls are not counted: left open"
+    assert got[1]["metrics"][0]["value"] == 0.5
+    run = Run(tmp_path, "-M", "ipc", rows=[rows[:1]])
+    assert run.status == 1 and run.err == "knc-metrics: 1 of 5 calls are not counted: left open\n"
+    assert not run.out and "Traceback" not in run.err, run.out
+
+
+def test_regions_differ(tmp_path):
+    """Runs with other calls say so; a region that one run lacks has no such metric"""
+    rows = [[row("a", 1, 5, **clocks(8, 4))], [row("a", 1, 6), row("b", 1)]]
+    run = Run(tmp_path, "-M", "ipc,branch", rows=rows)
+    assert "! 5 to 6 calls: the runs differ" in run.out, run.out
+    assert "! 0 to 1 calls" in run.out, run.out
+    assert "no value: the region was not begun in each run" in run.out, run.out
+    assert run.out.count("2 runs") == 1, run.out
+    text = Run(tmp_path, "-M", "ipc", rows=rows[:1]).out
+    assert "a: 5 calls, 1 thread, 1.000000 seconds\n\nipc " in text and "!" not in text, text
+
+
+def test_regions_csv(tmp_path):
+    """A row for each region and metric, whatever its name"""
+    run = Run(tmp_path, "-f", "csv", "-r", "2", "--per-thread", "-M", "ipc,cpi_thread",
+              rows=[[row('a, "b"', 1, 5, **clocks(8, 4))]])
+    table = [*csv.DictReader(io.StringIO(run.out))]
+    assert [(r["region"], r["thread"], r["metric"], float(r["value"]), r["least_calls"])
+            for r in table] == [
+        ('a, "b"', thread, metric, value, "5") for thread in ("", "0")
+        for metric, value in (("ipc", 0.5), ("cpi_thread", 2))]
+
+
+def test_regions_none(tmp_path):
+    """No file, half a file, and options that have no meaning together"""
+    run = Run(tmp_path, "-M", "ipc", rows=[[]])
+    assert run.status == 1 and "has written no regions: is it marked" in run.err, run.err
+    run = Run(tmp_path, "-M", "ipc", rows=[[row("a", 1)]], half=True)
+    assert run.status == 1 and "has not written all of its file" in run.err, run.err
+    for options in (["--regions", "-a", "true"], ["--regions", "-p", "1"], ["--regions", "-a"],
+                    ["--per-thread", "true"]):
+        done = subprocess.run([f"{TOP}/tools/knc-metrics", *options], check=False,
+                              capture_output=True, text=True)
+        assert done.returncode == 2 and done.stderr.count("knc-metrics: error: ") == 1, done
+
+
+# --- the headers -----------------------------------------------------------------------
+
+PROGRAM = """
+#include <likwid-marker.h>
+#include "knc_pmu_regions.h"
+
+void other(void);
+
+int main(void)
+{
+	double events[2] = { 0, 0 }, time = 0;
+	int n = 2, count = 0;
+
+	LIKWID_MARKER_INIT;
+	LIKWID_MARKER_THREADINIT;
+	LIKWID_MARKER_REGISTER("a");
+	LIKWID_MARKER_START("a");
+	spflt_region
+		other();
+	LIKWID_MARKER_STOP("a");
+	LIKWID_MARKER_GET("a", &n, events, &time, &count);
+	LIKWID_MARKER_SWITCH;
+	LIKWID_MARKER_RESET("a");
+	LIKWID_MARKER_WRITE_FILE("file");
+	LIKWID_MARKER_CLOSE;
+	return (int)(events[0] + time) + count + (n > 2);
+}
+"""
+OTHER = """
+#include "knc_pmu_regions.h"
+
+#ifdef __cplusplus
+extern "C" void other(void);
+#else
+void other(void);
+#endif
+void other(void)
+{
+	knc_region_begin_spflt("b");
+	knc_region_end_spflt("b");
+}
+"""
+DIALECTS = {"gcc": ("c", "c99", "gnu99", "gnu11"), "clang": ("c", "c99", "gnu11"),
+            "g++": ("cc", "c++98", "c++11", "c++17"), "clang++": ("cc", "c++98", "c++17")}
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{TOP}/include")
+
+
+def compiled(*command):
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    assert not done.returncode, f"{' '.join(map(str, command))}\n{done.stdout}"
+
+
+@pytest.fixture
+def sources(tmp_path):
+    for suffix in ("c", "cc"):
+        text = PROGRAM.replace("void other", 'extern "C" void other') if suffix == "cc" else PROGRAM
+        (tmp_path / f"program.{suffix}").write_text(text)
+        (tmp_path / f"other.{suffix}").write_text(OTHER)
+    return tmp_path
+
+
+def test_regions_compile(sources):
+    """In any dialect, with and without LIKWID_PERFMON"""
+    for compiler, (suffix, *dialects) in DIALECTS.items():
+        for dialect in dialects:
+            for flags in (("-O2", "-DLIKWID_PERFMON"), ("-O0", "-DLIKWID_PERFMON"), ("-O2", )):
+                compiled(compiler, f"-std={dialect}", *flags, *WARNINGS, "-pthread", "-o",
+                         sources / "program", sources / f"program.{suffix}",
+                         sources / f"other.{suffix}")
+
+
+def test_regions_here(sources):
+    """One state for C and C++; on this machine nothing is counted, and that is said once."""
+    compiled("gcc", "-c", *WARNINGS, "-o", sources / "other.o", sources / "other.c")
+    compiled("g++", *WARNINGS, "-pthread", "-DLIKWID_PERFMON", "-o", sources / "program",
+             sources / "program.cc", sources / "other.o")
+    said = subprocess.run(["nm", sources / "program"], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout.split()
+    assert said.count("knc_regions_") == said.count("knc_region_begin") == 1
+    for setting, want in (({}, ""), ({"KNC_REGIONS": "a=4:0", "KNC_REGIONS_FILE": str(sources / "x")},
+                                    "knc_regions: nothing is counted: this is no Knights Corner\n")):
+        done = subprocess.run([sources / "program"], check=False, env={**os.environ, **setting},
+                              capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", want), done
+    assert not (sources / "x").exists() and not [*sources.glob("x.*")]
+
+
+def test_regions_fortran(tmp_path):
+    """The two lines of its own comment, and the example"""
+    if not shutil.which("gfortran"):
+        pytest.skip("no gfortran")
+    compiled("gcc", "-O2", "-c", "-o", tmp_path / "regions.o", "-x", "c",
+             f"{TOP}/include/knc_pmu_regions.h")
+    compiled("gfortran", "-std=f2003", "-Wall", "-Wextra", "-Werror", "-pthread", f"-J{tmp_path}", "-o",
+             tmp_path / "marked", f"{TOP}/include/knc_pmu_regions.f90",
+             f"{TOP}/Documentation/examples/marked.f90", tmp_path / "regions.o")
+    said = subprocess.run([tmp_path / "marked"], check=True, capture_output=True, text=True)
+    assert said.stdout.split() == ["313344"] and not said.stderr, said
