@@ -18,6 +18,8 @@
 
 #include "../guest/lib.h"
 
+#include "../../include/knc_pmu_regions.h"
+
 #define MOST_ROUNDS	200
 #define AGAIN		4
 #define STEADY_ROUNDS	31
@@ -511,6 +513,79 @@ TEST(growth, "growth", 3600)
 		print("unload", cost_of_all(unload));
 		print("load", cost_of_all(must_load));
 	}
+}
+
+/*
+ * What begin and end of a region cost the program that is marked, in instructions of user
+ * mode and of the kernel: one line for each way, "region NAME USER KERNEL".
+ */
+static void begin_and_end(unsigned int count)
+{
+	while (count--) {
+		knc_region_begin("region");
+		knc_region_end("region");
+	}
+}
+
+static double least_of(unsigned int count, enum td_item item)
+{
+	double least = INFINITY;
+
+	for (int round = 0; round < 20; round++) {
+		u64 before = td_read(0, item);
+
+		begin_and_end(count);
+		least = fmin(least, td_read(0, item) - before);
+	}
+	return least;
+}
+
+static void print_region(const char *name)
+{
+	printf("region %s", name);
+	for (int i = 0; i < 2; i++) {
+		enum td_item item = i ? TD_INSN_KERNEL : TD_INSN_USER;
+
+		printf(" %.1f", (least_of(200, item) - least_of(100, item)) / 100);
+	}
+	printf("\n");
+}
+
+static void print_first(void)
+{
+	u64 user = td_read(0, TD_INSN_USER), kernel = td_read(0, TD_INSN_KERNEL);
+
+	begin_and_end(1);
+	printf("region first %llu %llu\n", td_read(0, TD_INSN_USER) - user,
+	       td_read(0, TD_INSN_KERNEL) - kernel);
+}
+
+TEST(bench_regions, "bench-regions", 600)
+{
+	const char *driver = getenv("TEST_DRIVER");
+
+	begin();
+	/* It has an event, or the emulator would not count. */
+	ev_on(ev_self(INSTRUCTIONS));
+	print_region("none");
+
+	setenv("KNC_REGIONS_FILE", "/tmp/regions", 1);
+	setenv("KNC_REGIONS", text_of("instructions=%u:0x16:u,branches=%u:0x12:u", pmu()->type,
+				      pmu()->type), 1);
+	knc_regions_.mode = KNC_REGIONS_UNKNOWN;
+	print_first();
+	must(!knc_regions_self_->why, "%s", knc_regions_self_->why);
+	must(knc_regions_self_->rdpmc, "no RDPMC, with driver %s", driver);
+	print_region("rdpmc");
+	knc_region_begin("outer");
+	print_region("rdpmc-inside");
+	knc_region_end("outer");
+
+	knc_regions_self_->rdpmc = 0;
+	print_region("read");
+	knc_region_begin("outer");
+	print_region("read-inside");
+	knc_region_end("outer");
 }
 
 /*
