@@ -32,11 +32,14 @@ tools_files := $(wildcard tools/*.py tools/*.ini tools/knc-*.c) knc_pmu_events.h
 install: install-dev install-tools
 
 install-dev:
-	install -D -m 644 include/knc_pmu_user.h '$(DESTDIR)$(includedir)/knc_pmu_user.h'
+	install -d '$(DESTDIR)$(includedir)/knc-pmu' '$(DESTDIR)$(mandir)/man3'
+	install -m 644 $(wildcard include/knc_pmu_*.h) '$(DESTDIR)$(includedir)'
+	install -m 644 include/likwid-marker.h $(wildcard include/*.f90) \
+		'$(DESTDIR)$(includedir)/knc-pmu'
 	install -d '$(DESTDIR)$(datadir)/pkgconfig'
 	sed -e 's|@prefix@|$(prefix)|; s|@includedir@|$(includedir)|; s|@version@|$(version)|' \
 		knc-pmu.pc.in >'$(DESTDIR)$(datadir)/pkgconfig/knc-pmu.pc'
-	install -D -m 644 man/knc_pmu_user.3 '$(DESTDIR)$(mandir)/man3/knc_pmu_user.3'
+	install -m 644 $(wildcard man/*.3) '$(DESTDIR)$(mandir)/man3'
 
 install-tools:
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(tools_dir)' '$(DESTDIR)$(mandir)/man1'
@@ -93,8 +96,8 @@ help:
 	@echo '  all, modules     knc_pmu.ko for the running kernel, or for KDIR=<kernel build tree>'
 	@echo '  modules_install  put it where modprobe finds it (INSTALL_MOD_PATH=...)'
 	@echo '  clean            remove what was built here; the cache stays'
-	@echo '  install          header, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
-	@echo '  deb              packages: the driver by DKMS, the header, the tools'
+	@echo '  install          headers, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
+	@echo '  deb              packages: the driver by DKMS, the headers, the tools'
 	@echo '  rpm              the same for distributions with RPM'
 	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'

@@ -182,7 +182,7 @@ def check_rows(_):
 def program(folder, name):
     """An example, to be measured on the card"""
     quietly("gcc", "-O2", "-g", "-static", "-fno-omit-frame-pointer", f"-I{TOP}/include",
-            "-o", f"{folder}/{name}", f"{TOP}/Documentation/examples/{name}.c")
+            "-pthread", "-DLIKWID_PERFMON", "-o", f"{folder}/{name}", f"{TOP}/Documentation/examples/{name}.c")
     return f"{folder}/{name}"
 
 
@@ -204,6 +204,7 @@ class Host:
                     # Where things are installed
                     "DESTDIR": f"{work}/root", "INSTALL_MOD_PATH": f"{work}/root"}
         added = (program(work, "columns") + ":/root/program", program(work, "matmul"),
+                 program(work, "marked"),
                  built("build-perf") + ":/usr/lib/knc-pmu/perf")
         quietly(f"{SCRIPTS}/cards", f"{self.copy}/cards", "mic0", "mic1", "--",
                 *(f"--add={file}" for file in added))

@@ -183,7 +183,13 @@ def test_packages_header(root):
     assert root.run("pkg-config", "--modversion", "knc-pmu") == f"{VERSION}\n"
     root.shell("cd /tmp && cp /usr/share/doc/knc-pmu-dev/examples/matmul.c . && "
                "gcc -Wall -Wextra -Werror $(pkg-config --cflags knc-pmu) -o matmul matmul.c && "
-               "./matmul && man -w 3 knc_pmu_user")
+               "./matmul && man -w 3 knc_pmu_user && man -w 3 knc_pmu_regions")
+    root.shell("cd /tmp && cp /usr/share/doc/knc-pmu-dev/examples/marked.* . && "
+               "gcc -Wall -Wextra -Werror -pthread -DLIKWID_PERFMON "
+               "$(pkg-config --cflags knc-pmu) -o marked marked.c && ./marked && "
+               "gcc -c -o regions.o -x c /usr/include/knc_pmu_regions.h && "
+               "gfortran -pthread -o marked /usr/include/knc-pmu/knc_pmu_regions.f90 "
+               "marked.f90 regions.o && ./marked")
 
 
 @pytest.mark.usefixtures("installed")
