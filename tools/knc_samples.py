@@ -193,7 +193,9 @@ def script_command(args, data):
     if args.by == "line":
         fields, more = fields + ",srcline", ["--full-source-path"]
     if args.remote:
-        more += ["--kallsyms", args.kallsyms, "--symfs", args.symfs]
+        more += ["--kallsyms", args.kallsyms]
+    if args.symfs:
+        more += ["--symfs", args.symfs]
     return [args.perf[0] if not args.remote else "perf", "script", "-i", data, "-F", fields,
             *more]
 

@@ -610,12 +610,13 @@ def test_by_lost(tmp_path):
     counts = {"CPU_CLK_UNHALTED": 6000000, "INSTRUCTIONS_EXECUTED": 3000000}
     text = script_of((3000, "INSTRUCTIONS_EXECUTED", "f", "/p"),
                      (3000, "CPU_CLK_UNHALTED", "f", "/p"))
-    report, _ = by(tmp_path, "function", text, args=("-M", "ipc"), counts=counts, lost=100)
-    same([e["lost"] for e in report["events"].values()], [100, 100])
-    run = Run(tmp_path, "--by", "function", "-M", "ipc", counts=counts, script=[text], lost=100)
+    for lost in ((100, 0), (0, 100), (60, 100)):
+        report, _ = by(tmp_path, "function", text, args=("-M", "ipc"), counts=counts, lost=lost)
+        same([e["lost"] for e in report["events"].values()], [100, 100])
+    run = Run(tmp_path, "--by", "function", "-M", "ipc", counts=counts, script=[text], lost=lost)
     assert "! run 1: 100 samples were lost" in run.err, run.err
     for scripts, fake, reason in (
-            ([text], {"lost": 1000}, "1000 samples were lost, and 6000 were not"),
+            ([text], {"lost": (1000, 0)}, "1000 samples were lost, and 6000 were not"),
             ([text] * 4, {"throttled": [0, 1, 1, 1, 1]}, "throttled"),
             ([text[::2]], {}, "account for 50 % of"), ([text[:1]], {}, "account for 0 % of")):
         report, _ = by(tmp_path, "function", *scripts, args=("-M", "ipc"), counts=counts, **fake)
