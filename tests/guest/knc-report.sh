@@ -8,7 +8,7 @@
 page()
 {
 	into out knc-report -o "$tmp/page.html" -M cpi,tlb,vectorization_intensity -- "$1"
-	sed 's/<[^>]*>/\n/g; s/&lt;/</g; s/&gt;/>/g' "$tmp/page.html" >"$tmp/page"
+	sed 's/<[^>]*>/\n/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g' "$tmp/page.html" >"$tmp/page"
 }
 
 page ./columns
