@@ -201,10 +201,13 @@ def script_command(args, data):
 
 
 def read_samples(args, data, run, labels):
+    # With SIGPIPE ignored, as it is here, perf script outlives an addr2line that has ended
+    # because a file is not there.
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(script_command(args, data), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=said, text=True,
-                              errors="replace", env={**os.environ, "LC_ALL": "C"}) as script:
+                              errors="replace", restore_signals=False,
+                              env={**os.environ, "LC_ALL": "C"}) as script:
             for key, place in samples(args, script.stdout, labels):
                 run.samples[key][place] += 1
         if script.returncode:
