@@ -77,7 +77,7 @@ class Install(ScriptTest):
             self.assertNotIn("@", f.read())
         flags = self.passes("pkg-config", "--cflags", "knc-pmu",
                             PKG_CONFIG_PATH=f"{dest}/opt/knc/share/pkgconfig")
-        self.assertEqual(flags.strip(), "-I/opt/knc/include")
+        self.assertEqual(flags.strip(), "-I/opt/knc/include -I/opt/knc/include/knc-pmu")
         commands = os.listdir(f"{dest}/opt/knc/bin")
         self.assertIn("knc-draw", commands)
         for name in commands:

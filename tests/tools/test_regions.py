@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -114,6 +113,21 @@ def test_regions_csv(tmp_path):
         for metric, value in (("ipc", 0.5), ("cpi_thread", 2))]
 
 
+def test_regions_ssh(tmp_path):
+    """Words stay words for the shell of the other machine"""
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\nshift\nexec sh -c "{HERE}/perf $*"\n')
+    ssh.chmod(0o755)
+    env = {**os.environ, "FAKE_PERF": json.dumps({"files": CARD}), "FAKE_REGIONS": json.dumps(
+        {"log": str(tmp_path / "log"), "rows": [[row("a", 1, **clocks(8, 4))]]})}
+    done = subprocess.run(
+        [f"{TOP}/tools/knc-metrics", "--perf", f"{ssh} mic0 perf", "--pmu", "cpu", "--regions",
+         "-M", "ipc", "sh", "-c", f'echo "two  words" $0; exec {HERE}/regions', "a;b"],
+        check=False, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "two  words a;b\n"), done
+    assert "a: 1 call, 1 thread" in done.stderr, done
+
+
 def test_regions_none(tmp_path):
     """No file, half a file, and options that have no meaning together"""
     run = Run(tmp_path, "-M", "ipc", rows=[[]])
@@ -217,8 +231,6 @@ def test_regions_here(sources):
 
 def test_regions_fortran(tmp_path):
     """The two lines of its own comment, and the example"""
-    if not shutil.which("gfortran"):
-        pytest.skip("no gfortran")
     compiled("gcc", "-O2", "-c", "-o", tmp_path / "regions.o", "-x", "c",
              f"{TOP}/include/knc_pmu_regions.h")
     compiled("gfortran", "-std=f2003", "-Wall", "-Wextra", "-Werror", "-pthread", f"-J{tmp_path}", "-o",
