@@ -6,6 +6,7 @@ Imported by knc-metrics.
 """
 import collections
 import csv
+import functools
 import io
 import json
 import os
@@ -80,17 +81,24 @@ def on_machine(args, words):
     return before + ([shlex.quote(word) for word in words] if ssh else words)
 
 
+@functools.lru_cache(maxsize=None)
+def content(file_there, perf, name):
+    """Of a file that does not change, which may be on a card"""
+    return file_there([*perf], name).strip()
+
+
 def setting(args, countable, file_there):
     """An event as KNC_REGIONS has it, by what the PMU's directory in sysfs says"""
+    perf = tuple(args.perf)
     folder = f"/sys/bus/event_source/devices/{args.pmu}"
     configs = {"config": 0, "config1": 0}
     for term in f"{countable.event.terms()},{countable.terms}".strip(",").split(","):
         name, _, value = term.partition("=")
-        found = FORMAT.match(file_there(args.perf, f"{folder}/format/{name}").strip())
+        found = FORMAT.match(content(file_there, perf, f"{folder}/format/{name}"))
         if not found or found.group(1) not in configs:
             raise Bad(f"{folder}: the PMU has no term {name}")
         configs[found.group(1)] |= int(value or "1", 0) << int(found.group(2))
-    kind = file_there(args.perf, f"{folder}/type").strip()
+    kind = content(file_there, perf, f"{folder}/type")
     return f"{countable.label}={kind}:{configs['config']:#x}:{configs['config1']:#x}" + \
         (":u" if args.user else "")
 
