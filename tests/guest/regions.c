@@ -573,6 +573,11 @@ static void wrong_nesting(void)
 	knc_region_begin("fine");
 	spin(1000);
 	knc_region_end("fine");
+	knc_region_begin("around an end");
+	spin(1000);
+	knc_region_end("never begun");
+	spin(1000);
+	knc_region_end("around an end");
 	must(!pthread_create(&id, NULL, leaves_open, NULL), "pthread_create");
 	pthread_join(id, NULL);
 	knc_region_begin("open");
@@ -592,6 +597,8 @@ TEST(regions_nesting, "regions-nesting", 60)
 	must_be("fine", counted_row("fine", 1).value[0], 2000);
 	whole = counted_row("whole", 1).value[0];
 	must(whole >= 4000 && whole < 4000 + 60, "whole: %llu", whole);
+	whole = counted_row("around an end", 1).value[0];
+	must(whole >= 4000 && whole < 4000 + 20, "around an end: %llu", whole);
 }
 
 static void too_many(void)
@@ -659,6 +666,8 @@ static void taken(void)
 	spin(1000);
 	for (int cpu = 0; cpu < cpus_online(); cpu++)
 		close(fds[cpu]);
+	/* Other events would come back to their counters. */
+	usleep(20000);
 	spin(1000);
 	knc_region_end("during");
 	one_region();
