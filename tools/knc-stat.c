@@ -103,6 +103,7 @@ static const char usage[] =
 "  -j              JSON, as perf stat -j has it\n"
 "  -o FILE         where the counts go (stderr)\n"
 "  --log-fd N      the same, as a file descriptor\n"
+"  --no-scale      what was counted, also of events that take turns\n"
 "  --turn MS       how long a turn is, where events do not fit two counters (100)\n";
 
 static struct event events[MAX_EVENTS];
@@ -112,7 +113,7 @@ static int nplaces;
 static const char *pmu;
 static u32 pmu_type = TYPE_RAW;
 
-static int per_cpu, as_json;
+static int per_cpu, as_json, no_scale;
 static const char *separator;
 static u64 interval, turn_length = TURN_MS * 1000000ULL;
 static FILE *out;
@@ -673,6 +674,7 @@ static void print_count(const struct event *event, const struct times *count, u6
 		strcpy(line.value, "<not counted>");
 	else
 		snprintf(line.value, sizeof(line.value), "%llu",
+			 no_scale ? count->value :
 			 scaled(count->value, whole, count->running));
 	if (count->running && count->running < whole) {
 		share = scaled(10000, count->running, whole);
@@ -849,6 +851,7 @@ static char **parse(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "log-fd", required_argument, NULL, 'l' },
+		{ "no-scale", no_argument, NULL, 'n' },
 		{ "turn", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
@@ -888,6 +891,9 @@ static char **parse(int argc, char **argv)
 			break;
 		case 'l':
 			out = fdopen(number(optarg, 10, "--log-fd"), "w");
+			break;
+		case 'n':
+			no_scale = 1;
 			break;
 		case 'o':
 			out = fopen(optarg, "w");

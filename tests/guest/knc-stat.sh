@@ -85,6 +85,13 @@ between cycles "$(count cycles:u)" $((2520 * rounds)) $((2700 * rounds))
 awk -F, '$5 < 30 || $5 > 40 { exit 1 } $3 ~ /^(inst|l2)/ { all += $5 }
 	END { exit all < 99.9 || all > 100.1 }' "$tmp/csv" || fail "shares: $(cat "$tmp/csv")"
 
+# What was counted in its share of the time
+stat --turn 20 --no-scale -e instructions:u,branches:u,l2_read_miss:u,cycles:u,l2_write_hit:u \
+	./gt --spin20 4000000
+awk -F, -v all=$((1280 * rounds)) '$3 == "instructions:u" {
+	exit $1 < 0.9 * all * $5 / 100 || $1 > 1.1 * all * $5 / 100 }' "$tmp/csv" ||
+	fail "not scaled: $(cat "$tmp/csv")"
+
 # Intervals, and a process that runs, until it ends or for some time
 into csv ./knc-stat -j -o "$tmp/csv" -I 100 -e instructions:u ./gt --spin20 1000000
 between intervals "$(grep -c interval "$tmp/csv")" 4 10
