@@ -20,15 +20,16 @@ import re
 # metric, metric_unit, metric_value
 #           perf's metric of this line; "" and None if there is none
 # time      seconds since the start, with -I
+# running   nanoseconds for which it was on a counter; of all CPUs without -A
 Record = collections.namedtuple("Record", "value why unit event share cpu variance metric "
-                                "metric_unit metric_value time")
+                                "metric_unit metric_value time running")
 
 # [time,] [CPU, or core and number of CPUs,] value, unit, event, [variance,] run time,
 # share [, value of a metric, its name]. An event may have the separator in its name.
 FIELDS = r"""^(?:\s*(?P<time>\d+\.\d+){0})?
 (?:CPU(?P<cpu>\d+){0}|[SN]\d[^{0}]*{0}\d+{0}|[^{0}]*-\d+{0})?
 (?:(?P<value>[\d.]+|<[a-z\ ]+>){0}(?P<unit>[^{0}\d]*){0}(?P<event>\S.*?){0}
-   (?:(?P<variance>[\d.]+)%{0})?\d+{0}(?P<share>[\d.]+)|{0}{{3,5}})
+   (?:(?P<variance>[\d.]+)%{0})?(?P<running>\d+){0}(?P<share>[\d.]+)|{0}{{3,5}})
 (?:{0}(?P<metric_value>[-\d.]*|-?nan|-?inf){0}(?P<metric>[^{0}]*))?$"""
 
 
@@ -52,11 +53,12 @@ def record(fields):
                   None if fields.get("cpu") is None else int(fields["cpu"]),
                   number(fields.get("variance")), metric, unit.strip(),
                   number(fields.get("metric_value")) if metric else None,
-                  number(fields.get("time")))
+                  number(fields.get("time")), int(fields.get("running") or 0))
 
 
 JSON_NAMES = {"counter-value": "value", "pcnt-running": "share", "metric-unit": "metric",
-              "metric-value": "metric_value", "interval": "time"}
+              "metric-value": "metric_value", "interval": "time",
+              "event-runtime": "running"}
 
 
 def fields_of(line, pattern):

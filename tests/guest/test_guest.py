@@ -184,6 +184,11 @@ def shell(_work):
     quietly(f"{HERE}/shell.py")
 
 
+def watch(_work):
+    """Prometheus' answers, beside what the cards executed"""
+    return quietly(f"{HERE}/watch.py").splitlines()
+
+
 def perf_selftest(_work):
     """perf's own tests of its tables, with ours. The card would take minutes."""
     quietly(f"{SCRIPTS}/setup", "perf")
@@ -208,7 +213,7 @@ def no_kernel():
 
 def from_outside(function):
     with tempfile.TemporaryDirectory(prefix="guest.") as work:
-        function(work)
+        return function(work)
 
 
 # --- what pytest asks for ---------------------------------------------------------------
@@ -232,14 +237,15 @@ def cases(run):
     if kernel == OLD:
         yield Case("warnings", warnings)
     if kernel == "uos":
-        for function in (get, from_host, shell, perf_selftest):
+        for function in (get, from_host, shell, watch, perf_selftest):
             yield Case(function.__name__.replace("_", "-"),
                        lambda function=function: from_outside(function), seconds=60)
 
 
 def test(case, running, record_property):
     if not case.group:
-        case.check()
+        for note in case.check() or ():
+            record_property("note", note)
         return
     if case.closes:
         running(case).check(case.name)

@@ -102,7 +102,8 @@ class Install(ScriptTest):
                 if program == "knc-stat":
                     program = self.path("knc-stat")
                     self.passes("gcc", "-static", "-o", program, f"{TOP}/tools/knc-stat.c")
+                kinds = {"knc-draw": ["card", "flame"], "knc-host": ["watch"]}
                 helps = [self.run_it(program, *kind, "--help")[1]
-                         for kind in ([], ["card"], ["flame"])[:3 if program == "knc-draw" else 1]]
+                         for kind in ([], *([kind] for kind in kinds.get(program, ())))]
                 for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(helps))):
                     self.assertIn(option, text.replace("‐", "-").replace("−", "-"))
