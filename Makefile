@@ -47,7 +47,7 @@ install-tools:
 	for t in $(tools); do \
 		install -m 755 "tools/$$t" '$(DESTDIR)$(tools_dir)' && \
 		ln -sf '$(tools_dir)'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" || exit 1; done
-	install -m 644 $(wildcard man/*.1) '$(DESTDIR)$(mandir)/man1'
+	install -m 644 $(filter-out man/knc-perf.1,$(wildcard man/*.1)) '$(DESTDIR)$(mandir)/man1'
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
 		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
@@ -58,7 +58,15 @@ install-source:
 	install -D -m 644 -t '$(source_dir)/compat' $(wildcard compat/*.[ch])
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 
-deb rpm:
+# The perf of scripts/build-perf, which is named by PERF
+perf_dir = $(prefix)/lib/knc-pmu
+install-perf:
+	install -D -m 755 '$(PERF)' '$(DESTDIR)$(perf_dir)/perf'
+	install -d '$(DESTDIR)$(bindir)'
+	ln -sf '$(perf_dir)/perf' '$(DESTDIR)$(bindir)/knc-perf'
+	install -D -m 644 man/knc-perf.1 '$(DESTDIR)$(mandir)/man1/knc-perf.1'
+
+deb rpm deb-perf rpm-perf:
 	@scripts/build-packages $@
 
 book:
@@ -99,6 +107,7 @@ help:
 	@echo '  install          headers, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
 	@echo '  deb              packages: the driver by DKMS, the headers, the tools'
 	@echo '  rpm              the same for distributions with RPM'
+	@echo '  deb-perf         the package knc-pmu-perf: what "perf" below builds; rpm-perf, too'
 	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
@@ -122,5 +131,5 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	install-source deb rpm book dist help setup demo shell perf tables bench bench-card bench-emulator \
-	$(checks)
+	install-source install-perf deb rpm deb-perf rpm-perf book dist help setup demo shell perf \
+	tables bench bench-card bench-emulator $(checks)

@@ -15,8 +15,8 @@ from lines import SCRIPTS, TOP, built, quietly
 
 pytestmark = pytest.mark.xdist_group("packages")
 VERSION = re.search(r'PACKAGE_VERSION="(.*)"', Path(TOP, "dkms.conf").read_text()).group(1)
-DEBS = ("knc-pmu-dkms", "knc-pmu-dev", "knc-pmu-tools")
-RPMS = ("knc-pmu-dkms", "knc-pmu-devel", "knc-pmu-tools")
+DEBS = ("knc-pmu-dkms", "knc-pmu-dev", "knc-pmu-tools", "knc-pmu-perf")
+RPMS = ("knc-pmu-dkms", "knc-pmu-devel", "knc-pmu-tools", "knc-pmu-perf")
 TOO_OLD = "5.10.0-99-amd64"
 # In directory $1; it is there as long as the shell is, whose input ends with this process.
 MOUNT = """
@@ -31,8 +31,9 @@ KEPT = ("modules.builtin", "modules.builtin.modinfo", "modules.order")
 @pytest.fixture(scope="module")
 def packages():
     """{"deb": files, "rpm": files}"""
-    return {kind: subprocess.run([f"{SCRIPTS}/build-packages", kind], check=True, text=True,
-                                 stdout=subprocess.PIPE).stdout.split()
+    return {kind: [file for which in (kind, f"{kind}-perf") for file in
+                   subprocess.run([f"{SCRIPTS}/build-packages", which], check=True, text=True,
+                                  stdout=subprocess.PIPE).stdout.split()]
             for kind in ("deb", "rpm")}
 
 
@@ -109,6 +110,7 @@ def for_card(root, installed, tmp_path_factory):
     assert (root.modules / "updates").exists(), installed
     shutil.copytree(root.modules / "updates", folder / "updates")
     shutil.copy(root.path / "usr/share/doc/knc-pmu-dkms/examples/knc-pmu.cfg", folder)
+    shutil.copy(root.path / "usr/lib/knc-pmu/perf", folder / "knc-perf")
     return folder
 
 
@@ -125,7 +127,8 @@ def purged(root, removed):
 
 def test_packages_build(packages):
     """debian/changelog and dkms.conf have the same version."""
-    assert [name.endswith(f"_{VERSION}_all.deb") for name in packages["deb"]] == [True] * 3
+    assert [name.rpartition("_")[2] for name in packages["deb"]
+            if f"_{VERSION}_" in name] == ["all.deb"] * 3 + ["amd64.deb"]
 
 
 def test_packages_lintian(packages):
@@ -137,7 +140,7 @@ def contents(listing):
     """The files in it, but for documentation and the compression of man pages"""
     names = re.findall(r"^[^d].*? \.?(/usr/\S+)", listing, re.M)
     return sorted(re.sub(r"(/man/.*)\.gz$", r"\1", name) for name in names
-                  if not name.startswith(("/usr/share/doc", "/usr/share/licenses")))
+                  if not re.match("/usr/share/(doc|licenses|lintian)/", name))
 
 
 def test_packages_rpm(packages):
@@ -199,10 +202,22 @@ def test_packages_tools(root):
     for tool in tools:
         root.run(tool, "--help")
         root.run("man", "-w", "1", tool)
+    assert "--openmetrics" in root.run("knc-host", "watch", "--help")
     assert "core 0 thread 0: 5" in root.shell("echo CPU0,5,,cycles,1,100.00,, | knc-draw card")
     root.run("man", "-w", "4", "knc_pmu")
     root.shell("gcc -Wall -Werror -o /tmp/knc-stat /usr/share/knc-pmu/knc-stat.c && "
                "/tmp/knc-stat --help && man -w 1 knc-stat")
+
+
+@pytest.mark.usefixtures("installed")
+def test_packages_perf(root):
+    """On another processor the tables are there if they are asked for. On the card: load."""
+    assert root.run("readlink", "-f", "/usr/bin/knc-perf") == "/usr/lib/knc-pmu/perf\n"
+    said = root.shell("PERF_CPUID=GenuineIntel-11-1-0 knc-perf list metric")
+    assert re.search(r"^  cpi_thread$", said, re.M), said
+    built_of = root.run("dpkg-query", "-W", "-f", "${Built-Using}", "knc-pmu-perf")
+    for source in ("elfutils", "glibc", "linux", "slang2"):
+        assert re.search(rf"\b{source} \(= [0-9]", built_of), built_of
 
 
 def test_packages_remove(root, removed):
@@ -213,7 +228,7 @@ def test_packages_remove(root, removed):
 def test_packages_purge(root, purged):
     listed = root.shell("dpkg -l 'knc-pmu*' 2>/dev/null || :")
     assert not re.search(r"^[a-z][a-z] ", listed, re.M), f"{purged}{listed}"
-    left = [*root.path.glob("usr/bin/knc-draw*")]
+    left = [*root.path.glob("usr/bin/knc-[dp]*"), *root.path.glob("usr/lib/knc-pmu*")]
     for folder in ("usr/src", "usr/share", "usr/include", "usr/bin", "var/lib/dkms",
                    "var/lib/dpkg/info", "etc"):
         left += root.path.glob(f"{folder}/**/*knc[-_]pmu*")
@@ -268,8 +283,12 @@ def test_packages_load(for_card):
     assert line == f"quiet {PARAMETER}\n"
     readme = Path(TOP, "debian/knc-pmu-dkms.README.Debian").read_text()
     assert f"\n    {PARAMETER}\n" in readme
-    said = on_card(for_card, f"{INSTALL}; {MEASURE}", "--append", line.strip())
+    said = on_card(for_card, f"{INSTALL}; {MEASURE}; knc-perf list '*page_walk*'; "
+                   "knc-perf stat -M cpi_thread true 2>&1", "--append", line.strip(), "--add",
+                   f"{for_card}/knc-perf:/usr/bin/knc-perf")
     assert re.search('knc_pmu: .*registered as "cpu"', said), said
     for event in ("instructions", "branches"):
         count = re.search(rf"^(\d+),,{event}:u,", said, re.M)
         assert count and int(count[1]) > 1000, said
+    assert "[Page walks for instruction reads]" in said, said
+    assert re.search(r" # +[1-9]\.\d+ +cpi_thread", said), said
