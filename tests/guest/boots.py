@@ -142,7 +142,7 @@ BOOTS = (
     Boot("turns", "perf-turns", "--cores 1 --threads-per-core 1", kernels="uos"),
     # Two boots, which have to be the same
     Boot("again", "same-again", "--cores 2", kernels="uos", seconds=90),
-    Boot("tools", TOOLS, kernels="uos", seconds=80),
+    Boot("tools", TOOLS, kernels="uos", seconds=150),
     # Debian's fuzzers, which are fetched for it
     Boot("strangers", "trinity stress", "--cores 2", asked=True),
     # A whole card, 244 threads on one host thread
