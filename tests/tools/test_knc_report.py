@@ -355,8 +355,11 @@ def browser(profile):
                 re.search(r"started successfully on port (\d+)", line)
                 for line in driver.stdout) if found)
             chromium = Browser(port, profile)
-            yield chromium
-            chromium.ask("", method="DELETE")
+            try:
+                yield chromium
+            finally:
+                # Chromium does not end with its driver.
+                chromium.ask("", method="DELETE")
         finally:
             driver.terminate()
 
