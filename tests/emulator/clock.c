@@ -183,6 +183,47 @@ static void monotonic(void)
 	check("clock: never stands still", stood_still, 0);
 }
 
+/*
+ * All threads read the TSC all the time: no one's look moves the clock of the others, and
+ * a timer comes. The loops end without it as well.
+ */
+#define LOOKS		100000
+static u64 ahead[MAX_CPUS];
+
+static void look_often(void)
+{
+	u64 tsc[2], cycles[2];
+
+	switch_on(EV_CYCLES | SEL_OS, 0);
+	look(&tsc[0], &cycles[0]);
+	for (int i = 0; i < LOOKS; i++)
+		rdtsc();
+	look(&tsc[1], &cycles[1]);
+	wrmsr(MSR_GLOBAL, 0);
+	ahead[this_cpu()] = tsc[1] - tsc[0] - (cycles[1] - cycles[0]) + LEAD;
+}
+
+static void all_look(void)
+{
+	u64 tsc;
+
+	for (int n = 1; n < ncpus(); n++)
+		on_cpu_start(n, look_often);
+	tsc = rdtsc();
+	start_timer(100000);
+	asm volatile("sti");
+	for (int i = 0; !ticked && i < LOOKS; i++)
+		rdtsc();
+	asm volatile("cli");
+	tsc = rdtsc() - tsc;
+	near("clock: a timer, with all threads reading the TSC", tsc, 100000, LEAD + 3000);
+	for (int n = 1; n < ncpus(); n++) {
+		on_cpu_wait(n);
+		result(ahead[n] <= 2 * LEAD, "clock: all read the TSC, which goes with the cycles",
+		       "CPU %d: %ld ahead", n, ahead[n] - LEAD);
+	}
+}
+
 /* Halted until an NMI from another thread */
 static volatile u64 woken[MAX_CPUS];
 
@@ -241,6 +282,9 @@ SUITE(test_clock, "clock")
 	together("clock: four threads of a core", 1, 3, 2 * WORK);
 	agree("clock: in a core of four", long_loop, TIMES, 2 * WORK, 200, LEAD);
 	monotonic();
+	for (int n = OTHER_CORE + 1; n < ncpus(); n++)
+		wake(n);
+	all_look();
 }
 
 SUITE(never_ends, "busy")

@@ -24,8 +24,8 @@ int knc_clock_fits(CPUState *cpu, int left, int needed);
 /* @cpu has executed so many instructions.  Returns what QEMU's clock gains. */
 int64_t knc_clock_spend(CPUState *cpu, int64_t executed);
 
-/* What @cpu reads from the clock; @now is the latest time ever read. */
-int64_t knc_clock_read(CPUState *cpu, int64_t now);
+/* QEMU_CLOCK_VIRTUAL */
+int64_t knc_clock_read(void);
 
 /* An interrupt is raised for @cpu. */
 void knc_clock_wake(CPUState *cpu);
@@ -38,9 +38,5 @@ bool knc_icount_is_ours(void);
 
 /* With -icount rr=record or rr=replay */
 bool knc_icount_replays(void);
-
-/* The latest time that was read, in ns */
-int64_t knc_icount_get(void);
-void knc_icount_set(int64_t now);
 
 #endif /* ACCEL_TCG_KNC_CLOCK_H */

@@ -9,9 +9,11 @@
  * next earliest.  So the running threads stay close to each other, and a timer
  * runs when all of them have reached it.
  *
- * A thread that reads the clock gets its own time, or a little more than the
- * latest value that any thread has read if that is later: the clock never goes
- * back.  The time of a halted thread stops, and continues at the time of the
+ * A thread that reads the clock gets its own time, or the latest value that any
+ * thread has read if that is later: the clock never goes back.  So a look may
+ * move the clock of those that are behind.  It must not move it far: a thread
+ * that would read LOOK more than the earliest thread's time waits for that one
+ * first.  The time of a halted thread stops, and continues at the time of the
  * thread that wakes it.  While all are halted the clock jumps to the next
  * timer.
  *
@@ -25,8 +27,15 @@
 #include "accel/tcg/knc-clock.h"
 #include "internal.h"
 
-/* How far a thread may get ahead of another */
+/*
+ * How far a thread may get ahead of another, and what it reads; with the
+ * longest block no reader is LEAD ahead of its own time
+ */
 #define LEAD            (10 * SCALE_US)
+#define LOOK            (LEAD * 3 / 4)
+
+/* Two reads of a thread differ by 2 ns, as guests may round one away. */
+#define BETWEEN_READS   2
 
 /* The longest turn, so that the monitor and the devices are served */
 #define LONGEST         (100 * SCALE_MS)
@@ -43,6 +52,9 @@ static struct {
     QTAILQ_HEAD(, KncClock) awake;
     CPUState *current;      /* has its turn */
     int64_t horizon;        /* the end of that turn */
+    int64_t next;           /* the earliest time of the other threads */
+    int64_t seen;           /* the latest time that a thread has read */
+    int64_t present;        /* while timers run, or all threads are asleep */
     int jumps;
 } card = { .awake = QTAILQ_HEAD_INITIALIZER(card.awake) };
 
@@ -78,7 +90,7 @@ static bool is_executing(CPUState *cs)
 
 /*
  * The present: the time of the thread that executes or has the turn, else that
- * of the timer that runs.
+ * of the timer that runs
  */
 static int64_t now(void)
 {
@@ -88,7 +100,7 @@ static int64_t now(void)
     if (card.current) {
         return clock_of(card.current)->time;
     }
-    return knc_icount_get();
+    return card.present;
 }
 
 /* End the current turn at @horizon if that is sooner. */
@@ -115,12 +127,13 @@ void knc_clock_wake(CPUState *cs)
         return;
     }
     if (asleep(cs) || !c->awake) {
-        c->time = c->reached = MAX(c->time, now());
+        c->time = c->reached = MAX(MAX(c->time, now()), card.seen - LOOK);
     }
     if (!c->awake) {
         c->awake = true;
         c->cs = cs;
         QTAILQ_INSERT_TAIL(&card.awake, c, next);
+        card.next = MIN(card.next, c->reached);
         shorten(c->time + LEAD);
     }
 }
@@ -132,6 +145,9 @@ void knc_clock_forget(CPUState *cs)
     if (c->awake) {
         c->awake = false;
         QTAILQ_REMOVE(&card.awake, c, next);
+        if (QTAILQ_EMPTY(&card.awake)) {
+            card.present = MAX(card.present, c->time);
+        }
     }
     if (card.current == cs) {
         card.current = NULL;
@@ -155,13 +171,21 @@ static KncClock *last_of_all(int64_t *next)
     return last;
 }
 
-/* When the next timer is due, or INT64_MAX */
+/* This host thread asks when a timer expires: for it the clock is at 0. */
+static __thread bool asking;
+
+/*
+ * When the next timer is due, or INT64_MAX.  Of a timer that is overdue QEMU
+ * would not tell since when.
+ */
 static int64_t next_timer(void)
 {
-    int64_t left = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL,
-                                              QEMU_TIMER_ATTR_ALL);
+    int64_t when;
 
-    return left < 0 ? INT64_MAX : knc_icount_get() + left;
+    asking = true;
+    when = timerlist_deadline_ns(main_loop_tlg.tl[QEMU_CLOCK_VIRTUAL]);
+    asking = false;
+    return when < 0 ? INT64_MAX : when;
 }
 
 /* All threads have reached the next timer.  Returns false if it must wait. */
@@ -171,7 +195,7 @@ static bool run_timers(int64_t when)
     if (when == INT64_MAX || card.jumps >= MOST_JUMPS) {
         return false;
     }
-    knc_icount_set(MAX(when, knc_icount_get()));
+    card.present = when;
     qemu_clock_run_timers(QEMU_CLOCK_VIRTUAL);
     return true;
 }
@@ -187,6 +211,7 @@ static CPUState *pick(void)
             knc_clock_forget(c->cs);
         } else if (c && c->reached < timer) {
             card.current = c->cs;
+            card.next = next;
             card.jumps = 0;
             next = MIN(next, c->reached + LONGEST);
             card.horizon = MIN(timer, next + LEAD);
@@ -307,19 +332,38 @@ int64_t knc_clock_spend(CPUState *cs, int64_t executed)
     return 0;
 }
 
-/*
- * A thread that is behind @now, or reaches it, must still see time pass between
- * two reads: 2 ns, as guests may round one away.
- */
-int64_t knc_clock_read(CPUState *cs, int64_t now)
+/* For devices: never later than LEAD after the earliest thread */
+int64_t knc_clock_read(void)
 {
-    KncClock *c = clock_of(cs);
-
-    if (!card.on || (c->time == now && c->read == now)) {
-        return now;
+    if (asking) {
+        return 0;
     }
-    c->read = c->time;
-    return MAX(c->time, now + 2);
+    if (is_executing(current_cpu)) {
+        card.seen = MAX(card.seen, own_time(current_cpu));
+        return card.seen;
+    }
+    return now();
+}
+
+/*
+ * For an instruction that ends its block.  If this thread has to wait for
+ * another one, end its turn before the instruction.
+ */
+uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra)
+{
+    CPUState *cs = env_cpu(env);
+    KncClock *c = clock_of(cs);
+    int64_t time = own_time(cs);
+    int64_t began = time - env->knc_pmu.slot_cycles;
+    int64_t seen = MAX(MAX(time, card.seen), c->read + BETWEEN_READS);
+
+    began = began > c->time ? began : c->reached;
+    if (began > card.next && seen > card.next + LOOK) {
+        card.horizon = began;
+        knc_tcg_wait(env, ra);
+    }
+    c->read = card.seen = seen;
+    return seen;
 }
 
 bool knc_clock_armed(void)

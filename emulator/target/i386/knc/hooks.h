@@ -25,10 +25,7 @@ void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra);
 bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra);
 
-static inline int64_t knc_pmu_tsc_adjust(CPUX86State *env)
-{
-    return qatomic_read(&env->knc_pmu.tsc_adjust);
-}
+uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra);
 
 /* cpu.c: a halted thread has something to do */
 bool knc_inject_wakes(CPUState *cs);

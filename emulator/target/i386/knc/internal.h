@@ -156,7 +156,7 @@ void knc_pmu_flush_pipeline(CPUX86State *env);
 /* Give the local APIC an edge; returns as apic_deliver_perf() */
 int knc_tcg_deliver(CPUX86State *env);
 void knc_tcg_nmi(CPUX86State *env);
-uint64_t knc_tcg_tsc(CPUX86State *env);
+uint64_t knc_tcg_tsc(CPUX86State *env, uintptr_t ra);
 
 /*
  * Leave a block from a helper that was called at its start; @ra is the helper's
@@ -178,9 +178,13 @@ bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
 void knc_clock_enable(void);
 void knc_clock_forget(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
+uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
 
 /* Leave the block before the instruction for which a helper was called. */
 G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra);
+
+/* The same, for another thread's turn.  Returns if QEMU cannot leave here. */
+void knc_tcg_wait(CPUX86State *env, uintptr_t ra);
 
 /* knc_pmu_unwind_data() of an instruction that accesses a device, or 0 */
 uint64_t knc_tcg_unwind_io(CPUX86State *env);

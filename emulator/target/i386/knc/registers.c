@@ -220,10 +220,10 @@ static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
     raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
 }
 
-static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val)
+static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val, uintptr_t ra)
 {
     KncCore *core = env->knc_pmu.core;
-    int64_t adjust = val - knc_tcg_tsc(env);
+    int64_t adjust = val - knc_tcg_tsc(env, ra);
 
     /* The threads of a core share one time-stamp counter. */
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
@@ -244,7 +244,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
         return false;
     }
     if (msr == MSR_TSC) {
-        *val = knc_tcg_tsc(env) + qatomic_read(&s->tsc_adjust);
+        *val = knc_pmu_tsc(env, ra);
         return true;
     }
     if (!knc_pmu_owns_msr(msr)) {
@@ -259,6 +259,14 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
                         msr, *val);
     knc_inject_access(env, msr);
     return true;
+}
+
+uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
+{
+    if (!env_archcpu(env)->knc.pmu) {
+        return cpu_get_tsc(env);
+    }
+    return knc_tcg_tsc(env, ra) + qatomic_read(&env->knc_pmu.tsc_adjust);
 }
 
 /* Return false if the register in ECX is not one of the PMU. */
@@ -285,7 +293,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
         return false;
     }
     if (msr == MSR_TSC) {
-        knc_pmu_write_tsc(env, val);
+        knc_pmu_write_tsc(env, val, ra);
         return true;
     }
     if (!knc_pmu_owns_msr(msr)) {

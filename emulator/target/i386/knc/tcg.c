@@ -21,12 +21,17 @@ static bool knc_tcg_begin_io(CPUState *cs)
     return can_do_io;
 }
 
-uint64_t knc_tcg_tsc(CPUX86State *env)
+uint64_t knc_tcg_tsc(CPUX86State *env, uintptr_t ra)
 {
     CPUState *cs = env_cpu(env);
-    bool can_do_io = knc_tcg_begin_io(cs);
-    uint64_t tsc = cpu_get_tsc(env);
+    bool can_do_io;
+    uint64_t tsc;
 
+    if (knc_clock_on()) {
+        return knc_clock_tsc(env, ra);
+    }
+    can_do_io = knc_tcg_begin_io(cs);
+    tsc = cpu_get_tsc(env);
     knc_can_do_io(cs) = can_do_io;
     return tsc;
 }
@@ -83,6 +88,17 @@ G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
     }
     cs->exception_index = -1;
     cpu_loop_exit_restore(cs, ra);
+}
+
+void knc_tcg_wait(CPUX86State *env, uintptr_t ra)
+{
+    CPUState *cs = env_cpu(env);
+
+    /* RDTSCP, which -cpu knc,+rdtscp has, calls the helper of RDTSC. */
+    if (tcg_tb_lookup(ra)) {
+        cs->exception_index = EXCP_INTERRUPT;
+        cpu_loop_exit_restore(cs, ra);
+    }
 }
 
 G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra)
