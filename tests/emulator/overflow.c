@@ -3,7 +3,7 @@
 #include "bare.h"
 
 extern code f_loop10, f_fault_load, f_fault_rep, f_fault_fetch, f_int80, f_hlt,
-	f_syscall, traced;
+	f_syscall, f_indirect, traced;
 extern char at_fault[], at_rep_end[], at_loop[], at_hlt_end[], user_stub[];
 
 /* With an interrupt if @interrupt is SEL_INT */
@@ -82,6 +82,26 @@ static void where(const char *name, code *fn, u64 sel, int after, void *rip,
 	       pmi.count, pmi.status, pmi.cs, pmi.rip, cs, (u64)rip);
 }
 
+static int breaks;
+
+static void step_over(struct regs *r)
+{
+	breaks++;
+	r->rflags |= BIT(16); /* RF */
+}
+
+/* A breakpoint on an instruction is a fault of it: what comes before it is first. */
+static void at_breakpoint(const char *name, code *fn, int after, void *rip)
+{
+	handlers[1] = step_over;
+	breaks = 0;
+	asm volatile("movq %0, %%dr0; movq %1, %%dr7" : : "r"(rip), "r"(1ul));
+	where(name, fn, EV_INSTRUCTIONS | SEL_USR, after, rip, USER_CS);
+	asm volatile("movq %0, %%dr7" : : "r"(0ul));
+	check(text("%s: the breakpoint", name), breaks, 1);
+	handlers[1] = 0;
+}
+
 /* Interrupts at the ends of the emulator's blocks, and at changes of the ring */
 static void places(void)
 {
@@ -111,6 +131,8 @@ static void places(void)
 	      EV_INSTRUCTIONS | SEL_OS, 1, user_stub, USER_CS);
 	handlers[14] = 0;
 	handle_ints(0);
+	at_breakpoint("pmi: before a breakpoint", f_nops, 10, (char *)f_nops + 9);
+	at_breakpoint("pmi: before a breakpoint that a call reaches", f_indirect, 4, f_empty);
 
 	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 3, LVT_NMI);
 	measure0(f_hlt);

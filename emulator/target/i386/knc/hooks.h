@@ -38,6 +38,7 @@ void knc_pmu_halt(CPUX86State *env);
 void knc_pmu_pause(CPUX86State *env);
 int knc_pmu_boundary_nmi(CPUState *cs);
 void knc_pmu_before_fault(CPUState *cs, MMUAccessType type);
+bool knc_pmu_before_breakpoint(CPUState *cs);
 
 /* tcg/: state is restored in mid-block; @data is from insn_start. */
 void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data);

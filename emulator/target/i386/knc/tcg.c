@@ -198,11 +198,24 @@ int knc_pmu_boundary_nmi(CPUState *cs)
     return raised ? cs->interrupt_request & CPU_INTERRUPT_NMI : 0;
 }
 
-/* A PMI after an instruction comes before the fetch fault of the next one. */
-void knc_pmu_before_fault(CPUState *cs, MMUAccessType type)
+/* A PMI after an instruction comes before a fault of the next one. */
+static void knc_tcg_pmi_first(CPUState *cs)
 {
-    if (type == MMU_INST_FETCH && knc_pmu_boundary(&X86_CPU(cs)->env)) {
+    if (knc_pmu_boundary(&X86_CPU(cs)->env)) {
         cs->exception_index = -1;
         cpu_loop_exit(cs);
     }
+}
+
+void knc_pmu_before_fault(CPUState *cs, MMUAccessType type)
+{
+    if (type == MMU_INST_FETCH) {
+        knc_tcg_pmi_first(cs);
+    }
+}
+
+bool knc_pmu_before_breakpoint(CPUState *cs)
+{
+    knc_tcg_pmi_first(cs);
+    return true;
 }
