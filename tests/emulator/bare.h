@@ -35,6 +35,7 @@
 
 /* 327357-001 table 1-2 */
 #define MSR_TSC		0x10
+#define MSR_APIC_BASE	0x1b
 #define MSR_CNT0	0x20
 #define MSR_CNT1	0x21
 #define MSR_SEL0	0x28
@@ -119,6 +120,7 @@ typedef unsigned long u64;
 #define APIC_LVTPC	0x340
 #define APIC_TIMER	0x380
 #define APIC_DIVIDE	0x3e0
+#define APIC_BASE_ENABLE BIT(11)
 #define LVT_MASKED	BIT(16)
 #define LVT_NMI		(4 << 8)
 

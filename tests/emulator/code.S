@@ -313,6 +313,15 @@ FUNCTION f_single_step_rep
 	popfq
 	ret
 
+	.globl	at_shadow_end
+FUNCTION f_shadow
+	movl	%ss, %eax
+	movl	%eax, %ss
+	nop
+at_shadow_end:
+	nop
+	ret
+
 FUNCTION f_hlt
 	nop
 	hlt

@@ -65,6 +65,14 @@ MEM	split, 3, 1
 	movl	%eax, buffer + 4094
 	ret
 
+/* A descriptor is one read; its data segment has been accessed before. */
+MEM	segments, 4, 0
+	movl	$USER_DS, %eax
+	movl	%eax, %es
+	movl	%eax, %es
+	movl	%eax, %ds
+	ret
+
 MEM	rep_movs, 101, 100
 	movl	$buffer, %esi
 	movl	$buffer + 4096, %edi

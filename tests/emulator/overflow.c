@@ -3,8 +3,8 @@
 #include "bare.h"
 
 extern code f_loop10, f_fault_load, f_fault_rep, f_fault_fetch, f_int80, f_hlt,
-	f_syscall, f_indirect, traced;
-extern char at_fault[], at_rep_end[], at_loop[], at_hlt_end[], user_stub[];
+	f_syscall, f_indirect, f_shadow, traced;
+extern char at_shadow_end[], at_fault[], at_rep_end[], at_loop[], at_hlt_end[], user_stub[];
 
 /* With an interrupt if @interrupt is SEL_INT */
 static void run_nops(u64 after, u64 interrupt)
@@ -133,6 +133,12 @@ static void places(void)
 	handle_ints(0);
 	at_breakpoint("pmi: before a breakpoint", f_nops, 10, (char *)f_nops + 9);
 	at_breakpoint("pmi: before a breakpoint that a call reaches", f_indirect, 4, f_empty);
+	for (int n = 3; n <= 4; n++) {
+		arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, n, LVT_NMI);
+		measure0(f_shadow);
+		result(came_at(at_shadow_end, KERNEL_CS), "pmi: not in the shadow of MOV SS",
+		       "%d at 0x%lx", pmi.count, pmi.rip);
+	}
 
 	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 3, LVT_NMI);
 	measure0(f_hlt);
@@ -179,6 +185,26 @@ static void auto_mask(void)
 	check("line: edges", since(0, ITEM_EDGES), 3);
 	check("line: lost", since(0, ITEM_LOST), 1);
 	check("line: delivered in the end", since(0, ITEM_DELIVERED), 2);
+}
+
+/* The same, disabled for good as far as QEMU 7.2 goes */
+static void disabled_by_base(void)
+{
+	u64 base = rdmsr(MSR_APIC_BASE);
+
+	mark();
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	wrmsr(MSR_APIC_BASE, base & ~APIC_BASE_ENABLE);
+	check("line: APIC disabled by APIC_BASE, the entry is masked",
+	      apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
+	apic_write(APIC_SVR, 0x1ff);
+	apic_write(APIC_LVTPC, LVT_NMI);
+	check("line: and stays so, whatever is written", apic_read(APIC_LVTPC),
+	      LVT_NMI | LVT_MASKED);
+	measure0(f_nops);
+	check("line: APIC disabled by APIC_BASE, no interrupt", pmi.count, 0);
+	check("line: APIC disabled by APIC_BASE, the edge is lost", since(0, ITEM_LOST), 1);
+	wrmsr(MSR_APIC_BASE, base);
 }
 
 /* A disabled APIC takes no interrupt, and masks the entry. */
@@ -294,6 +320,7 @@ SUITE(test_overflow, "overflow")
 	two_counters();
 	fixed_vector();
 	bursts();
+	disabled_by_base();
 }
 
 /*

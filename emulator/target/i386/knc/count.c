@@ -426,6 +426,7 @@ void knc_pmu_interrupt(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
 
     s->interrupted = knc_pmu_current_ring(env);
+    s->mov_ss = false;
     /* If it interrupts a repeated string instruction, a row of stalls ends. */
     s->stalls[s->interrupted] += s->stalling;
     s->stalling = 0;

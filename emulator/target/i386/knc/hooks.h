@@ -27,6 +27,12 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra);
 
 uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra);
 
+/* cpu.c: no NMI between MOV SS or POP SS and the next instruction */
+static inline bool knc_pmu_in_shadow(CPUX86State *env)
+{
+    return env->knc_pmu.mov_ss && (env->hflags & HF_INHIBIT_IRQ_MASK);
+}
+
 /* cpu.c: a halted thread has something to do */
 bool knc_inject_wakes(CPUState *cs);
 

@@ -166,6 +166,9 @@ static void knc_pmu_dump(Monitor *mon, CPUX86State *env)
                        truth.sum[KNC_PMU_RING0].n[e->event],
                        truth.sum[KNC_PMU_RING3].n[e->event]);
     }
+    monitor_printf(mon, "  %-36s %20" PRIu64 " %20" PRIu64 "\n", "descriptors",
+                   s->descriptors[KNC_PMU_RING0],
+                   s->descriptors[KNC_PMU_RING3]);
 }
 
 static void knc_pmu_hmp_info(Monitor *mon, const QDict *qdict)

@@ -375,15 +375,41 @@ void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
     }
 }
 
+/*
+ * QEMU loads a descriptor in two halves, the chip in one read.  Returns true
+ * for the second half, and makes the first one the whole.
+ */
+static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
+                                MMUAccessType type)
+{
+    KncObserver *o = env->knc_pmu.observer;
+    KncAccess *first = &o->access[o->accesses - 1];
+    uint64_t in_gdt = addr - env->gdt.base, in_ldt = addr - env->ldt.base;
+
+    if (type != MMU_DATA_LOAD || size != 4 || !o->accesses ||
+        o->access_token != env->knc_pmu.token ||
+        first->kind != KNC_KIND_READ || first->vaddr != addr - 4 ||
+        first->size != 4 || (first->vaddr ^ addr) & TARGET_PAGE_MASK ||
+        !((in_gdt % 8 == 4 && in_gdt <= env->gdt.limit) ||
+          (in_ldt % 8 == 4 && in_ldt <= env->ldt.limit))) {
+        return false;
+    }
+    first->size = 8;
+    knc_pmu_set_latest(o, first);
+    env->knc_pmu.descriptors[knc_pmu_current_ring(env)]++;
+    return true;
+}
+
 /* A helper has made an access. */
 void knc_pmu_helper_access(CPUState *cs, vaddr addr, MemOpIdx oi,
                            MMUAccessType type)
 {
     CPUX86State *env = &X86_CPU(cs)->env;
+    int size = memop_size(get_memop(oi));
 
     /* Accesses of interrupt delivery have no token, and do not count. */
-    if (env->knc_pmu.token) {
-        knc_pmu_access(env, addr, memop_size(get_memop(oi)),
+    if (env->knc_pmu.token && !knc_pmu_second_half(env, addr, size, type)) {
+        knc_pmu_access(env, addr, size,
                        type == MMU_DATA_STORE ? KNC_KIND_WRITE : KNC_KIND_READ,
                        get_mmuidx(oi));
     }

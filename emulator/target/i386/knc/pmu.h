@@ -288,6 +288,7 @@ typedef struct KncPmuState {
     int ring;               /* the ring since then */
     int interrupted;        /* the ring that an interrupt left */
     bool asleep;
+    bool mov_ss;            /* it began the latest HF_INHIBIT_IRQ_MASK */
 
     KncPmuCounter counter[KNC_PMU_COUNTERS];
     uint32_t asks[KNC_PMU_COUNTERS];    /* for matches: knc_pmu_asks() */
@@ -309,6 +310,7 @@ typedef struct KncPmuState {
 
     /* True counts, for the test device and the monitor */
     KncPmuEvents true_count[KNC_PMU_RINGS];
+    uint64_t descriptors[KNC_PMU_RINGS];
     uint64_t edges;
     uint64_t delivered;
     uint64_t lost;

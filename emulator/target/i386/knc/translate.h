@@ -14,6 +14,7 @@ typedef struct KncDisas {
     /* The current instruction: */
     bool branch;
     bool near;          /* a branch within its segment */
+    bool sti;
     bool uncounted;     /* does not complete, or counts at run time */
     int opcode;         /* 0x100 stands for the prefix 0F */
 
