@@ -219,6 +219,8 @@ static CPUState *pick(void)
         } else {
             card.jumps += !c;
             if (!run_timers(timer)) {
+                /* It is off while gdb steps, and has to run for the next. */
+                qemu_clock_enable(QEMU_CLOCK_VIRTUAL, true);
                 return NULL;
             }
         }

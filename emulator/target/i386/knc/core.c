@@ -349,6 +349,8 @@ bool knc_pmu_realize(X86CPU *cpu, Error **errp)
             error_setg(errp, "card-clock=on needs -icount shift=0,sleep=off");
             return false;
         }
+        /* QEMU cannot remove one of the CPUs that share a host thread. */
+        DEVICE_GET_CLASS(cpu)->hotpluggable = false;
         knc_clock_enable();
     }
     vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
