@@ -358,6 +358,7 @@ struct pmi pmi;
 static void take_pmi(struct regs *r)
 {
 	wrmsr(MSR_GLOBAL, 0);
+	r->rflags &= ~BIT(16); /* RF, which QEMU 10 sets for an NMI */
 	if (!pmi.count++) {
 		pmi.rip = r->rip;
 		pmi.cs = r->cs;
