@@ -353,38 +353,6 @@ static void triple_fault(void)
 	asm volatile("lidt %0; int3" : : "m"(none));
 }
 
-/* ACPI's registers for CPU hotplug */
-#define HOTPLUG_SELECT	0xaf00
-#define HOTPLUG_CONTROL	0xaf04
-#define HOTPLUG_EJECT	8
-
-/*
- * A CPU is removed while the threads of its core count each other's events.
- * test_emulator.py checks how much memory that takes.
- */
-SUITE(test_eject, "eject")
-{
-	start_cpus();
-	others_quiet();
-	program(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
-	outb(HOTPLUG_SELECT, 0);
-	outl(HOTPLUG_SELECT, ncpus() - 1);
-	outb(HOTPLUG_CONTROL, HOTPLUG_EJECT);
-	for (int i = 0; i < 3000000; i++)
-		wrmsr(MSR_GLOBAL, i & 1);
-	check("eject: nothing is counted of who is not there",
-	      item(ncpus() - 1, ITEM_MAGIC), -1ul);
-	wrmsr(MSR_GLOBAL, 1);
-	delay(20000000);
-	wrmsr(MSR_GLOBAL, 0);
-	on_cpu(1, count_on);
-	on_cpu(1, look);
-	result(seen[0] > 0, "eject: the others go on", "0x%lx", seen[0]);
-	on_cpu(1, pmu_quiet);
-	check("eject: and count", count0(f_nops, EV_INSTRUCTIONS), 106);
-	pmu_quiet();
-}
-
 SUITE(test_reset, "reset")
 {
 	static const char *const names[] = {

@@ -161,6 +161,6 @@ BOOTS = (
     # with its own driver as well; and the busy others take turns with it.
     Boot("hotplug", "hotplug", kernels=OLD),
     # It measures the clock, and would be wrong if a busy host held it up meanwhile.
-    Boot("other", "wrong-cpu", "--cpu qemu64 --tcg single --qemu-arg=-icount "
+    Boot("other", "wrong-cpu", "--cpu qemu64 --qemu-arg=-icount "
          "--qemu-arg=shift=0,sleep=off", kernels=OLD),
 )

@@ -2,7 +2,7 @@
 /*
  * Knights Corner: the card clock (target/i386/knc/clock.c), for QEMU's files
  *
- * Without card-clock=on these functions leave QEMU's behaviour as it is.
+ * With another CPU these functions leave QEMU's behaviour as it is.
  */
 #ifndef ACCEL_TCG_KNC_CLOCK_H
 #define ACCEL_TCG_KNC_CLOCK_H
@@ -33,8 +33,11 @@ void knc_clock_wake(CPUState *cpu);
 /* The next timer has changed.  Returns true if the card clock handled it. */
 bool knc_clock_armed(void);
 
-/* accel/tcg/knc-icount.c.inc: true with -icount shift=0,sleep=off */
+/* accel/tcg/knc-icount.c.inc: true with -icount shift=0 */
 bool knc_icount_is_ours(void);
+
+/* With sleep=on */
+bool knc_icount_sleeps(void);
 
 /* With -icount rr=record or rr=replay */
 bool knc_icount_replays(void);

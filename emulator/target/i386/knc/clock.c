@@ -2,8 +2,8 @@
 /*
  * Knights Corner: a clock that follows what the threads execute
  *
- * With -icount shift=0,sleep=off and card-clock=on.  One host thread executes
- * all threads in turn.  Each thread has a time in cycles, which are
+ * With -icount shift=0, which -cpu knc needs.  One host thread executes all
+ * threads in turn.  Each thread has a time in cycles, which are
  * nanoseconds; each issue slot adds its cost, as for CPU_CLK_UNHALTED.  The
  * thread with the earliest time executes next, until it is LEAD ahead of the
  * next earliest.  So the running threads stay close to each other, and a timer
@@ -15,10 +15,10 @@
  * that would read LOOK more than the earliest thread's time waits for that one
  * first.  The time of a halted thread stops, and continues at the time of the
  * thread that wakes it.  While all are halted the clock jumps to the next
- * timer.
+ * timer; with sleep=on the host sleeps for so long, or until there is input.
  *
- * The host's time is never used.  If the host interrupts a thread's turn, the
- * same thread continues afterwards.
+ * The host's time says when input arrives that it sleeps for, and nothing else.
+ * If the host interrupts a thread's turn, the same thread continues afterwards.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -55,6 +55,9 @@ static struct {
     int64_t next;           /* the earliest time of the other threads */
     int64_t seen;           /* the latest time that a thread has read */
     int64_t present;        /* while timers run, or all threads are asleep */
+    bool sleeps;            /* the host does, for what the clock skips */
+    bool sleeping;
+    int64_t since;          /* the host's time at the present */
     int jumps;
 } card = { .awake = QTAILQ_HEAD_INITIALIZER(card.awake) };
 
@@ -63,9 +66,10 @@ bool knc_clock_on(void)
     return card.on;
 }
 
-void knc_clock_enable(void)
+void knc_clock_enable(bool sleeps)
 {
     card.on = true;
+    card.sleeps = sleeps;
 }
 
 static KncClock *clock_of(CPUState *cs)
@@ -100,7 +104,7 @@ static int64_t now(void)
     if (card.current) {
         return clock_of(card.current)->time;
     }
-    return card.present;
+    return card.present + (card.sleeping ? get_clock() - card.since : 0);
 }
 
 /* End the current turn at @horizon if that is sooner. */
@@ -195,9 +199,23 @@ static bool run_timers(int64_t when)
     if (when == INT64_MAX || card.jumps >= MOST_JUMPS) {
         return false;
     }
+    card.since += when - card.present;
     card.present = when;
     qemu_clock_run_timers(QEMU_CLOCK_VIRTUAL);
     return true;
+}
+
+/* All threads are asleep.  How long has the host to sleep before the timer? */
+static int64_t left_to_sleep(int64_t timer)
+{
+    if (!card.sleeps) {
+        return 0;
+    }
+    if (!card.sleeping) {
+        card.sleeping = true;
+        card.since = get_clock();
+    }
+    return timer - now();
 }
 
 static CPUState *pick(void)
@@ -213,11 +231,16 @@ static CPUState *pick(void)
             card.current = c->cs;
             card.next = next;
             card.jumps = 0;
+            card.sleeping = false;
             next = MIN(next, c->reached + LONGEST);
             card.horizon = MIN(timer, next + LEAD);
             return c->cs;
         } else {
             card.jumps += !c;
+            if (!c && left_to_sleep(timer) > 0) {
+                card.current = NULL;
+                return NULL;
+            }
             if (!run_timers(timer)) {
                 /* It is off while gdb steps, and has to run for the next. */
                 qemu_clock_enable(QEMU_CLOCK_VIRTUAL, true);
@@ -251,6 +274,9 @@ CPUState *knc_clock_next(CPUState *cs)
     if (cs && (cs->stop || cpu_is_stopped(cs))) {
         return CPU_NEXT(cs);
     }
+    if (cpu_is_stopped(first_cpu)) {
+        return NULL;
+    }
     if (cs && was_kicked(cs)) {
         return NULL;
     }
@@ -267,8 +293,20 @@ CPUState *knc_clock_next(CPUState *cs)
 /* After a kick knc_clock_next() returned early: the clock has yet to jump. */
 bool knc_clock_idle(void)
 {
-    if (!card.on || next_timer() == INT64_MAX) {
+    int64_t timer, left;
+
+    if (!card.on || cpu_is_stopped(first_cpu)) {
         return false;
+    }
+    timer = next_timer();
+    if (timer == INT64_MAX) {
+        return false;
+    }
+    left = left_to_sleep(timer);
+    if (left > 0) {
+        qemu_cond_timedwait_bql(first_cpu->halt_cond,
+                                DIV_ROUND_UP(MIN(left, LONGEST), SCALE_MS));
+        return true;
     }
     if (card.jumps >= MOST_JUMPS) {
         card.jumps = 0;

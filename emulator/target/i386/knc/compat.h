@@ -40,6 +40,7 @@
 #define bql_locked()            qemu_mutex_iothread_locked()
 #define bql_lock()              qemu_mutex_lock_iothread()
 #define bql_unlock()            qemu_mutex_unlock_iothread()
+#define qemu_cond_timedwait_bql qemu_cond_timedwait_iothread
 #endif
 
 #if !KNC_QEMU(8, 0)

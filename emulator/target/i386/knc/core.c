@@ -7,37 +7,29 @@
 #include "cpu.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
-#include "qemu/rcu.h"
 #include "internal.h"
 
 /*
  * CPU_CLK_UNHALTED counts cycles of the core: a halted thread counts while
- * another thread runs.  As QEMU's threads do not run in step, each has a time
- * in cycles.  The time of the core is the latest of them, and a thread that
+ * another thread runs.  The threads do not run in step: each has a time in
+ * cycles.  The time of the core is the latest of them, and a thread that
  * wakes continues there.
  */
 static uint64_t knc_pmu_core_time(const KncPmuState *s)
 {
-    uint64_t time = qatomic_read(&s->core->clock);
+    uint64_t time = s->core->clock;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *env = qatomic_read(&s->core->thread[i]);
+        CPUX86State *env = s->core->thread[i];
         const KncPmuState *t;
-        unsigned start;
-        uint64_t its;
 
-        if (!env || qatomic_read(&env->knc_pmu.asleep)) {
+        if (!env || env->knc_pmu.asleep) {
             continue;
         }
         t = &env->knc_pmu;
-        do {
-            /* Only the fold of a sleeping thread waits here. */
-            start = seqlock_read_begin(&t->counts);
-            its = t->time + t->slot_cycles *
-                  (knc_pmu_slots(t, KNC_PMU_RING0) +
-                   knc_pmu_slots(t, KNC_PMU_RING3));
-        } while (seqlock_read_retry(&t->counts, start));
-        time = MAX(time, its);
+        time = MAX(time, t->time + t->slot_cycles *
+                         (knc_pmu_slots(t, KNC_PMU_RING0) +
+                          knc_pmu_slots(t, KNC_PMU_RING3)));
     }
     return time;
 }
@@ -56,16 +48,8 @@ uint64_t knc_pmu_slept(const KncPmuState *s)
 
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles)
 {
-    uint64_t clock = qatomic_read(&s->core->clock), was;
-
     s->time += cycles;
-    while (clock < s->time) {
-        was = qatomic_cmpxchg(&s->core->clock, clock, s->time);
-        if (was == clock) {
-            break;
-        }
-        clock = was;
-    }
+    s->core->clock = MAX(s->core->clock, s->time);
 }
 
 /* A thread starts to count, at the time of the core. */
@@ -74,7 +58,7 @@ static void knc_pmu_join(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
 
     s->time = knc_pmu_core_time(s);
-    s->wakes = qatomic_read(&s->core->wakes);
+    s->wakes = s->core->wakes;
     s->ring = knc_pmu_current_ring(env);
 }
 
@@ -82,20 +66,15 @@ static void knc_pmu_join(CPUX86State *env)
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
 {
     KncPmuState *s = &env->knc_pmu;
-    unsigned start;
-    uint64_t sum;
+    uint64_t sum = 0;
 
-    do {
-        start = seqlock_read_begin(&s->counts);
-        sum = 0;
-        for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-            if (rings & (1 << ring)) {
-                KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
+    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+        if (rings & (1 << ring)) {
+            KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
 
-                sum += s->true_count[ring].n[event] + ev.n[event];
-            }
+            sum += s->true_count[ring].n[event] + ev.n[event];
         }
-    } while (seqlock_read_retry(&s->counts, start));
+    }
     return sum;
 }
 
@@ -106,7 +85,7 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
     uint64_t sum = 0;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = qatomic_read(&s->core->thread[i]);
+        CPUX86State *other = s->core->thread[i];
 
         if (!other || other == env) {
             continue;
@@ -128,10 +107,10 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
 void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev)
 {
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *env = qatomic_read(&s->core->thread[i]);
+        CPUX86State *env = s->core->thread[i];
 
         for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
-            uint32_t asks = qatomic_read(&env->knc_pmu.asks[n]);
+            uint32_t asks = env->knc_pmu.asks[n];
 
             if (asks & (i == s->thread ? KNC_ASKS : KNC_ASKS_ANY) &&
                 ev->n[asks & KNC_ASKS_EVENT] >=
@@ -155,8 +134,8 @@ static bool knc_pmu_due(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    return (qatomic_read(&s->counter[n].any) || qatomic_read(&s->asleep)) &&
-           knc_pmu_value_steady(env, n) > CNTR_MASK;
+    return (s->counter[n].any || s->asleep) &&
+           knc_pmu_value(env, n, 0) > CNTR_MASK;
 }
 
 /*
@@ -167,11 +146,12 @@ static bool knc_pmu_due(CPUX86State *env, int n)
  */
 static bool knc_pmu_stray(CPUX86State *env, CPUX86State *other, int n)
 {
-    if (!env_archcpu(env)->knc.stray || !qatomic_read(&other->knc_pmu.asleep) ||
-        !(qatomic_read(&other->knc_pmu.counter[n].evtsel) & EVTSEL_INT)) {
+    if (!env_archcpu(env)->knc.stray || !other->knc_pmu.asleep ||
+        !(other->knc_pmu.counter[n].evtsel & EVTSEL_INT)) {
         return false;
     }
-    if (!(qatomic_fetch_or(&other->knc_pmu.strayed, 1u << n) & (1u << n))) {
+    if (!(other->knc_pmu.strayed & (1u << n))) {
+        other->knc_pmu.strayed |= 1u << n;
         knc_pmu_raise(env);
     }
     return true;
@@ -205,9 +185,9 @@ bool knc_pmu_poke_others(CPUX86State *env)
     bool raised = false;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = qatomic_read(&core->thread[i]);
+        CPUX86State *other = core->thread[i];
 
-        if (other && other != env && qatomic_read(&other->knc_pmu.wanted)) {
+        if (other && other != env && other->knc_pmu.wanted) {
             raised |= knc_pmu_poke(env, other);
         }
     }
@@ -220,10 +200,10 @@ uint32_t knc_pmu_others_want(CPUX86State *env)
     uint32_t wanted = 0;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = qatomic_read(&core->thread[i]);
+        CPUX86State *other = core->thread[i];
 
         if (other && other != env) {
-            wanted |= qatomic_read(&other->knc_pmu.wanted);
+            wanted |= other->knc_pmu.wanted;
         }
     }
     return wanted;
@@ -239,7 +219,7 @@ void knc_pmu_serve(CPUX86State *env)
     uint32_t wanted = knc_pmu_others_want(env);
     uint32_t flags;
 
-    qatomic_set(&s->serves, s->needs | wanted);
+    s->serves = s->needs | wanted;
     flags = s->serves & ~NEEDS_MORE;
     if (flags && !s->tb_flags) {
         knc_pmu_join(env);
@@ -253,18 +233,18 @@ static bool knc_pmu_must_hear(CPUX86State *env, uint32_t wanted)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    return (wanted & ~qatomic_read(&s->serves)) ||
-           qatomic_read(&s->granted[KNC_PMU_RING0]) > FUEL_SHARED ||
-           qatomic_read(&s->granted[KNC_PMU_RING3]) > FUEL_SHARED;
+    return (wanted & ~s->serves) ||
+           s->granted[KNC_PMU_RING0] > FUEL_SHARED ||
+           s->granted[KNC_PMU_RING3] > FUEL_SHARED;
 }
 
 void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    qatomic_set(&s->wanted, wanted);
+    s->wanted = wanted;
     for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = qatomic_read(&s->core->thread[i]);
+        CPUX86State *other = s->core->thread[i];
 
         /* What is no longer wanted they notice at their next fold. */
         if (other && other != env && knc_pmu_must_hear(other, wanted)) {
@@ -280,10 +260,10 @@ int knc_pmu_running(CPUX86State *env)
     int running = 0;
 
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = qatomic_read(&core->thread[i]);
+        CPUX86State *other = core->thread[i];
 
         running += other &&
-                   (other == env || !qatomic_read(&env_cpu(other)->halted));
+                   (other == env || !env_cpu(other)->halted);
     }
     return running;
 }
@@ -299,7 +279,7 @@ bool knc_pmu_boundary(CPUX86State *env)
     bool raised = false;
 
     if (wakes && knc_pmu_running(env) == 1) {
-        qatomic_inc(&s->core->wakes);
+        s->core->wakes++;
     }
     if (s->tb_flags) {
         raised = knc_pmu_fold(env);
@@ -307,7 +287,7 @@ bool knc_pmu_boundary(CPUX86State *env)
         knc_pmu_refuel(env);
     }
     if (wakes) {
-        qatomic_set(&s->asleep, false);
+        s->asleep = false;
     }
     return raised;
 }
@@ -320,7 +300,7 @@ void knc_pmu_halt(CPUX86State *env)
     if (s->core) {
         knc_pmu_boundary(env);
         knc_inject_halt(env);
-        qatomic_set(&s->asleep, true);
+        s->asleep = true;
         knc_pmu_configure(env);
     }
 }
@@ -340,19 +320,18 @@ bool knc_pmu_realize(X86CPU *cpu, Error **errp)
         error_setg(errp, "knc-pmu needs TCG");
         return false;
     }
-    if (cpu->knc.clock) {
-        if (knc_icount_replays()) {
-            error_setg(errp, "card-clock goes with neither record nor replay");
-            return false;
-        }
-        if (!knc_icount_is_ours()) {
-            error_setg(errp, "card-clock=on needs -icount shift=0,sleep=off");
-            return false;
-        }
-        /* QEMU cannot remove one of the CPUs that share a host thread. */
-        DEVICE_GET_CLASS(cpu)->hotpluggable = false;
-        knc_clock_enable();
+    if (knc_icount_replays()) {
+        error_setg(errp, "knc-pmu goes with neither record nor replay");
+        return false;
     }
+    if (!knc_icount_is_ours()) {
+        error_setg(errp, "knc-pmu needs -icount shift=0,sleep=off, or sleep=on "
+                   "for a console or network");
+        return false;
+    }
+    /* QEMU cannot remove one of the CPUs that share a host thread. */
+    DEVICE_GET_CLASS(cpu)->hotpluggable = false;
+    knc_clock_enable(knc_icount_sleeps());
     vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
     return true;
 }
@@ -381,63 +360,7 @@ static void knc_pmu_attach(CPUX86State *env)
     if (!s->core) {
         s->core = knc_core_new();
     }
-    qatomic_set(&s->core->thread[s->thread], env);
-}
-
-/* What other threads may still read after a CPU is unplugged */
-typedef struct KncGone {
-    struct rcu_head rcu;
-    CPUState *cs;
-    KncObserver *observer;
-    KncCore *core;          /* NULL if the core has other threads left */
-} KncGone;
-
-static void knc_pmu_free(KncGone *gone)
-{
-    g_free(gone->observer);
-    knc_core_free(gone->core);
-    object_unref(OBJECT(gone->cs));
-    g_free(gone);
-}
-
-static bool knc_pmu_core_empty(KncCore *core)
-{
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        if (core->thread[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/*
- * The CPU is unplugged and does not execute any more.  The other threads of the
- * core execute within a read-side critical section of RCU.
- */
-void knc_pmu_unrealize(X86CPU *cpu)
-{
-    KncPmuState *s = &cpu->env.knc_pmu;
-    KncGone *gone;
-
-    if (!cpu->knc.pmu) {
-        return;
-    }
-    vmstate_unregister(NULL, &vmstate_knc_pmu, cpu);
-    knc_clock_forget(CPU(cpu));
-    if (!s->core) {
-        return;
-    }
-    gone = g_new0(KncGone, 1);
-    gone->cs = CPU(cpu);
-    gone->observer = s->observer;
-    object_ref(OBJECT(cpu));
-    qatomic_set(&s->core->thread[s->thread], NULL);
-    if (knc_pmu_core_empty(s->core)) {
-        gone->core = s->core;
-    }
-    s->core = NULL;
-    s->observer = NULL;
-    call_rcu(gone, knc_pmu_free, rcu);
+    s->core->thread[s->thread] = env;
 }
 
 /* Disable Unmasked Exceptions: always 1 on the chip */

@@ -29,7 +29,7 @@
 /* Refuels are rare enough, and the halves of the word do not overflow. */
 #define FUEL_MAX                (1 << 30)
 
-/* PAUSE, with the card clock */
+/* PAUSE takes a while: a thread that spins executes fewer instructions. */
 #define PAUSE_SLOTS             256
 
 /* Above the number of observed events of one kind that an instruction has */
@@ -48,7 +48,7 @@
  */
 KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
 {
-    int64_t word = qatomic_read(&s->word[ring]);
+    int64_t word = s->word[ring];
     uint64_t slots = s->granted[ring] - (word >> 32) + s->delayed[ring] - self;
     KncPmuEvents ev;
 
@@ -66,7 +66,7 @@ KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
     ev.n[KNC_RING_BEGINS] = s->entries[ring];
     ev.n[KNC_UNHALTED_BEGINS] = 0;
     if (ring == KNC_PMU_RING0 && s->core) {
-        uint64_t wakes = qatomic_read(&s->core->wakes) - s->wakes;
+        uint64_t wakes = s->core->wakes - s->wakes;
 
         ev.n[KNC_CPU_CLK_UNHALTED] += knc_pmu_slept(s);
         ev.n[KNC_UNHALTED_BEGINS] = wakes;
@@ -137,27 +137,14 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
     c->overflows++;
     trace_knc_pmu_overflow(knc_pmu_cpu(env), n);
     s->status |= 1u << n;
-    if (qatomic_fetch_and(&s->strayed, ~(1u << n)) & (1u << n)) {
+    if (s->strayed & (1u << n)) {
+        s->strayed &= ~(1u << n);
         /* Another thread got the interrupt: knc_pmu_stray() */
         return;
     }
     if (c->evtsel & EVTSEL_INT) {
         s->pmi |= 1u << n;
     }
-}
-
-/* knc_pmu_value() of another thread, which may execute meanwhile */
-uint64_t knc_pmu_value_steady(CPUX86State *env, int n)
-{
-    KncPmuState *s = &env->knc_pmu;
-    unsigned start;
-    uint64_t value;
-
-    do {
-        start = seqlock_read_begin(&s->counts);
-        value = knc_pmu_value(env, n, 0);
-    } while (seqlock_read_retry(&s->counts, start));
-    return value;
 }
 
 /*
@@ -179,7 +166,7 @@ static void knc_pmu_take(CPUX86State *env,
         KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
         int64_t left = s->word[ring] >> 32;
 
-        qatomic_set(&s->word[ring], left << 32);
+        s->word[ring] = left << 32;
         s->granted[ring] = left;
         s->delayed[ring] = 0;
         s->replays[ring] = 0;
@@ -220,8 +207,6 @@ bool knc_pmu_fold(CPUX86State *env)
 
         others[n] = c->any && c->rings ? knc_pmu_others(env, n, c) : c->others;
     }
-    /* Between begin and end do not wait for another thread's counts. */
-    seqlock_write_begin(&s->counts);
     knc_pmu_take(env, increment);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
@@ -230,7 +215,6 @@ bool knc_pmu_fold(CPUX86State *env)
         c->others = others[n];
         knc_pmu_count(env, n, increment[n]);
     }
-    seqlock_write_end(&s->counts);
     if (s->granted[0] <= FUEL_SHARED && s->granted[1] <= FUEL_SHARED) {
         raised = knc_pmu_poke_others(env);
     }
@@ -294,7 +278,6 @@ void knc_pmu_refuel(CPUX86State *env)
     uint64_t fuel = knc_pmu_others_want(env) ? FUEL_SHARED : FUEL_MAX;
     bool careful = false;
 
-    seqlock_write_begin(&s->counts);
     s->slot_cycles = knc_pmu_slot_cost(env);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->counter[n];
@@ -317,9 +300,8 @@ void knc_pmu_refuel(CPUX86State *env)
     knc_observer_careful(s, careful || (s->serves & NEEDS_ORDER));
     for (int i = 0; i < KNC_PMU_RINGS; i++) {
         s->granted[i] = i == ring ? fuel : -1;
-        qatomic_set(&s->word[i], (int64_t)s->granted[i] << 32);
+        s->word[i] = (int64_t)s->granted[i] << 32;
     }
-    seqlock_write_end(&s->counts);
 }
 
 /* The slot of the executing instruction, which must end its block */
@@ -338,14 +320,13 @@ static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
     if (!s->tb_flags) {
         return;
     }
-    seqlock_write_begin(&s->counts);
     s->delayed[ring] += slots;
     s->replays[ring] += slots;
     s->stalls[ring] += slots != 0;
+    s->waits[ring] += slots;
     /* They use up the budget, but count in delayed only. */
     s->granted[ring] -= fuel;
     s->word[ring] -= (int64_t)fuel << 32;
-    seqlock_write_end(&s->counts);
 }
 
 /* DELAY: as many cycles as its operand says, 2^32 - 1 at most */
@@ -357,15 +338,12 @@ void helper_knc_delay(CPUX86State *env, target_ulong cycles)
                                     (uint64_t)slot_cycles));
 }
 
-/*
- * PAUSE with the card clock takes a while: a thread that spins executes fewer
- * instructions.  It keeps its turn.
- */
+/* The thread keeps its turn. */
 void knc_pmu_pause(CPUX86State *env)
 {
     CPUState *cs = env_cpu(env);
 
-    if (knc_clock_on()) {
+    if (env_archcpu(env)->knc.pmu) {
         knc_pmu_delay(env, PAUSE_SLOTS);
         cs->exception_index = -1;
         cpu_loop_exit(cs);

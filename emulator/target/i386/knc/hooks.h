@@ -11,7 +11,6 @@
 
 /* target/i386/cpu.c */
 bool knc_pmu_realize(X86CPU *cpu, Error **errp);
-void knc_pmu_unrealize(X86CPU *cpu);
 void knc_pmu_reset(CPUX86State *env);
 
 /* cpu.h, cpu.c: MXCSR when @value is loaded */

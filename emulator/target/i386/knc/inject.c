@@ -92,7 +92,7 @@ static void knc_inject_stop(CPUState *cs, run_on_cpu_data data)
     }
     timer_mod(s->inject_timer,
               qemu_clock_get_ms(QEMU_CLOCK_VIRTUAL) + STOP_MS);
-    qatomic_set(&s->inject.stopped, true);
+    s->inject.stopped = true;
     cs->halted = 1;
 }
 
@@ -104,8 +104,8 @@ bool knc_inject_wakes(CPUState *cs)
 
 bool knc_inject_stopped(CPUState *cs)
 {
-    return qatomic_read(&X86_CPU(cs)->env.knc_pmu.inject.stopped) &&
-           qatomic_read(&cs->halted);
+    return X86_CPU(cs)->env.knc_pmu.inject.stopped &&
+           cs->halted;
 }
 
 /* The thread has executed HLT: it is not stopped any more. */
@@ -120,9 +120,7 @@ static void knc_inject_overflow(CPUX86State *env, int n)
     KncPmuCounter *c = &env->knc_pmu.counter[n];
 
     if (c->rings) {
-        seqlock_write_begin(&env->knc_pmu.counts);
         knc_pmu_count(env, n, CNTR_MASK + 1 - c->value);
-        seqlock_write_end(&env->knc_pmu.counts);
         env->knc_pmu.inject.fired++;
     }
 }

@@ -54,7 +54,7 @@ static inline bool knc_pmu_matches(const KncPmuCounter *c)
 /* Issue slots in @ring since the last fold */
 static inline uint64_t knc_pmu_slots(const KncPmuState *s, int ring)
 {
-    return s->granted[ring] - (qatomic_read(&s->word[ring]) >> 32) +
+    return s->granted[ring] - (s->word[ring] >> 32) +
            s->delayed[ring];
 }
 
@@ -99,7 +99,6 @@ KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self);
 uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
                            const KncPmuEvents *ev);
 uint64_t knc_pmu_value(CPUX86State *env, int n, int self);
-uint64_t knc_pmu_value_steady(CPUX86State *env, int n);
 void knc_pmu_count(CPUX86State *env, int n, uint64_t increment);
 bool knc_pmu_fold(CPUX86State *env);
 void knc_pmu_refuel(CPUX86State *env);
@@ -156,7 +155,6 @@ void knc_pmu_flush_pipeline(CPUX86State *env);
 /* Give the local APIC an edge; returns as apic_deliver_perf() */
 int knc_tcg_deliver(CPUX86State *env);
 void knc_tcg_nmi(CPUX86State *env);
-uint64_t knc_tcg_tsc(CPUX86State *env, uintptr_t ra);
 
 /*
  * Leave a block from a helper that was called at its start; @ra is the helper's
@@ -175,7 +173,7 @@ bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
                        KncAccess *access);
 
 /* clock.c: the card clock, which follows what the threads execute */
-void knc_clock_enable(void);
+void knc_clock_enable(bool sleeps);
 void knc_clock_forget(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
 uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);

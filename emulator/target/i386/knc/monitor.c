@@ -16,7 +16,7 @@ typedef struct KncPmuTruth {
 } KncPmuTruth;
 
 /* Without the @self slots of the executing instruction */
-static void knc_pmu_truth_now(CPUX86State *env, int self, KncPmuTruth *truth)
+static void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
 {
     KncPmuState *s = &env->knc_pmu;
     int current = knc_pmu_current_ring(env);
@@ -34,18 +34,6 @@ static void knc_pmu_truth_now(CPUX86State *env, int self, KncPmuTruth *truth)
             truth->sum[ring].n[i] = s->true_count[ring].n[i] + ev.n[i];
         }
     }
-}
-
-/* The same, consistent while the thread executes */
-static void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
-{
-    KncPmuState *s = &env->knc_pmu;
-    unsigned start;
-
-    do {
-        start = seqlock_read_begin(&s->counts);
-        knc_pmu_truth_now(env, self, truth);
-    } while (seqlock_read_retry(&s->counts, start));
 }
 
 /*
@@ -73,7 +61,7 @@ uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
         return 0x4b4e4350;
     }
     if (item < ARRAY_SIZE(happened) && happened[item]) {
-        return qatomic_read(happened[item]);
+        return *happened[item];
     }
     if (self && (s->tb_flags & HF_KNC_OBSERVE_MASK)) {
         knc_pmu_flush_accesses(s);
@@ -132,8 +120,18 @@ void knc_pmu_test_mark(CPUX86State *env, uint32_t value)
     trace_knc_pmu_mark(knc_pmu_cpu(env), value);
 }
 
-static void knc_pmu_dump(Monitor *mon, CPUX86State *env)
+static void knc_pmu_dump_rings(Monitor *mon, const char *name, uint64_t ring0,
+                               uint64_t ring3)
 {
+    monitor_printf(mon, "  %-36s %20" PRIu64 " %20" PRIu64 "\n", name, ring0,
+                   ring3);
+}
+
+/* Between two turns, where nothing changes */
+static void knc_pmu_dump(CPUState *cs, run_on_cpu_data data)
+{
+    Monitor *mon = data.host_ptr;
+    CPUX86State *env = &X86_CPU(cs)->env;
     KncPmuState *s = &env->knc_pmu;
     const KncPmuEventName *e;
     KncPmuTruth truth;
@@ -146,29 +144,29 @@ static void knc_pmu_dump(Monitor *mon, CPUX86State *env)
 
         monitor_printf(mon, "  PerfEvtSel%d 0x%08x  PerfCntr%d 0x%010" PRIx64
                        "  events %" PRIu64 "  overflows %" PRIu64 "\n",
-                       n, qatomic_read(&c->evtsel), n,
-                       (uint64_t)(knc_pmu_value_steady(env, n) & CNTR_MASK),
+                       n, c->evtsel, n,
+                       (uint64_t)(knc_pmu_value(env, n, 0) & CNTR_MASK),
                        truth.total[n],
-                       qatomic_read(&c->overflows));
+                       c->overflows);
     }
     monitor_printf(mon, "  GLOBAL_CTRL 0x%x  GLOBAL_STATUS 0x%x  "
                    "SPFLT_CONTROL 0x%016" PRIx64 "\n",
-                   qatomic_read(&s->global_ctrl), qatomic_read(&s->status),
-                   qatomic_read(&s->spflt));
+                   s->global_ctrl, s->status,
+                   s->spflt);
     monitor_printf(mon, "  line %d  edges %" PRIu64 "  delivered %" PRIu64
                    "  lost %" PRIu64 "\n",
-                   qatomic_read(&s->pmi) != 0, qatomic_read(&s->edges),
-                   qatomic_read(&s->delivered), qatomic_read(&s->lost));
+                   s->pmi != 0, s->edges,
+                   s->delivered, s->lost);
     monitor_printf(mon, "  %-36s %20s %20s\n", "true counts", "ring 0",
                    "rings 1 to 3");
     for (int i = 0; (e = knc_pmu_event(i)); i++) {
-        monitor_printf(mon, "  %-36s %20" PRIu64 " %20" PRIu64 "\n", e->name,
-                       truth.sum[KNC_PMU_RING0].n[e->event],
-                       truth.sum[KNC_PMU_RING3].n[e->event]);
+        knc_pmu_dump_rings(mon, e->name, truth.sum[KNC_PMU_RING0].n[e->event],
+                           truth.sum[KNC_PMU_RING3].n[e->event]);
     }
-    monitor_printf(mon, "  %-36s %20" PRIu64 " %20" PRIu64 "\n", "descriptors",
-                   s->descriptors[KNC_PMU_RING0],
-                   s->descriptors[KNC_PMU_RING3]);
+    knc_pmu_dump_rings(mon, "descriptors", s->descriptors[KNC_PMU_RING0],
+                       s->descriptors[KNC_PMU_RING3]);
+    knc_pmu_dump_rings(mon, "waits", s->waits[KNC_PMU_RING0],
+                       s->waits[KNC_PMU_RING3]);
 }
 
 static void knc_pmu_hmp_info(Monitor *mon, const QDict *qdict)
@@ -178,7 +176,7 @@ static void knc_pmu_hmp_info(Monitor *mon, const QDict *qdict)
 
     CPU_FOREACH(cs) {
         if (X86_CPU(cs)->knc.pmu) {
-            knc_pmu_dump(mon, &X86_CPU(cs)->env);
+            run_on_cpu(cs, knc_pmu_dump, RUN_ON_CPU_HOST_PTR(mon));
             found = true;
         }
     }

@@ -7,8 +7,6 @@
 #ifndef I386_KNC_PMU_H
 #define I386_KNC_PMU_H
 
-#include "qemu/seqlock.h"
-
 #if defined(CONFIG_USER_ONLY) || !defined(TARGET_X86_64) || !defined(CONFIG_TCG)
 #error "Knights Corner is for --target-list=x86_64-softmmu with --enable-tcg"
 #endif
@@ -247,7 +245,6 @@ typedef struct KncPmuConfig {
     bool always;        /* true counts continue with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */
     bool stray;         /* a halted thread's PMI goes to one that executes */
-    bool clock;         /* the card clock */
 } KncPmuConfig;
 
 /* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
@@ -277,7 +274,6 @@ typedef struct KncPmuState {
     uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
     int32_t granted[KNC_PMU_RINGS]; /* slots in word at the last fold */
     int slot_cycles;                /* cost of a slot */
-    QemuSeqLock counts;             /* only the thread itself writes */
     uint32_t needs;                 /* what it counts for itself */
     uint32_t wanted;                /* what the others must count for it */
     uint32_t serves;                /* needs, and what the others want */
@@ -311,6 +307,7 @@ typedef struct KncPmuState {
     /* True counts, for the test device and the monitor */
     KncPmuEvents true_count[KNC_PMU_RINGS];
     uint64_t descriptors[KNC_PMU_RINGS];
+    uint64_t waits[KNC_PMU_RINGS];      /* slots of PAUSE and DELAY */
     uint64_t edges;
     uint64_t delivered;
     uint64_t lost;

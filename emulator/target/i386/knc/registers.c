@@ -55,10 +55,8 @@ static void knc_pmu_configure_counter(CPUX86State *env, int n)
     if (c.any && c.rings && !knc_pmu_same_sum(&c, &s->counter[n])) {
         c.others = knc_pmu_others(env, n, &c);
     }
-    seqlock_write_begin(&s->counts);
     s->counter[n] = c;
-    seqlock_write_end(&s->counts);
-    qatomic_set(&s->asks[n], knc_pmu_asks(&c));
+    s->asks[n] = knc_pmu_asks(&c);
 }
 
 /* Call this after every change of a control register or a counter. */
@@ -183,9 +181,7 @@ static void knc_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
     switch (msr) {
     case MSR_PERF_CNTR0:
     case MSR_PERF_CNTR1:
-        seqlock_write_begin(&s->counts);
         s->counter[msr - MSR_PERF_CNTR0].value = val;
-        seqlock_write_end(&s->counts);
         break;
     case MSR_PERF_EVTSEL0:
     case MSR_PERF_EVTSEL1:
@@ -223,14 +219,14 @@ static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
 static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val, uintptr_t ra)
 {
     KncCore *core = env->knc_pmu.core;
-    int64_t adjust = val - knc_tcg_tsc(env, ra);
+    int64_t adjust = val - knc_clock_tsc(env, ra);
 
     /* The threads of a core share one time-stamp counter. */
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *thread = qatomic_read(&core->thread[i]);
+        CPUX86State *thread = core->thread[i];
 
         if (thread) {
-            qatomic_set(&thread->knc_pmu.tsc_adjust, adjust);
+            thread->knc_pmu.tsc_adjust = adjust;
         }
     }
 }
@@ -266,7 +262,7 @@ uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
     if (!env_archcpu(env)->knc.pmu) {
         return cpu_get_tsc(env);
     }
-    return knc_tcg_tsc(env, ra) + qatomic_read(&env->knc_pmu.tsc_adjust);
+    return knc_clock_tsc(env, ra) + env->knc_pmu.tsc_adjust;
 }
 
 /* Return false if the register in ECX is not one of the PMU. */

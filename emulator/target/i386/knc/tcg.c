@@ -21,21 +21,6 @@ static bool knc_tcg_begin_io(CPUState *cs)
     return can_do_io;
 }
 
-uint64_t knc_tcg_tsc(CPUX86State *env, uintptr_t ra)
-{
-    CPUState *cs = env_cpu(env);
-    bool can_do_io;
-    uint64_t tsc;
-
-    if (knc_clock_on()) {
-        return knc_clock_tsc(env, ra);
-    }
-    can_do_io = knc_tcg_begin_io(cs);
-    tsc = cpu_get_tsc(env);
-    knc_can_do_io(cs) = can_do_io;
-    return tsc;
-}
-
 int knc_tcg_deliver(CPUX86State *env)
 {
     CPUState *cs = env_cpu(env);
@@ -110,11 +95,9 @@ G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra)
 
     cpu_restore_state(cs, ra);
     /* Take the budget away: the next block begins with a refuel. */
-    seqlock_write_begin(&s->counts);
     left = s->word[ring] >> 32;
     s->granted[ring] -= left;
     s->word[ring] -= left << 32;
-    seqlock_write_end(&s->counts);
     cs->exception_index = -1;
     cpu_loop_exit(cs);
 }

@@ -19,7 +19,6 @@ typedef struct KncDisas {
     int opcode;         /* 0x100 stands for the prefix 0F */
 
     TCGOp *insn_start;  /* the block's counting code follows this op */
-    TCGLabel *leave;    /* end of the loop of a rep */
 } KncDisas;
 
 #endif /* I386_KNC_TRANSLATE_H */
