@@ -10,7 +10,6 @@
  * only read.  There is no directory: a core searches the other cores' caches.
  */
 #include "qemu/osdep.h"
-#include "qemu/thread.h"
 #include "cpu.h"
 #include "caches.h"
 
@@ -22,81 +21,27 @@
 #define LINE_THREADS    (LINE_THREAD * (KNC_CORE_THREADS - 1))
 #define LINE_STATE      (LINE_VALID | LINE_DIRTY | LINE_SHARED | LINE_THREADS)
 
-/*
- * Lock order: coherence, the lock of the thread's own core, the lock of one
- * other core.
- */
-static QemuMutex coherence;
 static KncCore *cores;
-
-static void __attribute__((__constructor__)) knc_mem_init(void)
-{
-    qemu_mutex_init(&coherence);
-}
 
 KncCore *knc_core_new(void)
 {
     KncCore *core = g_new0(KncCore, 1);
 
-    qemu_spin_init(&core->lock);
-    qemu_mutex_lock(&coherence);
     core->next = cores;
-    qatomic_set(&cores, core);
-    qemu_mutex_unlock(&coherence);
+    cores = core;
     return core;
-}
-
-void knc_core_free(KncCore *core)
-{
-    KncCore **link = &cores;
-
-    if (!core) {
-        return;
-    }
-    qemu_mutex_lock(&coherence);
-    while (*link != core) {
-        link = &(*link)->next;
-    }
-    qatomic_set(link, core->next);
-    qemu_mutex_unlock(&coherence);
-    g_free(core);
 }
 
 bool knc_mem_has_others(void)
 {
-    KncCore *first = qatomic_read(&cores);
-
-    return first && qatomic_read(&first->next);
-}
-
-void knc_mem_lock(KncCore *core)
-{
-    bool coherent = knc_mem_has_others();
-
-    if (coherent) {
-        qemu_mutex_lock(&coherence);
-    }
-    qemu_spin_lock(&core->lock);
-    core->coherent = coherent;
-}
-
-void knc_mem_unlock(KncCore *core)
-{
-    bool coherent = core->coherent;
-
-    qemu_spin_unlock(&core->lock);
-    if (coherent) {
-        qemu_mutex_unlock(&coherence);
-    }
+    return cores && cores->next;
 }
 
 void knc_core_reset(KncCore *core)
 {
     size_t start = offsetof(KncCore, start_reset_fields);
 
-    qemu_spin_lock(&core->lock);
     memset((char *)core + start, 0, sizeof(*core) - start);
-    qemu_spin_unlock(&core->lock);
 }
 
 static inline uint64_t *find_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
@@ -169,11 +114,9 @@ static bool snooped(KncCore *core, uint64_t line, bool take)
     }
     dirty = (inner ? *inner | *outer : *outer) & LINE_DIRTY;
     counts = core->snooped[line_thread(inner ? *inner : *outer)];
-    qatomic_set(&counts[dirty ? KNC_SNOOP_HITM : KNC_SNOOP_HIT],
-                counts[dirty ? KNC_SNOOP_HITM : KNC_SNOOP_HIT] + 1);
+    counts[dirty ? KNC_SNOOP_HITM : KNC_SNOOP_HIT]++;
     if (inner && (*inner & LINE_DIRTY)) {
-        qatomic_set(&counts[KNC_SNOOP_WRITTEN_BACK],
-                    counts[KNC_SNOOP_WRITTEN_BACK] + 1);
+        counts[KNC_SNOOP_WRITTEN_BACK]++;
     }
     if (take) {
         drop_line(core->l1d, KNC_L1_SETS, line);
@@ -196,15 +139,10 @@ static bool snoop_others(KncCore *core, uint64_t line, bool take)
 {
     bool found = false;
 
-    if (!core->coherent) {
-        return false;
-    }
     for (KncCore *other = cores; other && (take || !found);
          other = other->next) {
         if (other != core) {
-            qemu_spin_lock(&other->lock);
             found |= snooped(other, line, take);
-            qemu_spin_unlock(&other->lock);
         }
     }
     return found;

@@ -37,7 +37,7 @@ static void tlb_insert(uint64_t (*tlb)[KNC_TLB_WAYS], int sets, int bits,
 
 static bool tlb2_access(KncCore *core, int bits, uint64_t key)
 {
-    qatomic_set(&core->tlb_used, true);
+    core->tlb_used = true;
     if (tlb_find(core->tlb2, KNC_TLB2_SETS, bits, key)) {
         return true;
     }
@@ -144,7 +144,7 @@ static void hint_access(KncCore *core, int thread, const KncAccess *access,
 }
 
 /*
- * @n entries, with the lock held; @ev gets the events by ring.  Another access
+ * @n entries; @ev gets the events by ring.  Another access
  * to the latest line is only counted, unless it is the first write: line and
  * page are the latest of their sets already.
  */
@@ -258,25 +258,20 @@ void knc_mem_flush_tlb(KncCore *core, int thread, bool global)
 {
     uint64_t mask = TLB_OWNER_MASK | (global ? 0 : 1ull << 63);
 
-    /* A thread drops its own entries only, so it needs no lock to look. */
-    if (!qatomic_read(&core->tlb_used)) {
+    if (!core->tlb_used) {
         return;
     }
-    qemu_spin_lock(&core->lock);
     tlb_drop_all(core, thread * TLB_THREAD | TLB_VALID, mask);
-    qemu_spin_unlock(&core->lock);
 }
 
 void knc_mem_flush_page(KncCore *core, int thread, uint64_t vaddr)
 {
     static const int bits[] = { SMALL_BITS, KNC_LARGE_BITS };
 
-    if (!qatomic_read(&core->tlb_used)) {
+    if (!core->tlb_used) {
         return;
     }
-    qemu_spin_lock(&core->lock);
     for (int i = 0; i < ARRAY_SIZE(bits); i++) {
         tlb_drop_all(core, tlb_key(thread, vaddr, bits[i]), -1);
     }
-    qemu_spin_unlock(&core->lock);
 }

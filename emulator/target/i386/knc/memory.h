@@ -5,7 +5,6 @@
 #ifndef I386_KNC_MEMORY_H
 #define I386_KNC_MEMORY_H
 
-#include "qemu/thread.h"
 #include "pmu.h"
 
 #define KNC_CACHE_WAYS          8
@@ -24,8 +23,6 @@ struct KncCore {
     uint64_t clock;             /* latest time of any thread, in cycles */
     uint64_t wakes;             /* number of ends of a halt of all threads */
     KncCore *next;              /* in the list of all cores */
-    QemuSpin lock;              /* protects the rest */
-    bool coherent;              /* the lock's owner may lock other cores */
     uint64_t snooped[KNC_CORE_THREADS][KNC_SNOOPS];
 
     struct {} start_reset_fields;
@@ -66,12 +63,9 @@ enum {
 #define KNC_BRANCH_FLUSHES  2
 
 KncCore *knc_core_new(void);
-void knc_core_free(KncCore *core);
 void knc_core_reset(KncCore *core);
 
 bool knc_mem_has_others(void);
-void knc_mem_lock(KncCore *core);
-void knc_mem_unlock(KncCore *core);
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents ev[KNC_PMU_RINGS]);
 int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,

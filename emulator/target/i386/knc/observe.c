@@ -49,7 +49,7 @@ static void knc_pmu_flush_matching(KncPmuState *s)
 static void knc_pmu_forget_snoops(KncPmuState *s)
 {
     for (int i = 0; i < KNC_SNOOPS; i++) {
-        s->snooped[i] = qatomic_read(&s->core->snooped[s->thread][i]);
+        s->snooped[i] = s->core->snooped[s->thread][i];
     }
 }
 
@@ -66,7 +66,7 @@ static void knc_pmu_take_snoops(KncPmuState *s)
         return;
     }
     for (int i = 0; i < KNC_SNOOPS; i++) {
-        uint64_t now = qatomic_read(&s->core->snooped[s->thread][i]);
+        uint64_t now = s->core->snooped[s->thread][i];
 
         s->observed[s->ring].n[event[i]] += now - s->snooped[i];
         s->snooped[i] = now;
@@ -142,14 +142,12 @@ void knc_pmu_flush_accesses(KncPmuState *s)
     if (!o->accesses) {
         return;
     }
-    knc_mem_lock(s->core);
     if (s->serves & NEEDS_MATCHES) {
         knc_pmu_flush_matching(s);
     } else {
         knc_mem_accesses(s->core, s->thread, o->access, o->accesses,
                          s->observed);
     }
-    knc_mem_unlock(s->core);
     o->accesses = o->completed = 0;
     knc_pmu_flush_again(s);
     if (o->find_again) {
