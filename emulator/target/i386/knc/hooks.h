@@ -32,6 +32,11 @@ static inline bool knc_pmu_in_shadow(CPUX86State *env)
     return env->knc_pmu.mov_ss && (env->hflags & HF_INHIBIT_IRQ_MASK);
 }
 
+/* tcg/, registers.c: CPUID, and registers that are not of the PMU */
+void knc_cpuid(CPUX86State *env, uint32_t *ebx);
+bool knc_chip_rdmsr(CPUX86State *env, uint32_t msr, uint64_t *val);
+bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val);
+
 /* cpu.c: a halted thread has something to do */
 bool knc_inject_wakes(CPUState *cs);
 

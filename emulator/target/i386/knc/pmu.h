@@ -242,6 +242,7 @@ typedef struct KncClock {
 typedef struct KncPmuConfig {
     bool pmu;           /* has the PMU and the additional instructions */
     bool strict;        /* has only the instructions of the chip */
+    uint32_t siblings;  /* logical processors by CPUID, or 0 */
     bool always;        /* true counts continue with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */
     bool stray;         /* a halted thread's PMI goes to one that executes */
@@ -328,5 +329,7 @@ typedef struct KncPmuState {
     KncClock clock;
     QEMUTimer *inject_timer;
 } KncPmuState;
+
+#include "chip.h"
 
 #endif /* I386_KNC_PMU_H */

@@ -244,7 +244,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
         return true;
     }
     if (!knc_pmu_owns_msr(msr)) {
-        return false;
+        return knc_chip_rdmsr(env, msr, val);
     }
     if (!knc_pmu_read(env, msr, val)) {
         knc_pmu_gp(env, false, 0, ra);
@@ -293,7 +293,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
         return true;
     }
     if (!knc_pmu_owns_msr(msr)) {
-        return false;
+        return knc_chip_wrmsr(env, msr, val);
     }
     if (val & knc_pmu_reserved(msr) || knc_pmu_reserved(msr) == -1) {
         knc_pmu_gp(env, true, val, ra);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner: what a thread has beside the PMU, as its kernel needs it
+ */
+#ifndef I386_KNC_CHIP_H
+#define I386_KNC_CHIP_H
+
+#define KNC_VECTORS         32
+#define KNC_VECTOR_SIZE     64
+#define KNC_MASKS           8
+
+/* Argument of the helpers: the vector in 4:0, and the MMU index */
+#define KNC_VECTOR_MMU_SHIFT 8
+
+typedef struct KncChip {
+    uint64_t vector[KNC_VECTORS][KNC_VECTOR_SIZE / 8];
+    uint16_t mask[KNC_MASKS];
+    uint64_t tr12;
+} KncChip;
+
+#endif /* I386_KNC_CHIP_H */
