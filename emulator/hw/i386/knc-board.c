@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner: the card as a machine
+ *
+ * RAM, up to 62 cores with 4 threads each, the SBOX, and a host of which there
+ * is nothing but the console.  There is no firmware, no ACPI and no port.
+ */
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "qemu/log.h"
+#include "qemu/units.h"
+#include "cpu.h"
+#include "hw/boards.h"
+#include "hw/hotplug.h"
+#include "hw/i386/x86.h"
+#include "hw/i386/knc-board.h"
+
+#define TYPE_KNC_MACHINE    MACHINE_TYPE_NAME("knc")
+
+#define CORES               62
+#define THREADS             4
+/* The local APICs are behind the end of the lower part. */
+#define RAM_BELOW_4G        0xe0000000ull
+#define RAM_MIN             (64 * MiB)
+#define PORTS               0x10000
+
+static MemoryRegion ports, ram_below, ram_above;
+
+static uint64_t ports_read(void *opaque, hwaddr port, unsigned size)
+{
+    qemu_log_mask(LOG_UNIMP, "knc: IN from port 0x%" HWADDR_PRIx "\n", port);
+    return -1;
+}
+
+static void ports_write(void *opaque, hwaddr port, uint64_t val, unsigned size)
+{
+    qemu_log_mask(LOG_UNIMP, "knc: OUT to port 0x%" HWADDR_PRIx "\n", port);
+}
+
+static const MemoryRegionOps ports_ops = {
+    .read = ports_read,
+    .write = ports_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+};
+
+static uint64_t board_memory(MachineState *machine)
+{
+    MemoryRegion *system = get_system_memory();
+    uint64_t below = MIN(machine->ram_size, RAM_BELOW_4G);
+
+    memory_region_init_alias(&ram_below, NULL, "knc-ram-below-4g", machine->ram,
+                             0, below);
+    memory_region_add_subregion(system, 0, &ram_below);
+    if (machine->ram_size > below) {
+        memory_region_init_alias(&ram_above, NULL, "knc-ram-above-4g",
+                                 machine->ram, below,
+                                 machine->ram_size - below);
+        memory_region_add_subregion(system, 4 * GiB, &ram_above);
+    }
+    return below;
+}
+
+static void board_check(MachineState *machine)
+{
+    unsigned int cores = machine->smp.cpus / THREADS;
+
+    if (machine->smp.threads != THREADS || machine->smp.cores != cores ||
+        cores > CORES || machine->smp.max_cpus != machine->smp.cpus) {
+        error_report("-M knc: a card has 1 to %d cores with %d threads each: "
+                     "-smp N,cores=N/%d,threads=%d", CORES, THREADS, THREADS,
+                     THREADS);
+        exit(1);
+    }
+    if (machine->ram_size < RAM_MIN) {
+        error_report("-M knc: needs at least -m %d", (int)(RAM_MIN / MiB));
+        exit(1);
+    }
+}
+
+static void board_init(MachineState *machine)
+{
+    MemoryRegion *system = get_system_memory();
+    uint64_t below_4g;
+
+    board_check(machine);
+    below_4g = board_memory(machine);
+    x86_cpus_init(X86_MACHINE(machine), CPU_VERSION_LATEST);
+    if (!X86_CPU(first_cpu)->knc.strict) {
+        error_report("-M knc: its CPU is knc-strict");
+        exit(1);
+    }
+    memory_region_init_io(&ports, NULL, &ports_ops, NULL, "knc-no-ports",
+                          PORTS);
+    memory_region_add_subregion(get_system_io(), 0, &ports);
+    knc_sbox_init(system);
+    knc_lapic_init(system);
+    knc_console_init(system, serial_hd(0));
+    knc_boot_load(machine, below_4g);
+}
+
+static void board_reset(MachineState *machine, KNC_RESET reason)
+{
+    CPUState *cs;
+
+    qemu_devices_reset(reason);
+    CPU_FOREACH(cs) {
+        x86_cpu_after_reset(X86_CPU(cs));
+    }
+    knc_console_reset();
+    knc_boot_cpu(&X86_CPU(first_cpu)->env);
+}
+
+static HotplugHandler *board_hotplug_handler(MachineState *machine,
+                                             DeviceState *dev)
+{
+    return object_dynamic_cast(OBJECT(dev), TYPE_CPU) ?
+           HOTPLUG_HANDLER(machine) : NULL;
+}
+
+/*
+ * Whatever it has, a card's CPUID says 248 threads: 62 cores of 4.  The elapsed
+ * time counter goes with the card's clock.
+ */
+static GlobalProperty board_properties[] = {
+    { TYPE_X86_CPU, "card-clock", "on" },
+    { TYPE_X86_CPU, "knc-siblings", "248" },
+};
+
+static void board_class_init(ObjectClass *oc, KNC_CLASS_DATA data)
+{
+    MachineClass *mc = MACHINE_CLASS(oc);
+    HotplugHandlerClass *hc = HOTPLUG_HANDLER_CLASS(oc);
+
+    mc->desc = "Knights Corner coprocessor card";
+    mc->family = "knc";
+    mc->init = board_init;
+    mc->reset = board_reset;
+    mc->max_cpus = CORES * THREADS;
+    mc->default_cpu_type = X86_CPU_TYPE_NAME("knc-strict");
+    mc->default_ram_id = "knc.ram";
+    mc->no_floppy = 1;
+    mc->no_cdrom = 1;
+    mc->no_parallel = 1;
+    mc->get_hotplug_handler = board_hotplug_handler;
+    hc->pre_plug = x86_cpu_pre_plug;
+    hc->plug = x86_cpu_plug;
+    compat_props_add(mc->compat_props, board_properties,
+                     G_N_ELEMENTS(board_properties));
+}
+
+static const TypeInfo board_info = {
+    .name = TYPE_KNC_MACHINE,
+    .parent = TYPE_X86_MACHINE,
+    .class_init = board_class_init,
+    .interfaces = (KNC_INTERFACES) {
+        { TYPE_HOTPLUG_HANDLER },
+        { }
+    },
+};
+
+static void board_register_types(void)
+{
+    type_register_static(&board_info);
+}
+
+type_init(board_register_types)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner: what the parts of the board share
+ */
+#ifndef HW_I386_KNC_BOARD_H
+#define HW_I386_KNC_BOARD_H
+
+#include "target/i386/knc/compat.h"
+#include "exec/hwaddr.h"
+#if KNC_QEMU(10, 1)
+#include "system/address-spaces.h"
+#include "system/memory.h"
+#else
+#include "exec/address-spaces.h"
+#include "exec/memory.h"
+#endif
+#if KNC_QEMU(10, 0)
+#include "system/reset.h"
+#include "system/runstate.h"
+#include "system/system.h"
+#else
+#include "sysemu/reset.h"
+#include "sysemu/runstate.h"
+#include "sysemu/sysemu.h"
+#endif
+
+#if KNC_QEMU(10, 0)
+#define KNC_RESET           ResetType
+#else
+#define KNC_RESET           ShutdownCause
+#endif
+#if KNC_QEMU(10, 1)
+#define KNC_INTERFACES      const InterfaceInfo[]
+#else
+#define KNC_INTERFACES      InterfaceInfo[]
+#endif
+
+/* Physical addresses; Documentation/board.rst has their sources. */
+#define KNC_SBOX_BASE       0x8007d0000ull
+#define KNC_SBOX_SIZE       0x10000
+#define KNC_SBOX_IOAPIC     0xa800
+#define KNC_HOST_BASE       0x8000000000ull
+
+/* The SBOX's interrupt for input on the console */
+#define KNC_SBOX_HVC        2
+
+/* knc-sbox.c: the registers; interrupt @n as the host sends it */
+void knc_sbox_init(MemoryRegion *system);
+void knc_sbox_interrupt(int n);
+
+/* knc-lapic.c: the local APIC's registers in their places */
+void knc_lapic_init(MemoryRegion *system);
+
+/* knc-console.c: the host's half of the virtual console */
+void knc_console_init(MemoryRegion *system, Chardev *chr);
+hwaddr knc_console_header(void);
+void knc_console_reset(void);
+
+/* knc-boot.c: the kernel and the tables that it finds; the first CPU's state */
+void knc_boot_load(MachineState *machine, uint64_t below_4g);
+void knc_boot_cpu(CPUX86State *env);
+
+#endif /* HW_I386_KNC_BOARD_H */

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner: the SBOX, the card's system interface
+ *
+ * Those of its registers that the card's kernel uses without its power
+ * management.  Others read as 0, ignore what is written, and are shown by
+ * "-d unimp".
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/module.h"
+#include "qemu/timer.h"
+#include "cpu.h"
+#include "hw/i386/apic.h"
+#include "hw/i386/knc-board.h"
+
+#define ETC_LOW             0x1074  /* elapsed time counter */
+#define ETC_HIGH            0x1078
+#define THERMAL_STATUS      0x107c
+#define   ETC_FREEZE        (1u << 31)
+#define CLOCK_RATIO         0x402c
+#define   RATIO_FEEDBACK(n) ((n) << 1)
+#define   RATIO_HALF        (2 << 9)
+#define IOAPIC_ID           KNC_SBOX_IOAPIC
+#define IOAPIC_VERSION      (KNC_SBOX_IOAPIC + 0x4)
+#define IOAPIC_ENTRY0       (KNC_SBOX_IOAPIC + 0x40)
+#define   IOAPIC_ENTRIES    26
+#define   ENTRY_MASKED      (1u << 16)
+#define ICR0                0xa9d0
+#define   ICRS              8
+#define   ICR_VECTOR        0xffu
+#define   ICR_SEND          (1u << 13)
+#define   ICR_MASKED        (1u << 16)
+#define SCRATCH4            0xab30
+#define   SCRATCH4_THREADS  0xfu
+#define   SCRATCH4_ICC(n)   ((n) << 25)
+#define DOORBELL1           0xcc94
+#define   DOORBELL_REQUEST  (1u << 31)
+
+/*
+ * The core's clock in MHz is 4000 / ICC * FEEDBACK / 2.  The emulated clock has
+ * a cycle a nanosecond.
+ */
+#define CLOCK_ICC           20
+#define CLOCK_FEEDBACK      10
+
+/* States of Linux's system that end the card's operation, and a crash */
+#define STATE_HALT          1
+#define STATE_RESTART       3
+#define STATE_CRASH         0xdead
+
+typedef struct KncSbox {
+    MemoryRegion io;
+    uint32_t thermal;
+    uint64_t frozen;        /* the elapsed time, while it is frozen */
+    uint64_t behind;        /* time in which it was */
+    uint32_t ioapic[2 * IOAPIC_ENTRIES];
+    uint32_t icr[2 * ICRS]; /* low and high half */
+} KncSbox;
+
+static KncSbox sbox;
+
+/* It counts 2^5 each 64 ns: its five lowest bits are 0. */
+static uint64_t sbox_elapsed(void)
+{
+    uint64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+
+    if (sbox.thermal & ETC_FREEZE) {
+        now = sbox.frozen;
+    }
+    return (now - sbox.behind) / 64 << 5;
+}
+
+static void sbox_freeze(uint32_t val)
+{
+    uint64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+
+    val &= ETC_FREEZE;
+    if (val && !sbox.thermal) {
+        sbox.frozen = now;
+    } else if (!val && sbox.thermal) {
+        sbox.behind += now - sbox.frozen;
+    }
+    sbox.thermal = val;
+}
+
+/* A half of entry @n; the destination is in bits 7:0 of the high one. */
+static void sbox_write_entry(int n, uint32_t val)
+{
+    sbox.ioapic[n] = val & (n % 2 ? 0xff : 0x1afff);
+}
+
+static void sbox_send(int n)
+{
+    uint32_t low = sbox.icr[2 * n];
+
+    if (!(low & ICR_MASKED)) {
+        apic_deliver_irq(sbox.icr[2 * n + 1], 0, 0, low & ICR_VECTOR, 0);
+    }
+}
+
+void knc_sbox_interrupt(int n)
+{
+    sbox_send(n);
+}
+
+/* ICR_SEND is an order: it reads as 0. */
+static void sbox_write_icr(int n, uint32_t val)
+{
+    sbox.icr[n] = val & (n % 2 ? 0xff : ICR_VECTOR | ICR_MASKED);
+    if (!(n % 2) && val & ICR_SEND) {
+        sbox_send(n / 2);
+    }
+}
+
+/* The host learns that the card's kernel has ended. */
+static void sbox_doorbell(uint32_t val)
+{
+    uint32_t state = val & ~DOORBELL_REQUEST;
+
+    if (!(val & DOORBELL_REQUEST)) {
+        return;
+    }
+    if (state >= STATE_HALT && state <= STATE_RESTART) {
+        qemu_system_shutdown_request(SHUTDOWN_CAUSE_GUEST_SHUTDOWN);
+    } else if (state == STATE_CRASH) {
+        qemu_system_guest_panicked(NULL);
+    } else {
+        qemu_log_mask(LOG_UNIMP, "knc-sbox: doorbell with 0x%x\n", state);
+    }
+}
+
+/* Which of the @count words from @first on @addr is, or -1 */
+static int sbox_index(hwaddr addr, hwaddr first, int count)
+{
+    return addr >= first && addr < first + 4 * count ? (addr - first) / 4 : -1;
+}
+
+static uint64_t sbox_read(void *opaque, hwaddr addr, unsigned size)
+{
+    int entry = sbox_index(addr, IOAPIC_ENTRY0, 2 * IOAPIC_ENTRIES);
+    int icr = sbox_index(addr, ICR0, 2 * ICRS);
+
+    if (entry >= 0) {
+        return sbox.ioapic[entry];
+    }
+    if (icr >= 0) {
+        return sbox.icr[icr];
+    }
+    switch (addr) {
+    case ETC_LOW:
+        return (uint32_t)sbox_elapsed();
+    case ETC_HIGH:
+        return sbox_elapsed() >> 32;
+    case THERMAL_STATUS:
+        return sbox.thermal;
+    case CLOCK_RATIO:
+        return RATIO_HALF | RATIO_FEEDBACK(CLOCK_FEEDBACK);
+    case IOAPIC_ID:
+    case DOORBELL1:
+        return 0;
+    case IOAPIC_VERSION:
+        return (IOAPIC_ENTRIES - 1) << 16;
+    case SCRATCH4:
+        return SCRATCH4_ICC(CLOCK_ICC) | SCRATCH4_THREADS;
+    default:
+        qemu_log_mask(LOG_UNIMP, "knc-sbox: read of 0x%04" HWADDR_PRIx "\n",
+                      addr);
+        return 0;
+    }
+}
+
+static void sbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
+{
+    int entry = sbox_index(addr, IOAPIC_ENTRY0, 2 * IOAPIC_ENTRIES);
+    int icr = sbox_index(addr, ICR0, 2 * ICRS);
+
+    if (entry >= 0) {
+        sbox_write_entry(entry, val);
+    } else if (icr >= 0) {
+        sbox_write_icr(icr, val);
+    } else if (addr == THERMAL_STATUS) {
+        sbox_freeze(val);
+    } else if (addr == DOORBELL1) {
+        sbox_doorbell(val);
+    } else {
+        qemu_log_mask(LOG_UNIMP, "knc-sbox: write of 0x%08" PRIx64
+                      " to 0x%04" HWADDR_PRIx "\n", val, addr);
+    }
+}
+
+static const MemoryRegionOps sbox_ops = {
+    .read = sbox_read,
+    .write = sbox_write,
+    .impl.min_access_size = 4,
+    .impl.max_access_size = 4,
+    .valid.min_access_size = 4,
+    .valid.max_access_size = 4,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+};
+
+static void sbox_reset(void *opaque)
+{
+    sbox.thermal = 0;
+    sbox.behind = 0;
+    memset(sbox.icr, 0, sizeof(sbox.icr));
+    for (int n = 0; n < 2 * IOAPIC_ENTRIES; n++) {
+        sbox.ioapic[n] = n % 2 ? 0 : ENTRY_MASKED;
+    }
+}
+
+void knc_sbox_init(MemoryRegion *system)
+{
+    memory_region_init_io(&sbox.io, NULL, &sbox_ops, NULL, "knc-sbox",
+                          KNC_SBOX_SIZE);
+    memory_region_add_subregion(system, KNC_SBOX_BASE, &sbox.io);
+    qemu_register_reset(sbox_reset, NULL);
+}

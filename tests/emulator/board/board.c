@@ -1,0 +1,885 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the card's kernel relies on, checked without any kernel: the boot protocol and
+ * the tables, the SBOX, the local APIC, the console's rings, and the vectors. Nothing
+ * here is shared with the emulator. Results go to the console. The last word of the
+ * command line chooses how the program ends.
+ */
+#include "board.h"
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+
+#define BIT(n)		(1ul << (n))
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
+#define READ(type, a)	(*(volatile type *)(u64)(a))
+
+/* Exceptions */
+#define UD		6
+#define NM		7
+#define GP		13
+#define PF		14
+
+#define CR0_EM		BIT(2)
+#define CR0_TS		BIT(3)
+
+#define SBOX		0x8007d0000ul
+#define ETC_LOW		0x1074
+#define ETC_HIGH	0x1078
+#define THERMAL_STATUS	0x107c
+#define ETC_FREEZE	BIT(31)
+#define CLOCK_RATIO	0x402c
+#define IOAPIC		0xa800
+#define IOAPIC_ENTRIES	26
+#define ICR0		0xa9d0
+#define ICRS		8
+#define ICR_SEND	BIT(13)
+#define ICR_MASKED	BIT(16)
+#define SCRATCH4	0xab30
+#define DOORBELL1	0xcc94
+#define DOORBELL_REQUEST	BIT(31)
+#define STATE_POWER_OFF	2
+#define STATE_CRASH	0xdead
+
+#define APIC_ID		0x20
+#define APIC_EOI	0xb0
+#define APIC_LDR	0xd0
+#define APIC_SVR	0xf0
+#define APIC_ICR	0x300
+#define APIC_ICR2	0x310
+#define ICR_LOWEST	(1 << 8)
+#define ICR_INIT	(5 << 8)
+#define ICR_STARTUP	(6 << 8)
+#define ICR_LOGICAL	BIT(11)
+#define ICR_ASSERT	BIT(14)
+#define ICR_LEVEL	BIT(15)
+#define ICR_OTHERS	(3 << 18)
+
+#define HOST_READY	0xbad0
+#define CARD_READY	0xc0de
+#define HOST_OPEN	0xbad1
+#define HVC		2
+#define VEC_HVC		0x50
+
+#define PAGED_AREA	0x40000000ul
+#define E820_RAM	1
+
+struct regs {
+	u64 r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx,
+	    rcx, rax, vector, error, rip, cs, rflags, rsp, ss;
+};
+
+/* The rings' headers: the host's, and the card's */
+struct host_header {
+	u32 host_magic, card_magic;
+	u16 host_version, card_version;
+	u32 unused;
+	u64 out_addr;
+	u32 out_write, out_size;
+	u64 in_header, in_addr;
+	u32 in_read, in_size;
+};
+
+struct card_header {
+	u32 out_read, in_write, host_status;
+};
+
+struct vectors {
+	u64 vector[32][8];
+	u32 mask[8];
+} __attribute__((aligned(64)));
+
+extern u8 trap_stubs[], trampoline[], trampoline_end[];
+extern u64 paged[512];
+extern u8 *boot_params;
+
+void vectors_save(struct vectors *to);
+void vectors_load(const struct vectors *from);
+int main(void);
+void ap_main(u32 id);
+void trap(struct regs *r);
+
+static struct {
+	u16 off0, sel;
+	u8 ist, type;
+	u16 off1;
+	u32 off2, zero;
+} __attribute__((packed)) idt[256];
+
+static volatile struct host_header *host;
+static struct card_header card;
+static u8 input[4096];
+static volatile u32 up, came[MAX_CPUS], input_irqs;
+static volatile u32 awake[MAX_CPUS];
+static void (*volatile task[MAX_CPUS])(void);
+static u64 resume_at;
+static int fault, failures;
+static const char *cmdline;
+static u32 cpus;
+
+/* --- the machine ---------------------------------------------------------------- */
+
+static u32 sbox(u32 reg)
+{
+	return READ(u32, SBOX + reg);
+}
+
+static void sbox_write(u32 reg, u32 val)
+{
+	READ(u32, SBOX + reg) = val;
+}
+
+static u32 apic(u32 reg)
+{
+	return READ(u32, APIC_BASE + reg);
+}
+
+static void apic_write(u32 reg, u32 val)
+{
+	READ(u32, APIC_BASE + reg) = val;
+}
+
+static u32 this_cpu(void)
+{
+	return apic(APIC_ID) >> 23;
+}
+
+static u64 rdtsc(void)
+{
+	u32 lo, hi;
+
+	asm volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+	return lo | (u64)hi << 32;
+}
+
+static void delay(u32 cycles)
+{
+	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" : : "a"(cycles) : "memory");
+}
+
+static void wait_us(u32 us)
+{
+	while (us--)
+		delay(1000);
+}
+
+static u64 cr0(void)
+{
+	u64 val;
+
+	asm volatile("movq %%cr0, %0" : "=r"(val));
+	return val;
+}
+
+static void set_cr0(u64 val)
+{
+	asm volatile("movq %0, %%cr0" : : "r"(val) : "memory");
+}
+
+static u64 rdmsr(u32 msr)
+{
+	u32 lo, hi;
+
+	asm volatile("rdmsr" : "=a"(lo), "=d"(hi) : "c"(msr) : "memory");
+	return lo | (u64)hi << 32;
+}
+
+static void wrmsr(u32 msr, u64 val)
+{
+	asm volatile("wrmsr" : : "c"(msr), "a"((u32)val), "d"((u32)(val >> 32)) : "memory");
+}
+
+static void interrupts(int on)
+{
+	if (on)
+		asm volatile("sti" : : : "memory");
+	else
+		asm volatile("cli" : : : "memory");
+}
+
+/* The system is off, or has crashed: the host is told. */
+static void __attribute__((noreturn)) quit(u32 state)
+{
+	sbox_write(DOORBELL1, state | DOORBELL_REQUEST);
+	for (;;)
+		asm volatile("hlt");
+}
+
+/* --- the console ---------------------------------------------------------------- */
+
+/* Writes @size bytes, as many as there is room for at a time. */
+static void put(const char *s, u32 size)
+{
+	volatile struct card_header *header = &card;
+	volatile char *ring = (char *)host->out_addr;
+	u32 mask = host->out_size - 1, at = host->out_write;
+
+	while (size--) {
+		while (((at + 1) & mask) == header->out_read)
+			delay(1000);
+		ring[at] = *s++;
+		at = (at + 1) & mask;
+		if (((at + 1) & mask) == header->out_read || !size)
+			host->out_write = at;
+	}
+}
+
+static u32 length(const char *s)
+{
+	u32 n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+static void print(const char *s)
+{
+	put(s, length(s));
+}
+
+static void print_hex(u64 n)
+{
+	char digits[17];
+	int i = 16;
+
+	digits[i] = 0;
+	do {
+		digits[--i] = "0123456789abcdef"[n % 16];
+		n /= 16;
+	} while (n);
+	print("0x");
+	print(digits + i);
+}
+
+static void check(const char *name, u64 got, u64 want)
+{
+	if (got == want) {
+		print("ok ");
+		print(name);
+	} else {
+		failures++;
+		print("FAIL ");
+		print(name);
+		print(": got ");
+		print_hex(got);
+		print(", not ");
+		print_hex(want);
+	}
+	print("\n");
+}
+
+static int same(const void *a, const void *b, u32 size)
+{
+	const u8 *p = a, *q = b;
+
+	while (size && *p == *q)
+		p++, q++, size--;
+	return !size;
+}
+
+/* @word, and what follows, in the command line */
+static const char *find(const char *word)
+{
+	for (const char *s = cmdline; *s; s++)
+		if (same(s, word, length(word)))
+			return s + length(word);
+	return 0;
+}
+
+static u64 hex(const char *s)
+{
+	u64 n = 0;
+
+	for (s += 2; ; s++) {
+		if (*s >= '0' && *s <= '9')
+			n = n * 16 + *s - '0';
+		else if (*s >= 'a' && *s <= 'f')
+			n = n * 16 + *s - 'a' + 10;
+		else
+			return n;
+	}
+}
+
+static int console_begin(void)
+{
+	const char *where = find("vcons_hdr_addr=");
+
+	if (!where)
+		return 0;
+	host = (struct host_header *)hex(where);
+	if (host->host_magic != HOST_READY)
+		return 0;
+	host->card_version = host->host_version;
+	host->in_header = (u64)&card;
+	host->in_addr = (u64)input;
+	host->in_size = sizeof(input);
+	host->card_magic = CARD_READY;
+	return 1;
+}
+
+/* --- traps ---------------------------------------------------------------------- */
+
+void trap(struct regs *r)
+{
+	if (r->vector == VEC_FIXED || r->vector == VEC_HVC) {
+		came[this_cpu()]++;
+		input_irqs += r->vector == VEC_HVC;
+		apic_write(APIC_EOI, 0);
+		return;
+	}
+	if (resume_at) {
+		fault = r->vector;
+		r->rip = resume_at;
+		resume_at = 0;
+		return;
+	}
+	print("FAIL trap ");
+	print_hex(r->vector);
+	print(" at ");
+	print_hex(r->rip);
+	print("\n");
+	quit(STATE_CRASH);
+}
+
+/* The vector of the fault of the instruction of these bytes, with @a in %rax, or -1 */
+static int __attribute__((noinline)) faults(const u8 *insn, u64 a)
+{
+	fault = -1;
+	asm volatile("leaq 1f(%%rip), %%rdx\n\t"
+		     "movq %%rdx, %0\n\t"
+		     "movq %%rsp, %%rbx\n\t"
+		     "call *%1\n"
+		     "1:\n\t"
+		     "movq %%rbx, %%rsp"
+		     : "=m"(resume_at), "+r"(insn), "+a"(a)
+		     : : "rbx", "rdx", "rcx", "memory", "cc");
+	resume_at = 0;
+	return fault;
+}
+
+#define FAULTS(a, ...) faults((const u8 []){ __VA_ARGS__, 0xc3 }, (u64)(a))
+
+static void set_gates(void)
+{
+	struct { u16 limit; u64 base; } __attribute__((packed)) idtr = {
+		sizeof(idt) - 1, (u64)idt
+	};
+
+	for (int i = 0; i < 256; i++) {
+		u64 stub = (u64)trap_stubs + 16 * i;
+
+		idt[i].off0 = stub;
+		idt[i].sel = 0x10;
+		idt[i].type = 0x8e;
+		idt[i].off1 = stub >> 16;
+		idt[i].off2 = stub >> 32;
+	}
+	asm volatile("lidt %0" : : "m"(idtr));
+}
+
+static void enable_apic(void)
+{
+	apic_write(APIC_SVR, 0x1ff);
+}
+
+/* --- other threads -------------------------------------------------------------- */
+
+void ap_main(u32 id)
+{
+	struct { u16 limit; u64 base; } __attribute__((packed)) idtr = {
+		sizeof(idt) - 1, (u64)idt
+	};
+
+	asm volatile("lidt %0" : : "m"(idtr));
+	enable_apic();
+	interrupts(1);
+	awake[id]++;
+	asm volatile("lock incl %0" : "+m"(up));
+	for (;;) {
+		if (task[id]) {
+			task[id]();
+			task[id] = 0;
+		}
+		delay(1000);
+	}
+}
+
+static void on_cpu(u32 id, void (*fn)(void))
+{
+	task[id] = fn;
+	while (task[id])
+		delay(1000);
+}
+
+/* INIT and SIPI to all others at once, as the card's kernel sends them */
+static void start_all(void)
+{
+	up = 0;
+	for (int i = 0; i < trampoline_end - trampoline; i++)
+		((volatile u8 *)TRAMPOLINE)[i] = trampoline[i];
+	apic_write(APIC_ICR, ICR_OTHERS | ICR_LEVEL | ICR_ASSERT | ICR_INIT);
+	wait_us(100);
+	apic_write(APIC_ICR, ICR_OTHERS | ICR_LEVEL | ICR_INIT);
+	apic_write(APIC_ICR, ICR_OTHERS | ICR_STARTUP | TRAMPOLINE >> 12);
+	for (int i = 0; i < 20000 && up < cpus - 1; i++)
+		wait_us(10);
+}
+
+static u32 awake_twice(u32 times)
+{
+	u32 n = 0;
+
+	for (u32 id = 1; id < cpus; id++)
+		n += awake[id] == times;
+	return n;
+}
+
+/* --- what the bootstrap leaves ---------------------------------------------------- */
+
+static u64 e820_ram(void)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < boot_params[0x1e8]; i++) {
+		const u8 *e = boot_params + 0x2d0 + 20 * i;
+
+		if (READ(u32, e + 16) == E820_RAM)
+			sum += READ(u64, e + 8);
+	}
+	return sum;
+}
+
+static u8 sum(const u8 *table)
+{
+	u8 n = 0;
+
+	for (u32 i = 0; i < READ(u32, table + 4); i++)
+		n += table[i];
+	return n;
+}
+
+static const u8 *sfi(const char *name)
+{
+	const u8 *syst = (u8 *)0xe0000;
+
+	while (!same(syst, "SYST", 4) && syst < (u8 *)0x100000)
+		syst += 16;
+	if (same(name, "SYST", 4))
+		return syst;
+	for (u32 i = 24; i < READ(u32, syst + 4); i += 8) {
+		const u8 *table = (u8 *)READ(u64, syst + i);
+
+		if (same(table, name, 4))
+			return table;
+	}
+	return 0;
+}
+
+static void test_boot(void)
+{
+	const u8 *list = sfi("CPUS"), *ioapic = sfi("APIC");
+	u32 wrong = 0, ebx, eax = 1, ecx = 0, edx;
+
+	check("boot: the header of the image is in the parameters",
+	      same(boot_params + 0x202, "HdrS", 4), 1);
+	check("boot: a type of loader", boot_params[0x210], 0xff);
+	check("boot: the initrd's size", READ(u32, boot_params + 0x21c), 6);
+	check("boot: the initrd", same((void *)(u64)READ(u32, boot_params + 0x218),
+				       "initrd", 6), 1);
+	check("boot: RAM in the memory map, but for 640 KiB to 1 MiB",
+	      e820_ram(), hex(find("ram=")) - 0x60000);
+
+	check("sfi: SYST", sum(sfi("SYST")), 0);
+	check("sfi: CPUS", sum(list), 0);
+	check("sfi: APIC", sum(ioapic), 0);
+	cpus = (READ(u32, list + 4) - 24) / 4;
+	check("sfi: number of threads", cpus, hex(find("threads=")));
+	for (u32 i = 0; i < cpus; i++)
+		wrong += READ(u32, list + 24 + 4 * i) != i;
+	check("sfi: IDs of threads", wrong, 0);
+	check("sfi: the I/O APIC is in the SBOX", READ(u64, ioapic + 24), SBOX + IOAPIC);
+
+	asm volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+	check("cpuid: logical processors of the package", ebx >> 16 & 0xff, 248);
+}
+
+static void test_ports(void)
+{
+	static const u16 some[] = { 0x20, 0x60, 0x71, 0x3f8, 0xcf8, 0xffff };
+	u32 wrong = 0;
+
+	for (u32 i = 0; i < ARRAY_SIZE(some); i++) {
+		u8 val = 0;
+
+		asm volatile("outb %b0, %w1; inb %w1, %b0" : "+a"(val) : "d"(some[i]));
+		wrong += val != 0xff;
+	}
+	check("ports: read as all ones", wrong, 0);
+}
+
+/* --- the SBOX --------------------------------------------------------------------- */
+
+static u64 etc_read(void)
+{
+	u32 high, low;
+
+	do {
+		high = sbox(ETC_HIGH);
+		low = sbox(ETC_LOW);
+	} while (high != sbox(ETC_HIGH));
+	return low | (u64)high << 32;
+}
+
+static void test_etc(void)
+{
+	u64 tsc, etc, ratio, low5 = 0;
+
+	etc = etc_read();
+	tsc = rdtsc();
+	for (int i = 0; i < 10000; i++) {
+		low5 |= sbox(ETC_LOW) & 31;
+		delay(1000);
+	}
+	etc = etc_read() - etc;
+	tsc = rdtsc() - tsc;
+	check("sbox: bits 4:0 of the elapsed time", low5, 0);
+	/* 2^5 each 64 ns: 500 a microsecond, which has the core's MHz cycles */
+	ratio = sbox(CLOCK_RATIO);
+	ratio = 4000 / (sbox(SCRATCH4) >> 25 & 31) * (ratio >> 1 & 0xff) /
+		((ratio >> 9 & 3) == 3 ? 1 : (ratio >> 9 & 3) == 2 ? 2 : 4);
+	check("sbox: the core's clock in MHz", ratio, 1000);
+	check("sbox: elapsed time and TSC, in microseconds",
+	      etc / 500 + 1 >= tsc / ratio && etc / 500 <= tsc / ratio + 1, 1);
+
+	sbox_write(THERMAL_STATUS, ETC_FREEZE);
+	etc = etc_read();
+	wait_us(100);
+	check("sbox: frozen elapsed time", etc_read() - etc, 0);
+	check("sbox: says that it is frozen", sbox(THERMAL_STATUS), ETC_FREEZE);
+	sbox_write(THERMAL_STATUS, 0);
+	etc = etc_read() - etc;
+	check("sbox: continues where it was", etc < 500, 1);
+	check("sbox: says that it is not", sbox(THERMAL_STATUS), 0);
+	etc = etc_read();
+	wait_us(10);
+	check("sbox: it counts again", etc_read() - etc >= 5000, 1);
+}
+
+static void test_registers(void)
+{
+	u32 wrong = 0;
+
+	check("sbox: all threads of a core work", sbox(SCRATCH4) & 15, 15);
+	check("ioapic: number of entries", sbox(IOAPIC + 4) >> 16 & 0xff,
+	      IOAPIC_ENTRIES - 1);
+	for (int i = 0; i < IOAPIC_ENTRIES; i++)
+		wrong += sbox(IOAPIC + 0x40 + 8 * i) != ICR_MASKED;
+	check("ioapic: entries are masked", wrong, 0);
+	for (int i = 0; i < IOAPIC_ENTRIES; i++) {
+		sbox_write(IOAPIC + 0x44 + 8 * i, 0xffffff00 + i);
+		sbox_write(IOAPIC + 0x40 + 8 * i, 0xa930 + i);
+	}
+	for (int i = 0; i < IOAPIC_ENTRIES; i++) {
+		wrong += sbox(IOAPIC + 0x40 + 8 * i) != 0xa930u + i;
+		wrong += sbox(IOAPIC + 0x44 + 8 * i) != (u32)i;
+		sbox_write(IOAPIC + 0x40 + 8 * i, ICR_MASKED);
+	}
+	check("ioapic: a direct array, with the destination in bits 7:0", wrong, 0);
+
+	wrong = 0;
+	for (u32 reg = 0; reg < 0x1000; reg += 4) {
+		sbox_write(reg, 0xffffffff);
+		wrong += sbox(reg) != 0;
+	}
+	check("sbox: unknown registers read as 0", wrong, 0);
+
+	wrmsr(0xe, 0x1234);
+	check("msr: TR12 keeps what is written", rdmsr(0xe), 0x1234);
+	wrmsr(0xe, 0);
+	wrmsr(0x7, 1);
+	check("msr: TR5 takes commands", rdmsr(0x7), 0);
+}
+
+/* Interrupts of the SBOX, to thread 0 and, if there is one, 1 */
+static void test_sbox_interrupts(void)
+{
+	u32 dest = cpus > 1, before, wrong = 0;
+
+	for (int i = 0; i < ICRS; i++) {
+		sbox_write(ICR0 + 8 * i + 4, dest);
+		sbox_write(ICR0 + 8 * i, VEC_FIXED);
+		wrong += sbox(ICR0 + 8 * i) != VEC_FIXED;
+		wrong += sbox(ICR0 + 8 * i + 4) != dest;
+	}
+	check("sbox: registers of interrupts", wrong, 0);
+	before = came[dest];
+	interrupts(1);
+	for (int i = 0; i < ICRS; i++) {
+		sbox_write(ICR0 + 8 * i, VEC_FIXED | ICR_SEND);
+		wait_us(50);
+	}
+	check("sbox: each sends its interrupt", came[dest] - before, ICRS);
+	check("sbox: the order to send is not kept", sbox(ICR0), VEC_FIXED);
+	sbox_write(ICR0, VEC_FIXED | ICR_MASKED | ICR_SEND);
+	wait_us(50);
+	check("sbox: none while masked", came[dest] - before, ICRS);
+	check("sbox: the mask is kept", sbox(ICR0), VEC_FIXED | ICR_MASKED);
+	interrupts(0);
+}
+
+/* --- the local APIC --------------------------------------------------------------- */
+
+static volatile u32 told_id, told_ldr;
+
+static void tell_id(void)
+{
+	told_id = apic(APIC_ID);
+}
+
+static void set_ldr(void)
+{
+	apic_write(APIC_LDR, BIT(this_cpu() % 16) << 16);
+}
+
+static void tell_ldr(void)
+{
+	told_ldr = apic(APIC_LDR);
+}
+
+static void send(u32 dest, u32 command)
+{
+	apic_write(APIC_ICR2, dest << 16);
+	apic_write(APIC_ICR, command | VEC_FIXED | ICR_ASSERT);
+	wait_us(100);
+}
+
+/* The threads that got one interrupt since the last time, as a sum of id + 1 */
+static u64 who(void)
+{
+	static u32 before[MAX_CPUS];
+	u64 which = 0;
+
+	for (u32 id = 0; id < cpus; id++) {
+		which += (came[id] - before[id]) * (id + 1);
+		before[id] = came[id];
+	}
+	return which;
+}
+
+static void test_apic(void)
+{
+	u32 last = cpus - 1, first_of_two, wrong = 0;
+
+	for (u32 id = 1; id < cpus; id++) {
+		on_cpu(id, tell_id);
+		wrong += told_id != id << 23;
+		on_cpu(id, set_ldr);
+		on_cpu(id, tell_ldr);
+		wrong += told_ldr != BIT(id % 16) << 16;
+	}
+	check("apic: ID in 31:23, LDR in 31:16, of each thread", wrong, 0);
+	set_ldr();
+	interrupts(1);
+	who();
+
+	apic_write(APIC_ICR2, 0x12345678);
+	check("apic: the destination has bits 31:16", apic(APIC_ICR2), 0x12340000);
+	send(last, 0);
+	check("apic: physical, the last thread", who(), cpus);
+	send(0x100 + last, 0);
+	check("apic: physical, a thread that no card has", who(), 0);
+	send(0xffff, 0);
+	check("apic: physical, all", who(), (u64)cpus * (cpus + 1) / 2);
+	check("apic: the command can be read", apic(APIC_ICR) & 0xfff, VEC_FIXED);
+	if (cpus > 10) {
+		u64 tens = 0;
+
+		for (u32 id = 10; id < cpus; id += 16)
+			tens += id + 1;
+		send(BIT(10), ICR_LOGICAL);
+		check("apic: logical, bit 10 of 16", who(), tens);
+	}
+	send(BIT(1) | BIT(3), ICR_LOGICAL | ICR_LOWEST);
+	first_of_two = who();
+	check("apic: logical, lowest priority: one of them",
+	      first_of_two == 2 || first_of_two == 4, 1);
+	apic_write(APIC_ICR, ICR_OTHERS | ICR_ASSERT | VEC_FIXED);
+	wait_us(100);
+	check("apic: all but self", who(), (u64)cpus * (cpus + 1) / 2 - 1);
+	interrupts(0);
+}
+
+/* --- vectors ---------------------------------------------------------------------- */
+
+static struct vectors in[2], out[2];
+static u8 fx[512] __attribute__((aligned(16)));
+
+static void fill(struct vectors *v, u64 seed)
+{
+	u64 *words = (u64 *)v;
+
+	for (u32 i = 0; i < 32 * 8; i++)
+		words[i] = (seed + i) * 0x9e3779b97f4a7c15ul;
+	for (u32 i = 0; i < 8; i++)
+		v->mask[i] = (seed * 31 + i * 0x1357) & 0xffff;
+}
+
+static void load1(void)
+{
+	vectors_load(&in[1]);
+}
+
+static void save1(void)
+{
+	vectors_save(&out[1]);
+}
+
+static void test_vectors(void)
+{
+	u8 *page = (u8 *)PAGED_AREA;
+	u64 old = cr0();
+
+	fill(&in[0], 1);
+	fill(&in[1], 1000);
+	vectors_load(&in[0]);
+	on_cpu(1, load1);
+	vectors_save(&out[0]);
+	on_cpu(1, save1);
+	check("vectors: 32, and 8 masks, saved and restored",
+	      same(&in[0], &out[0], sizeof(*in)), 1);
+	check("vectors: each thread has its own", same(&in[1], &out[1], sizeof(*in)), 1);
+	in[0].mask[3] |= 0xabcd0000;
+	vectors_load(&in[0]);
+	vectors_save(&out[0]);
+	check("vectors: masks have 16 bits", out[0].mask[3], in[0].mask[3] & 0xffff);
+	in[0].mask[3] &= 0xffff;
+
+	for (u32 i = 0; i < sizeof(fx); i++)
+		fx[i] = 0x55;
+	asm volatile("movq %%cr4, %%rax; orl $0x200, %%eax; movq %%rax, %%cr4\n\t"
+		     "fninit; fxsave %0; fxrstor %0" : "+m"(fx) : : "rax");
+	vectors_load(&in[0]);
+	for (u32 i = 160; i < 416; i++)
+		fx[i] = i;
+	asm volatile("fxrstor %0" : : "m"(fx));
+	vectors_save(&out[0]);
+	check("vectors: FXRSTOR leaves them", same(&in[0], &out[0], sizeof(*in)), 1);
+
+	/* vmovaps (%rax), %zmm0 and back; kmov %eax, %k1 and back */
+	check("vectors: load", FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), -1);
+	set_cr0(old | CR0_TS);
+	check("vectors: load while TS is set",
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), NM);
+	check("vectors: store while TS is set",
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x00), NM);
+	check("vectors: kmov while TS is set", FAULTS(0, 0xc5, 0xf8, 0x92, 0xc8), NM);
+	check("vectors: kmov back while TS is set", FAULTS(0, 0xc5, 0xf8, 0x93, 0xc1), NM);
+	set_cr0((old & ~CR0_TS) | CR0_EM);
+	check("vectors: load while EM is set",
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), UD);
+	set_cr0(old);
+	check("vectors: load of what is not aligned",
+	      FAULTS((u8 *)out + 32, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), GP);
+	check("vectors: store to what is not aligned",
+	      FAULTS((u8 *)out + 8, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x00), GP);
+	check("vectors: with a mask", FAULTS(out, 0x62, 0xf1, 0x78, 0x09, 0x28, 0x00), UD);
+	check("vectors: with a conversion",
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x18, 0x28, 0x00), UD);
+	check("vectors: between registers",
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), UD);
+	check("vectors: another instruction",
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x58, 0x00), UD);
+	check("vectors: after a prefix",
+	      FAULTS(out, 0x66, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), UD);
+
+	check("vectors: store to no page",
+	      FAULTS(page, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x00), PF);
+	check("vectors: load from no page",
+	      FAULTS(page + 64, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), PF);
+}
+
+/* --- the console ------------------------------------------------------------------ */
+
+/* Three times the ring, in lines that the test knows */
+static void test_output(void)
+{
+	char line[] = "line 0000 of the console's ring, as wide as that\n";
+
+	for (int n = 0; n < 250; n++) {
+		line[6] = '0' + n / 100;
+		line[7] = '0' + n / 10 % 10;
+		line[8] = '0' + n % 10;
+		print(line);
+	}
+}
+
+/* The host sends "input" lines until the ring has been filled more than once. */
+static void test_input(void)
+{
+	volatile struct card_header *header = &card;
+	u32 total = 0, wrong = 0, at = 0;
+	const char *first = "begin\n";
+
+	check("console: the host has opened it", card.host_status, HOST_OPEN);
+	check("console: its ring", host->out_size, 4096);
+	sbox_write(ICR0 + 8 * HVC + 4, 0);
+	sbox_write(ICR0 + 8 * HVC, VEC_HVC);
+	interrupts(1);
+	print("type\n");
+	while (total < 10000) {
+		while (at == header->in_write)
+			delay(1000);
+		/* "begin\n", then the alphabet without end */
+		if (total < 6)
+			wrong += input[at] != first[total];
+		else
+			wrong += input[at] != 'a' + (total - 6) % 26;
+		at = (at + 1) % sizeof(input);
+		host->in_read = at;
+		total++;
+	}
+	interrupts(0);
+	check("console: each byte of the input", wrong, 0);
+	check("console: interrupts came with it", input_irqs > 1, 1);
+}
+
+int main(void)
+{
+	u32 all;
+
+	cmdline = (char *)(u64)READ(u32, boot_params + 0x228);
+	if (!console_begin())
+		quit(STATE_CRASH);
+	set_gates();
+	enable_apic();
+	if (find("crash"))
+		quit(STATE_CRASH);
+	test_boot();
+	test_ports();
+	test_etc();
+	test_registers();
+	start_all();
+	all = up;
+	check("threads: all up by one INIT and one SIPI", all, cpus - 1);
+	check("threads: each once", awake_twice(1), cpus - 1);
+	test_sbox_interrupts();
+	test_apic();
+	if (find("vectors")) {
+		test_vectors();
+		test_output();
+		test_input();
+	}
+	start_all();
+	check("threads: INIT and SIPI start them again", awake_twice(2), cpus - 1);
+	on_cpu(1, tell_ldr);
+	check("apic: INIT has cleared the LDR", told_ldr, 0);
+	if (find("vectors")) {
+		on_cpu(1, save1);
+		check("vectors: INIT leaves them", same(&in[1], &out[1], sizeof(*in)), 1);
+	}
+	print(failures ? "done, failed\n" : "done\n");
+	quit(STATE_POWER_OFF);
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The board alone: a bare program in the form of a bzImage checks what the card's kernel
+relies on, and prints its results to the virtual console. Nothing of the kernel is needed.
+"""
+import itertools
+import string
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import pytest
+from lines import Case, quietly
+from test_emulator import ENVIRONMENT, HERE, LIMIT, qemu, result, tail
+
+MIB = 256
+CPU = ["-cpu", "knc-strict", "-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single"]
+# What the program expects at its console: more than the ring holds
+TYPED = "begin\n" + "".join(itertools.islice(itertools.cycle(string.ascii_lowercase), 9994))
+OUTPUT = [f"line {n:04} of the console's ring, as wide as that" for n in range(250)]
+
+
+class Board:
+    def __init__(self, release, program, work):
+        self.qemu, self.program, self.work = qemu(release), program, Path(work)
+
+    def run(self, *options, typed="", **instead):
+        """QEMU with -M knc and these options; a value of None leaves one out."""
+        given = {"m": MIB, "kernel": self.program, "smp": "4,cores=1,threads=4",
+                 "serial": "stdio", **instead}
+        command = ["timeout", str(LIMIT), self.qemu, "-M", "knc", "-display", "none",
+                   "-nic", "none", "-monitor", "none"]
+        for name, value in given.items():
+            command += [f"-{name}", str(value)] if value is not None else []
+        typing = self.work / "typed"
+        typing.write_text(typed)
+        with open(typing, "rb") as stdin:
+            return subprocess.run([*command, *options], env=ENVIRONMENT, check=False,
+                                  text=True, errors="replace", stdin=stdin,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def boot(self, threads, words=""):
+        initrd = self.work / "initrd"
+        initrd.write_text("initrd")
+        return self.run(*CPU, "-initrd", initrd, "-append",
+                        f"ram={MIB << 20:#x} threads={threads:#x} {words}",
+                        smp=f"{threads},cores={threads // 4},threads=4", typed=TYPED)
+
+
+def program(board, threads, words=""):
+    """Its results; the output comes whole and the system ends as the doorbell says."""
+    done = board.boot(threads, words)
+    label = f"{threads} threads"
+    lines = done.stdout.splitlines()
+    yield from (line.replace(" ", f" {label}: ", 1) for line in lines
+                if line.startswith(("ok ", "FAIL ")))
+    yield result(f"{label}: came to its end", "" if not done.returncode and
+                 lines and lines[-1] == "done" else
+                 f"status {done.returncode}\n" + tail(done.stdout, done.stderr))
+    if words:
+        output = [line for line in lines if line.startswith("line")]
+        yield result(f"{label}: each line of output", output != OUTPUT and
+                     f"{len(output)} lines")
+
+
+def crash(board):
+    """The doorbell tells of a crash, which QEMU's -action can make an error."""
+    done = board.run(*CPU, "-action", "panic=exit-failure", append="crash")
+    yield result("crash: the doorbell tells", done.returncode != 1 and
+                 f"status {done.returncode}: {done.stderr}")
+
+
+def unknown(board):
+    """-d unimp shows what is not known."""
+    log = board.work / "log"
+    board.run(*CPU, "-d", "unimp", "-D", log, append="ram=0x10000000 threads=0x4")
+    said = log.read_text()
+    for what in ("read of 0x0010", "write of 0xffffffff to 0x0010", "IN from port 0x3f8",
+                 "OUT to port 0x3f8"):
+        yield result(f"unknown: {what}", what not in said and tail(said))
+
+
+def refusals(board):
+    """What cannot be a card is refused before anything runs."""
+    elf, big = f"{board.program}.elf", board.work / "big"
+    with open(big, "wb") as file:
+        file.truncate(MIB << 20)
+    for name, told, options in (
+            ("no kernel", "needs a -kernel", {"kernel": None}),
+            ("not a bzImage", "is not a bzImage", {"kernel": elf}),
+            ("no such file", "No such file", {"kernel": "/nonexistent"}),
+            ("three threads a core", "1 to 62 cores", {"smp": "3,cores=1,threads=3"}),
+            ("two packages", "1 to 62 cores", {"smp": "8,sockets=2,cores=1,threads=4"}),
+            ("too little memory", "at least -m 64", {"m": 32}),
+            ("no room for the initrd", "does not fit", {"initrd": big}),
+            ("a long command line", "longer than", {"append": "x" * 4096}),
+            ("another CPU", "its CPU is knc-strict", {"cpu": "knc"})):
+        done = board.run(*CPU[:0 if "cpu" in options else 2], *CPU[2:], **options)
+        yield result(f"refusals: {name}", not (done.returncode == 1 and
+                                               told in done.stderr) and
+                     f"status {done.returncode}: {done.stderr}")
+
+
+@pytest.fixture(scope="session")
+def image():
+    """The program, built once."""
+    with tempfile.TemporaryDirectory(prefix="board.") as work:
+        quietly(f"{HERE}/board/build", f"{work}/image")
+        yield f"{work}/image"
+
+
+def cases(run):
+    for name, check in (("board", partial(program, threads=4, words="vectors")),
+                        ("board-244", partial(program, threads=244)),
+                        ("board-crash", crash), ("board-unknown", unknown),
+                        ("board-refusals", refusals)):
+        yield Case(name, lambda *on, check=check: check(Board(run.kernel, *on)), seconds=10)
+
+
+def test(case, image, record_property):
+    with tempfile.TemporaryDirectory(prefix="board.") as work:
+        results = [*case.check(image, work)]
+    failed = [line for line in results if line.startswith("FAIL")]
+    if failed or not results:
+        pytest.fail("\n".join([f"{len(failed)} of {len(results)} results", *failed]),
+                    pytrace=False)
+    for line in results:
+        record_property("note", line)
