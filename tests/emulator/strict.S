@@ -28,6 +28,18 @@ strict_\name:
 	.quad	0, 0
 	.endm
 
+	/* vmovaps between a page and a vector */
+	.macro	VECTOR name, opcode
+	.text
+	FUNCTION \name
+	.byte	0x62, 0xf1, 0x78, 0x08, \opcode, 0x04, 0x25
+	.long	pages
+	ret
+	.endm
+
+	VECTOR	f_vector_load, 0x28
+	VECTOR	f_vector_store, 0x29
+
 /* Both CPU models have these. */
 TABLE	has
 INSN	"nop"

@@ -13,6 +13,7 @@ struct insn {
 
 extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
 	strict_later[], strict_ports[];
+extern code f_vector_load, f_vector_store;
 
 /* Of MXCSR: its value after a reset, rounding down, and DUE, which the chip sets */
 #define MXCSR_RESET	0x1f80
@@ -83,11 +84,33 @@ static void always_due(int strict)
 	check("strict: MXCSR with it", mxcsr(), MXCSR_RESET | due);
 }
 
+/* What @fn counts, beside what an empty function does */
+static void more(const char *name, code *fn, u64 event, u64 want)
+{
+	check(name, count0(fn, event) - count0(&f_empty, event), want);
+}
+
+/* Only the chip's model has vectors; the bare program of the board tests them. */
+static void vectors(int strict)
+{
+	result((faults0(&f_vector_load) == UD) == !strict, "strict: vector load", "%d",
+	       strict);
+	if (!strict)
+		return;
+	more("strict: a vector load is one instruction", &f_vector_load,
+	     EV_INSTRUCTIONS, 1);
+	more("strict: and one read", &f_vector_load, EV_DATA_READ, 1);
+	more("strict: and no write", &f_vector_load, EV_DATA_WRITE, 0);
+	more("strict: a vector store is no read", &f_vector_store, EV_DATA_READ, 0);
+	more("strict: and one write", &f_vector_store, EV_DATA_WRITE, 1);
+}
+
 SUITE(test_strict, "strict")
 {
 	int strict = !modern();
 
 	always_due(strict);
+	vectors(strict);
 	undefined(strict_has, 0);
 	undefined(strict_lacks, strict);
 	/* TCG always has these on Intel's processors. */

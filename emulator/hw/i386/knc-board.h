@@ -48,8 +48,9 @@
 void knc_sbox_init(MemoryRegion *system);
 void knc_sbox_interrupt(int n);
 
-/* knc-lapic.c: the local APIC's registers in their places */
+/* knc-lapic.c: the local APIC's registers in their places; an interrupt */
 void knc_lapic_init(MemoryRegion *system);
+void knc_lapic_deliver(uint8_t dest, uint8_t vector);
 
 /* knc-console.c: the host's half of the virtual console */
 void knc_console_init(MemoryRegion *system, Chardev *chr);

@@ -30,6 +30,8 @@
 #define KNC_DEST_SHIFT      16
 #define KNC_DEST_ALL        0xffff
 
+#define MSI_DEST_SHIFT      12
+
 /* In front of QEMU's, whose priority is 0x1000 */
 #define PRIORITY            0x2000
 
@@ -165,6 +167,12 @@ static const MemoryRegionOps lapic_ops = {
 static void lapic_reset(void *opaque)
 {
     memset(lapics, 0, sizeof(lapics));
+}
+
+/* As the message that an MSI is, which QEMU's APICs take at their address */
+void knc_lapic_deliver(uint8_t dest, uint8_t vector)
+{
+    lapic_pass_write(dest << MSI_DEST_SHIFT, vector, 4);
 }
 
 /* The CPUs and their APICs are there. */

@@ -11,7 +11,6 @@
 #include "qemu/module.h"
 #include "qemu/timer.h"
 #include "cpu.h"
-#include "hw/i386/apic.h"
 #include "hw/i386/knc-board.h"
 
 #define ETC_LOW             0x1074  /* elapsed time counter */
@@ -95,7 +94,7 @@ static void sbox_send(int n)
     uint32_t low = sbox.icr[2 * n];
 
     if (!(low & ICR_MASKED)) {
-        apic_deliver_irq(sbox.icr[2 * n + 1], 0, 0, low & ICR_VECTOR, 0);
+        knc_lapic_deliver(sbox.icr[2 * n + 1], low & ICR_VECTOR);
     }
 }
 
