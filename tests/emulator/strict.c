@@ -73,6 +73,18 @@ static void set_mxcsr(u32 value)
 	asm volatile("ldmxcsr %0" : : "m"(value));
 }
 
+/* Other processors want CR4.OSFXSR for them. */
+static void without_osfxsr(int strict)
+{
+	u64 cr4;
+
+	asm volatile("movq %%cr4, %0" : "=r"(cr4));
+	asm volatile("movq %0, %%cr4" : : "r"(cr4 & ~0x200ul) : "memory");
+	result((faults0(INSN(0x0f, 0xae, 0x1f /* stmxcsr (%rdi) */)) == UD) == !strict,
+	       "strict: STMXCSR without OSFXSR", "%d", strict);
+	asm volatile("movq %0, %%cr4" : : "r"(cr4) : "memory");
+}
+
 static void always_due(int strict)
 {
 	u32 due = strict ? MXCSR_DUE : 0;
@@ -110,6 +122,7 @@ SUITE(test_strict, "strict")
 	int strict = !modern();
 
 	always_due(strict);
+	without_osfxsr(strict);
 	vectors(strict);
 	undefined(strict_has, 0);
 	undefined(strict_lacks, strict);
