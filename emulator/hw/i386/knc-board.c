@@ -117,12 +117,8 @@ static HotplugHandler *board_hotplug_handler(MachineState *machine,
            HOTPLUG_HANDLER(machine) : NULL;
 }
 
-/*
- * Whatever it has, a card's CPUID says 248 threads: 62 cores of 4.  The elapsed
- * time counter goes with the card's clock.
- */
+/* Whatever it has, a card's CPUID says 248 threads: 62 cores of 4. */
 static GlobalProperty board_properties[] = {
-    { TYPE_X86_CPU, "card-clock", "on" },
     { TYPE_X86_CPU, "knc-siblings", "248" },
 };
 
