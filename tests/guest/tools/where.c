@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 
 #define MEMORY		(4UL << 20)
-#define PASSES		64
-#define TURNS		8000000UL
+#define PASSES		32
+#define TURNS		4000000UL
 
 /* A read for each line of the cache, so many times */
 #define WALK(memory, passes) do {							\
