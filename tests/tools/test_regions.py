@@ -229,12 +229,37 @@ def test_regions_here(sources):
     assert not (sources / "x").exists() and not [*sources.glob("x.*")]
 
 
+# All that likwid's module has; nothing is counted here.
+FORTRAN = """program all_of_it
+  use likwid
+  integer :: n, calls
+  double precision :: counts(2), seconds
+  call likwid_markerInit()
+  call likwid_markerThreadInit()
+  call likwid_markerRegisterRegion("a")
+  call likwid_markerStartRegion("a")
+  call likwid_markerStopRegion("a")
+  n = 2
+  calls = 5
+  call likwid_markerGetRegion("a", n, counts, seconds, calls)
+  print *, n, int(seconds), calls
+  call likwid_markerResetRegion("a")
+  call likwid_markerNextGroup()
+  call likwid_markerWriteFile("x")
+  call likwid_markerClose()
+end program
+"""
+
+
 def test_regions_fortran(tmp_path):
-    """The two lines of its own comment, and the example"""
+    """The two lines of its own comment, with the example, and with all of likwid's calls"""
     compiled("gcc", "-O2", "-c", "-o", tmp_path / "regions.o", "-x", "c",
              f"{TOP}/include/knc_pmu_regions.h")
-    compiled("gfortran", "-std=f2003", "-Wall", "-Wextra", "-Werror", "-pthread", f"-J{tmp_path}", "-o",
-             tmp_path / "marked", f"{TOP}/include/knc_pmu_regions.f90",
-             f"{TOP}/Documentation/examples/marked.f90", tmp_path / "regions.o")
-    said = subprocess.run([tmp_path / "marked"], check=True, capture_output=True, text=True)
-    assert said.stdout.split() == ["313344"] and not said.stderr, said
+    (tmp_path / "all.f90").write_text(FORTRAN)
+    for source, want in ((f"{TOP}/Documentation/examples/marked.f90", ["313344"]),
+                         (tmp_path / "all.f90", ["0", "0", "0"])):
+        compiled("gfortran", "-std=f2003", "-Wall", "-Wextra", "-Werror", "-pthread",
+                 f"-J{tmp_path}", "-o", tmp_path / "marked",
+                 f"{TOP}/include/knc_pmu_regions.f90", source, tmp_path / "regions.o")
+        said = subprocess.run([tmp_path / "marked"], check=True, capture_output=True, text=True)
+        assert said.stdout.split() == want and not said.stderr, said
