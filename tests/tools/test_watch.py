@@ -80,8 +80,10 @@ class Watch:
 
     def start(self, *args):
         with self.said.open("w") as said:
+            # A job in the background ignores SIGINT, and so does what it starts.
             self.process = subprocess.Popen(
-                self.command("--openmetrics", self.file, *args), stderr=said,
+                ["env", "--default-signal=INT",
+                 *self.command("--openmetrics", self.file, *args)], stderr=said,
                 stdin=subprocess.DEVNULL, env={**os.environ, "WORK": str(self.work)})
 
     def value(self, name):
