@@ -58,10 +58,10 @@ ALONE = """count-exact count-both count-kernel sample-one sample-two sample-all
     group-read group-equal opens-quiet perf-stat perf-list unload-busy reload
     sample-entry sample-syscall-regs sample-stranger"""
 
-# Programs of Debian's, perf with tables of this chip, and knc-metrics
-TOOLS = """perf-tables perf-metrics knc-metrics knc-report metrics-truth metrics-where
-    metrics-regions papi-avail papi-count papi-overflow pfm-names pfm-count pfm-examples
-    stress-ng bpftrace likwid"""
+# Programs of Debian's, perf with tables of this chip; knc-metrics and knc-report
+TOOLS = """perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-names pfm-count
+    pfm-examples stress-ng bpftrace likwid"""
+METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions"
 
 # Linux 2.6.38, which the cards have: not what needs a program of Debian's, a second module,
 # or what that perf core does not have (Documentation/card.rst); not group-equal, as it stops
@@ -143,6 +143,7 @@ BOOTS = (
     # Two boots, which have to be the same
     Boot("again", "same-again", "--cores 2", kernels="uos", seconds=90),
     Boot("tools", TOOLS, kernels="uos", seconds=150),
+    Boot("metrics", METRICS, kernels="uos", seconds=300),
     # Debian's fuzzers, which are fetched for it
     Boot("strangers", "trinity stress", "--cores 2", asked=True),
     # A whole card, 244 threads on one host thread

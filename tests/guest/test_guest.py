@@ -15,7 +15,7 @@ HERE = f"{TESTS}/guest"
 # How much there is of some tests
 SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_CROWD", "TEST_PMIS",
             "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED", "TEST_SOAK_SECONDS")
-# Of Debian's packages, for the boot "tools"
+# Of Debian's packages, for the boots "tools" and "metrics"
 PROGRAMS = """/usr/bin/papi_avail /usr/bin/papi_native_avail /usr/bin/stress-ng
     /usr/bin/bpftrace /usr/bin/lua5.3 /usr/bin/likwid-perfctr /usr/bin/likwid-genTopoCfg
     /usr/sbin/likwid-accessD /usr/lib/x86_64-linux-gnu/liblikwid.so
@@ -76,7 +76,7 @@ def workload(_work):
 
 # More options of some boots
 OPTIONS = {
-    "turns": workload, "again": workload, "tools": tools,
+    "turns": workload, "again": workload, "tools": tools, "metrics": tools,
     "order": lambda work: ["--trace", f"{work}/trace"],
     "strangers": lambda _: ["--add-dir", f"{built('build-programs')}:/strangers"]}
 
