@@ -7,7 +7,8 @@
 # page PROGRAM - its report, as text: each tag is a line's end
 page()
 {
-	into out knc-report -o "$tmp/page.html" -M cpi,tlb,vectorization_intensity -- "$1"
+	into out knc-report -o "$tmp/page.html" \
+		-M cpi_thread,l1_tlb_miss_ratio,vectorization_intensity -- "$1"
 	sed 's/<[^>]*>/\n/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g' "$tmp/page.html" >"$tmp/page"
 }
 
