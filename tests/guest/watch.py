@@ -268,7 +268,9 @@ def turns(cards, prometheus, work, stack):
     """Events that take turns, with the rules of the example: the part of the prefetches that
     was counted is about the part of the time for which they were."""
     both = ("mic0", "mic1")
-    watch = Watch(work, cards.config, stack, *both, "-I", "2000", "-e", "{cycles,instructions}",
+    # A card whose threads are all busy with the model of the memory is slow: its intervals take
+    # long by this machine's clock.
+    watch = Watch(work, cards.config, stack, *both, "-I", "500", "-e", "{cycles,instructions}",
                   "-e", "l2_data_read_miss_mem_fill,l2_data_write_miss_mem_fill,hwp_l2miss",
                   "-e", "l1_data_pf1")
     query = 'knc_last_interval_timestamp_seconds and on (card) knc_events_total{event="cycles"}'
@@ -333,10 +335,9 @@ def main():
         if SECONDS:
             said += exact_again(cards, prometheus, watch)
         there = ("mic0", "mic1") if SECONDS else ("mic0",)
-        notes = end(cards, prometheus, watch, said, *there)
+        print("\n".join(end(cards, prometheus, watch, said, *there)), flush=True)
         if SECONDS:
-            notes += turns(cards, prometheus, work, stack)
-        print("\n".join(notes))
+            print("\n".join(turns(cards, prometheus, work, stack)))
 
 
 if __name__ == "__main__":
