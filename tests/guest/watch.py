@@ -294,7 +294,7 @@ def turns(cards, prometheus, work, stack):
 
     began = now()
     until("some seconds pass", lambda: time.sleep(5) or
-          min(now()[card][3] - began[card][3] for card in both) > 5, 300)
+          min(now()[card][3] - began[card][3] for card in both) > 2, 600)
     ended = now()
     for card in both:
         cards.ssh(card, "touch stop")
