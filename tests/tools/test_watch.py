@@ -309,13 +309,15 @@ def test_watch_untrue(watch):
 
 def test_watch_killed(watch):
     """However it ends, nothing is left on the cards, and a new one begins at 0."""
-    watch.card("mic0", *2 * [f'interval 10.0 "{INSTRUCTIONS}"\n'])
+    counting = f'interval 10.0 "{INSTRUCTIONS}"\n'
+    watch.card("mic0", counting, "until [ -e begin ]; do sleep 0.1; done\n" + counting)
     watch.start("mic0", "-e", "instructions")
     watch.until(events("mic0", "instructions"), "7")
     watch.end(signal.SIGKILL)
     assert not watch.left()
     watch.start("mic0", "-e", "instructions")
     watch.until(up("mic0"), "0")
+    (watch.work / "mic0/begin").touch()
     watch.until(events("mic0", "instructions"), "7")
     assert watch.end() == 0
     watch.says()
