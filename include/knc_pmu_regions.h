@@ -5,7 +5,7 @@
  * library; with a glibc older than 2.34 link with -pthread, older than 2.17 with -lrt, too.
  *
  *	knc_region_begin("solve");
- *	what shall be counted;
+ *	solve(a, b);
  *	knc_region_end("solve");
  *
  * and then: knc-metrics --regions ./program

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from lines import Case, quietly
-from test_emulator import ENVIRONMENT, HERE, LIMIT, qemu, result, tail
+from test_emulator import ENVIRONMENT, HERE, LIMIT, judge, qemu, result, tail
 
 MIB = 256
 CPU = ["-cpu", "knc-strict", "-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single"]
@@ -120,9 +120,4 @@ def cases(run):
 def test(case, image, record_property):
     with tempfile.TemporaryDirectory(prefix="board.") as work:
         results = [*case.check(image, work)]
-    failed = [line for line in results if line.startswith("FAIL")]
-    if failed or not results:
-        pytest.fail("\n".join([f"{len(failed)} of {len(results)} results", *failed]),
-                    pytrace=False)
-    for line in results:
-        record_property("note", line)
+    judge(results, record_property)

@@ -376,12 +376,16 @@ def cases(run):
                    seconds=20)
 
 
-def test(case, bare, record_property):
-    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
-        results = [*case.check(bare, work)]
+def judge(results, record_property):
     failed = [line for line in results if line.startswith("FAIL")]
     if failed or not results:
         pytest.fail("\n".join([f"{len(failed)} of {len(results)} results", *failed]),
                     pytrace=False)
     for line in results:
         record_property("note", line)
+
+
+def test(case, bare, record_property):
+    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
+        results = [*case.check(bare, work)]
+    judge(results, record_property)
