@@ -117,6 +117,8 @@ uint32_t knc_pmu_others_want(CPUX86State *env);
 void knc_pmu_serve(CPUX86State *env);
 void knc_pmu_want(CPUX86State *env, uint32_t wanted);
 int knc_pmu_running(CPUX86State *env);
+
+/* cpu.c: a thread is realized and reset, halts, and has boundaries */
 bool knc_pmu_boundary(CPUX86State *env);
 
 /* line.c: the interrupt line */
