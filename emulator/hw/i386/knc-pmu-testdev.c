@@ -26,7 +26,7 @@
 #include "cpu.h"
 #include "hw/isa/isa.h"
 #include "qom/object.h"
-#include "target/i386/knc/compat.h"
+#include "target/i386/knc/internal.h"
 
 #define TYPE_KNC_PMU_TESTDEV "knc-pmu-testdev"
 OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
@@ -40,6 +40,32 @@ OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
 #define REG_ACCESS      0x14
 #define REG_ORDER       0x18
 #define REG_SIZE        0x20
+
+/* Two in a row are of counters 0 and 1, or of ring 0 and rings 1 to 3. */
+enum {
+    ITEM_MAGIC          = 0,
+    ITEM_LOST           = 1,    /* edges */
+    ITEM_EDGES          = 2,
+    ITEM_DELIVERED      = 3,
+    ITEM_TOTAL          = 4,    /* events, whatever is written to the counter */
+    ITEM_OVERFLOWS      = 6,
+    ITEM_RDMSRS         = 8,
+    ITEM_WRMSRS         = 9,
+    ITEM_RDPMCS         = 10,
+    ITEM_LVTPCS         = 11,
+    ITEM_EOIS           = 12,
+    ITEM_INSTRUCTIONS   = 16,
+    ITEM_BRANCHES       = 18,
+    ITEM_CYCLES         = 20,
+    ITEM_INJECTED       = 24,   /* orders carried out */
+    ITEM_INJECT_LEFT    = 25,   /* instructions before the order */
+    ITEM_STOPPED        = 26,
+    ITEM_GLOBAL_CTRL    = 27,
+    ITEM_GLOBAL_STATUS  = 28,
+    ITEM_LATE           = 29,   /* interrupts that an order has delayed */
+};
+
+#define MAGIC           0x4b4e4350
 
 #define BURST_MAX       (1ull << 40)
 
@@ -63,6 +89,81 @@ typedef struct KncOrder {
     uint32_t order;
 } KncOrder;
 
+/* What has happened */
+static uint64_t knc_pmu_testdev_happened(CPUX86State *env, int item)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    switch (item) {
+    case ITEM_MAGIC:
+        return MAGIC;
+    case ITEM_LOST:
+        return s->lost;
+    case ITEM_EDGES:
+        return s->edges;
+    case ITEM_DELIVERED:
+        return s->delivered;
+    case ITEM_OVERFLOWS:
+    case ITEM_OVERFLOWS + 1:
+        return s->counter[item - ITEM_OVERFLOWS].overflows;
+    case ITEM_RDMSRS:
+        return s->rdmsrs;
+    case ITEM_WRMSRS:
+        return s->wrmsrs;
+    case ITEM_RDPMCS:
+        return s->rdpmcs;
+    case ITEM_LVTPCS:
+        return s->lvtpc_writes;
+    case ITEM_EOIS:
+        return s->eoi_writes;
+    case ITEM_INJECTED:
+        return s->inject.fired;
+    case ITEM_INJECT_LEFT:
+        return knc_inject_left(s);
+    case ITEM_STOPPED:
+        return knc_inject_stopped(env_cpu(env));
+    case ITEM_GLOBAL_CTRL:
+        return s->global_ctrl;
+    case ITEM_GLOBAL_STATUS:
+        return s->status;
+    case ITEM_LATE:
+        return s->inject.late;
+    default:
+        return -1;
+    }
+}
+
+/*
+ * Any item.  @self: this thread is the one that asks, and its executing
+ * instruction is not part of the result.
+ */
+static uint64_t knc_pmu_testdev_item(CPUX86State *env, int item, bool self)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncPmuTruth truth;
+
+    if (self && (s->tb_flags & HF_KNC_OBSERVE_MASK)) {
+        knc_pmu_flush_accesses(s);
+    }
+    knc_pmu_truth(env, self ? knc_pmu_self(s) : 0, &truth);
+    switch (item) {
+    case ITEM_TOTAL:
+    case ITEM_TOTAL + 1:
+        return truth.total[item - ITEM_TOTAL];
+    case ITEM_INSTRUCTIONS:
+    case ITEM_INSTRUCTIONS + 1:
+        return truth.sum[item - ITEM_INSTRUCTIONS].n[KNC_INSTRUCTIONS_EXECUTED];
+    case ITEM_BRANCHES:
+    case ITEM_BRANCHES + 1:
+        return truth.sum[item - ITEM_BRANCHES].n[KNC_BRANCHES];
+    case ITEM_CYCLES:
+    case ITEM_CYCLES + 1:
+        return truth.sum[item - ITEM_CYCLES].n[KNC_CPU_CLK_UNHALTED];
+    default:
+        return knc_pmu_testdev_happened(env, item);
+    }
+}
+
 static uint64_t knc_pmu_testdev_select(uint32_t select)
 {
     CPUState *cs = qemu_get_cpu(select >> 16);
@@ -70,19 +171,30 @@ static uint64_t knc_pmu_testdev_select(uint32_t select)
     if (!cs || !X86_CPU(cs)->knc.pmu) {
         return -1;
     }
-    return knc_pmu_test_item(&X86_CPU(cs)->env, select & 0xffff,
-                             cs == current_cpu);
+    return knc_pmu_testdev_item(&X86_CPU(cs)->env, select & 0xffff,
+                                cs == current_cpu);
 }
 
+/* Events at once, as in ring 3, to reach 2^40 quickly */
 static void knc_pmu_testdev_burst(KncPmuTestDev *s, uint32_t high)
 {
     uint64_t events = s->burst_low | (uint64_t)(high & 0xffff) << 32;
     X86CPU *cpu = X86_CPU(current_cpu);
+    KncPmuState *pmu = &cpu->env.knc_pmu;
+    int n = high >> 16;
+    bool line;
 
-    if (cpu->knc.pmu && high >> 16 < KNC_PMU_COUNTERS &&
-        events <= BURST_MAX) {
-        knc_pmu_test_burst(&cpu->env, high >> 16, events);
+    if (!cpu->knc.pmu || n >= KNC_PMU_COUNTERS || events > BURST_MAX ||
+        !(pmu->counter[n].rings & (1 << KNC_PMU_RING3))) {
+        return;
     }
+    knc_pmu_fold(&cpu->env);
+    line = pmu->pmi;
+    knc_pmu_count(&cpu->env, n, events);
+    if (!line && pmu->pmi) {
+        knc_pmu_raise(&cpu->env);
+    }
+    knc_pmu_refuel(&cpu->env);
 }
 
 static void knc_pmu_testdev_do_order(CPUState *cs, run_on_cpu_data data)
@@ -144,7 +256,7 @@ static void knc_pmu_testdev_write(void *opaque, hwaddr addr, uint64_t val,
         knc_pmu_testdev_burst(s, val);
         break;
     case REG_MARK:
-        knc_pmu_test_mark(&X86_CPU(current_cpu)->env, val);
+        trace_knc_pmu_mark(current_cpu->cpu_index, val);
         break;
     case REG_AFTER:
         s->after = val;

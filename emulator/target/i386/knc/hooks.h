@@ -67,11 +67,4 @@ int apic_deliver_perf(DeviceState *dev);
 void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val);
 void knc_pmu_eoi_written(CPUX86State *env);
 
-/* hw/i386/knc-pmu-testdev.c */
-uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self);
-void knc_pmu_test_burst(CPUX86State *env, int n, uint64_t events);
-void knc_pmu_test_mark(CPUX86State *env, uint32_t value);
-void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
-                      uint32_t order);
-
 #endif /* I386_KNC_HOOKS_H */

@@ -139,6 +139,8 @@ void knc_inject_halt(CPUX86State *env);
 bool knc_inject_due(CPUX86State *env);
 bool knc_inject_holds(CPUX86State *env);
 void knc_inject_access(CPUX86State *env, uint32_t access);
+void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
+                      uint32_t order);
 
 /* observe.c: accesses for the model of the memory hierarchy */
 KncObserver *knc_observer_new(void);
@@ -151,6 +153,15 @@ void knc_pmu_abandon(CPUX86State *env);
 /* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_resolve_branch(CPUX86State *env);
 void knc_pmu_flush_pipeline(CPUX86State *env);
+
+/* monitor.c: what a thread has counted, by counter and by ring */
+typedef struct KncPmuTruth {
+    uint64_t total[KNC_PMU_COUNTERS];
+    KncPmuEvents sum[KNC_PMU_RINGS];
+} KncPmuTruth;
+
+/* Without the @self slots of the executing instruction */
+void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth);
 
 /* tcg.c: calls into the accelerator */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: "info knc-pmu" in the monitor, and the items that
- * hw/i386/knc-pmu-testdev.c shows
+ * Knights Corner PMU: true counts, and "info knc-pmu" in the monitor
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -9,14 +8,7 @@
 #include "monitor/monitor.h"
 #include "internal.h"
 
-/* What a thread has counted, by counter and by ring */
-typedef struct KncPmuTruth {
-    uint64_t total[KNC_PMU_COUNTERS];
-    KncPmuEvents sum[KNC_PMU_RINGS];
-} KncPmuTruth;
-
-/* Without the @self slots of the executing instruction */
-static void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
+void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
 {
     KncPmuState *s = &env->knc_pmu;
     int current = knc_pmu_current_ring(env);
@@ -34,90 +26,6 @@ static void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
             truth->sum[ring].n[i] = s->true_count[ring].n[i] + ev.n[i];
         }
     }
-}
-
-/*
- * An item for the test device.  @self: this thread is the one that asks, and
- * its executing instruction is not part of the result.
- */
-uint64_t knc_pmu_test_item(CPUX86State *env, int item, bool self)
-{
-    KncPmuState *s = &env->knc_pmu;
-    const uint64_t *happened[] = {
-        [1] = &s->lost,
-        [2] = &s->edges,
-        [3] = &s->delivered,
-        [6] = &s->counter[0].overflows,
-        [7] = &s->counter[1].overflows,
-        [8] = &s->rdmsrs,
-        [9] = &s->wrmsrs,
-        [10] = &s->rdpmcs,
-        [11] = &s->lvtpc_writes,
-        [12] = &s->eoi_writes,
-    };
-    KncPmuTruth truth;
-
-    if (item == 0) {
-        return 0x4b4e4350;
-    }
-    if (item < ARRAY_SIZE(happened) && happened[item]) {
-        return *happened[item];
-    }
-    if (self && (s->tb_flags & HF_KNC_OBSERVE_MASK)) {
-        knc_pmu_flush_accesses(s);
-    }
-    knc_pmu_truth(env, self ? knc_pmu_self(s) : 0, &truth);
-    switch (item) {
-    case 4:
-    case 5:
-        return truth.total[item - 4];
-    case 16:
-    case 17:
-        return truth.sum[item - 16].n[KNC_INSTRUCTIONS_EXECUTED];
-    case 18:
-    case 19:
-        return truth.sum[item - 18].n[KNC_BRANCHES];
-    case 20:
-    case 21:
-        return truth.sum[item - 20].n[KNC_CPU_CLK_UNHALTED];
-    case 24:
-        return s->inject.fired;
-    case 25:
-        return knc_inject_left(s);
-    case 26:
-        return knc_inject_stopped(env_cpu(env));
-    case 27:
-        return s->global_ctrl;
-    case 28:
-        return s->status;
-    case 29:
-        return s->inject.late;
-    default:
-        return -1;
-    }
-}
-
-/* For the test device: @events at once, as in ring 3, to reach 2^40 quickly */
-void knc_pmu_test_burst(CPUX86State *env, int n, uint64_t events)
-{
-    KncPmuState *s = &env->knc_pmu;
-    bool line;
-
-    if (!(s->counter[n].rings & (1 << KNC_PMU_RING3))) {
-        return;
-    }
-    knc_pmu_fold(env);
-    line = s->pmi;
-    knc_pmu_count(env, n, events);
-    if (!line && s->pmi) {
-        knc_pmu_raise(env);
-    }
-    knc_pmu_refuel(env);
-}
-
-void knc_pmu_test_mark(CPUX86State *env, uint32_t value)
-{
-    trace_knc_pmu_mark(knc_pmu_cpu(env), value);
 }
 
 static void knc_pmu_dump_rings(Monitor *mon, const char *name, uint64_t ring0,
