@@ -332,9 +332,9 @@ def install(machine):
     shutil.copytree(tree, installed)
     yield result("install: twice is as good as once",
                  said + in_qemu() + differ(installed, tree))
-    yield result("install: it changes something", not differ(plain, tree) and "same")
+    places = len(re.findall(r"^\d.*[acd]\d", differ(plain, tree), re.M))
+    yield result(f"install: it changes {places} places, and few", places > 65)
     said = in_qemu("--undo")
-    quietly("find", tree, "-type", "d", "-empty", "-delete")
     yield result("install: undone", said + differ(plain, tree))
 
     # Each file in turn without the line in its first change that is looked for: the one

@@ -24,22 +24,7 @@ int knc_clock_fits(CPUState *cpu, int left, int needed);
 /* @cpu has executed so many instructions.  Returns what QEMU's clock gains. */
 int64_t knc_clock_spend(CPUState *cpu, int64_t executed);
 
-/* QEMU_CLOCK_VIRTUAL */
-int64_t knc_clock_read(void);
-
-/* An interrupt is raised for @cpu. */
-void knc_clock_wake(CPUState *cpu);
-
 /* The next timer has changed.  Returns true if the card clock handled it. */
 bool knc_clock_armed(void);
-
-/* accel/tcg/knc-icount.c.inc: true with -icount shift=0 */
-bool knc_icount_is_ours(void);
-
-/* With sleep=on */
-bool knc_icount_sleeps(void);
-
-/* With -icount rr=record or rr=replay */
-bool knc_icount_replays(void);
 
 #endif /* ACCEL_TCG_KNC_CLOCK_H */

@@ -11,6 +11,7 @@
 #include "tcg/tcg.h"
 #include "tcg/helper-tcg.h"
 #include "exec.h"
+#include "internal.h"
 #if KNC_QEMU(10, 1)
 #include "accel/tcg/cpu-ldst.h"
 #else
@@ -72,7 +73,7 @@ static void *knc_vector_host(CPUX86State *env, target_ulong addr,
         raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
     }
     host = probe_access(env, addr, KNC_VECTOR_SIZE, type, mmu_idx, ra);
-    if (host && knc_pmu_observing(env)) {
+    if (host && (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK)) {
         knc_pmu_helper_access(env_cpu(env), addr,
                               make_memop_idx(MO_512, mmu_idx), type);
     }

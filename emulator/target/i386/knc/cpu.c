@@ -1,13 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: a thread is realized and reset, halts, and has
- * boundaries between its blocks
+ * Knights Corner: a thread is realized and reset, and halts; its boundaries
+ *
+ * QEMU calls a CPU and its accelerator through tables of functions.  Those of a
+ * CPU with the PMU are QEMU's with a few replaced, which call QEMU's in turn.
  */
 #include "qemu/osdep.h"
+#include "qemu/config-file.h"
+#include "qemu/option.h"
 #include "cpu.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
+#include "exec.h"
 #include "internal.h"
+
+static const struct TCGCPUOps *plain_ops;   /* QEMU's */
+static struct TCGCPUOps ops;
+static void (*plain_interrupt)(CPUState *cs, int mask);
+static DeviceRealize plain_realize;
+
+/* QEMU's flags of a block; some are bits of EFLAGS, at the same places. */
+QEMU_BUILD_BUG_ON(HF_KNC_MASK &
+                  (HF_CPL_MASK | HF_INHIBIT_IRQ_MASK | HF_CS32_MASK |
+                   HF_SS32_MASK | HF_ADDSEG_MASK | HF_PE_MASK | HF_TF_MASK |
+                   HF_MP_MASK | HF_EM_MASK | HF_TS_MASK | HF_IOPL_MASK |
+                   HF_LMA_MASK | HF_CS64_MASK | HF_RF_MASK | HF_VM_MASK |
+                   HF_AC_MASK | HF_SMM_MASK | HF_SVME_MASK | HF_GUEST_MASK |
+                   HF_OSFXSR_MASK | HF_SMAP_MASK | HF_IOBPT_MASK |
+                   HF_MPX_EN_MASK | HF_MPX_IU_MASK | HF_UMIP_MASK |
+                   HF_AVX_EN_MASK));
 
 /*
  * Between two blocks: detect an overflow now, as the next block may not count.
@@ -46,34 +67,156 @@ void knc_pmu_halt(CPUX86State *env)
     }
 }
 
+/* A PMI after an instruction comes before a fault of the next one. */
+static void knc_pmi_first(CPUState *cs)
+{
+    if (knc_pmu_boundary(&X86_CPU(cs)->env)) {
+        cs->exception_index = -1;
+        cpu_loop_exit(cs);
+    }
+}
+
+static bool knc_tlb_fill(CPUState *cs, vaddr addr, int size,
+                         MMUAccessType type, int mmu_idx, bool probe,
+                         uintptr_t ra)
+{
+    if (type == MMU_INST_FETCH && !probe) {
+        if (plain_ops->tlb_fill(cs, addr, size, type, mmu_idx, true, ra)) {
+            return true;
+        }
+        knc_pmi_first(cs);
+    }
+    return plain_ops->tlb_fill(cs, addr, size, type, mmu_idx, probe, ra);
+}
+
+static bool knc_check_breakpoint(CPUState *cs)
+{
+    if (!plain_ops->debug_check_breakpoint(cs)) {
+        return false;
+    }
+    knc_pmi_first(cs);
+    return true;
+}
+
+static bool knc_exec_interrupt(CPUState *cs, int request)
+{
+    CPUX86State *env = &X86_CPU(cs)->env;
+    uint32_t flags = env->knc_pmu.tb_flags;
+
+    if (knc_pmu_boundary(env)) {
+        request |= cs->interrupt_request & CPU_INTERRUPT_NMI;
+    }
+    if (env->knc_pmu.tb_flags != flags) {
+        /* Do not chain the next block to the last one. */
+        cs->interrupt_request |= CPU_INTERRUPT_EXITTB;
+    }
+    /* No NMI between MOV SS or POP SS and the next instruction */
+    if (env->knc_pmu.mov_ss && (env->hflags & HF_INHIBIT_IRQ_MASK)) {
+        request &= ~CPU_INTERRUPT_NMI;
+    }
+    if (x86_cpu_pending_interrupt(cs, request) &
+        (CPU_INTERRUPT_NMI | CPU_INTERRUPT_MCE | CPU_INTERRUPT_HARD)) {
+        knc_pmu_interrupt(env);
+    }
+    return plain_ops->cpu_exec_interrupt(cs, request);
+}
+
+static void knc_do_interrupt(CPUState *cs)
+{
+    CPUX86State *env = &X86_CPU(cs)->env;
+    bool is_int = env->exception_is_int;
+
+    knc_pmu_interrupt(env);
+    plain_ops->do_interrupt(cs);
+    knc_pmu_interrupted(env, is_int);
+}
+
+/* This instruction and the rest of its block have not been executed. */
+static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
+                              const uint64_t *data)
+{
+    CPUX86State *env = &X86_CPU(cs)->env;
+    uint64_t plain[KNC_INSN_START_WORDS];
+
+    memcpy(plain, data, sizeof(plain));
+    plain[1] &= MAKE_64BIT_MASK(0, KNC_UNWIND_SHIFT);
+    plain_ops->restore_state_to_opc(cs, tb, plain);
+    if (tb->flags & HF_KNC_PMU_MASK) {
+        int ring = knc_pmu_ring((tb->flags >> HF_CPL_SHIFT) & 3);
+
+        env->knc_pmu.word[ring] -= knc_pmu_unwind_word(data[1] >>
+                                                          KNC_UNWIND_SHIFT);
+        knc_pmu_abandon(env);
+    }
+}
+
+/* Disable Unmasked Exceptions: always 1 on the chip */
+#define MXCSR_DUE       (1u << 21)
+
+uint32_t knc_mxcsr(CPUX86State *env, uint32_t value)
+{
+    return env_archcpu(env)->knc.strict ? value | MXCSR_DUE : value;
+}
+
+/* INIT and reset have cleared it. */
+static void knc_exec_enter(CPUState *cs)
+{
+    CPUX86State *env = &X86_CPU(cs)->env;
+
+    plain_ops->cpu_exec_enter(cs);
+    env->mxcsr = knc_mxcsr(env, env->mxcsr);
+}
+
+static void knc_handle_interrupt(CPUState *cs, int mask)
+{
+    knc_clock_wake(cs);
+    knc_inject_interrupted(cs);
+    plain_interrupt(cs, mask);
+}
+
+/* All CPUs of a machine have the same tables. */
+static void knc_take_tables(CPUClass *cc)
+{
+    AccelOpsClass *accel =
+        ACCEL_OPS_CLASS(object_class_by_name(ACCEL_OPS_NAME("tcg")));
+
+    if (plain_ops) {
+        return;
+    }
+    plain_ops = cc->tcg_ops;
+    ops = *plain_ops;
+    ops.cpu_exec_enter = knc_exec_enter;
+    ops.cpu_exec_interrupt = knc_exec_interrupt;
+    ops.debug_check_breakpoint = knc_check_breakpoint;
+    ops.do_interrupt = knc_do_interrupt;
+    ops.restore_state_to_opc = knc_restore_state;
+    ops.tlb_fill = knc_tlb_fill;
+    cc->tcg_ops = &ops;
+
+    plain_interrupt = accel->handle_interrupt;
+    accel->handle_interrupt = knc_handle_interrupt;
+    accel->get_virtual_clock = knc_clock_read;
+    accel->get_elapsed_ticks = knc_clock_read;
+}
+
 /* The PMU is not part of vmstate_x86_cpu, so the CPU must not migrate. */
 static const VMStateDescription vmstate_knc_pmu = {
     .name = "knc-pmu",
     .unmigratable = 1,
 };
 
-bool knc_pmu_realize(X86CPU *cpu, Error **errp)
+/* What the card's clock needs */
+static bool knc_check_icount(QemuOpts *opts, Error **errp)
 {
-    if (!cpu->knc.pmu) {
-        return true;
-    }
-    if (!tcg_enabled()) {
-        error_setg(errp, "knc-pmu needs TCG");
-        return false;
-    }
-    if (knc_icount_replays()) {
+    if (opts && qemu_opt_get(opts, "rr")) {
         error_setg(errp, "knc-pmu goes with neither record nor replay");
         return false;
     }
-    if (!knc_icount_is_ours()) {
+    if (!opts || g_strcmp0(qemu_opt_get(opts, "shift"), "0")) {
         error_setg(errp, "knc-pmu needs -icount shift=0,sleep=off, or sleep=on "
                    "for a console or network");
         return false;
     }
-    /* QEMU cannot remove one of the CPUs that share a host thread. */
-    DEVICE_GET_CLASS(cpu)->hotpluggable = false;
-    knc_clock_enable(knc_icount_sleeps());
-    vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
     return true;
 }
 
@@ -104,28 +247,48 @@ static void knc_pmu_attach(CPUX86State *env)
     s->core->thread[s->thread] = env;
 }
 
-/* Disable Unmasked Exceptions: always 1 on the chip */
-#define MXCSR_DUE       (1u << 21)
-
-uint32_t knc_mxcsr(CPUX86State *env, uint32_t value)
+/* Of the system.  INIT does not change the PMU (1.4.4). */
+static void knc_pmu_reset(void *opaque)
 {
-    return env_archcpu(env)->knc.strict ? value | MXCSR_DUE : value;
-}
-
-/* Not called for INIT, which does not change the PMU (1.4.4) */
-void knc_pmu_reset(CPUX86State *env)
-{
+    CPUX86State *env = opaque;
     KncPmuState *s = &env->knc_pmu;
 
-    if (!env_archcpu(env)->knc.pmu) {
-        return;
-    }
-    if (!s->core) {
-        knc_pmu_attach(env);
-    }
     memset(s, 0, offsetof(KncPmuState, end_reset_fields));
     knc_observer_reset(s->observer);
     knc_core_reset(s->core);
     knc_pmu_configure(env);
     knc_clock_wake(env_cpu(env));
+}
+
+/* The last step of x86_cpu_realizefn() */
+static void knc_realize(DeviceState *dev, Error **errp)
+{
+    QemuOpts *icount = qemu_opts_find(qemu_find_opts("icount"), NULL);
+    X86CPU *cpu = X86_CPU(dev);
+
+    if (cpu->knc.pmu) {
+        if (!tcg_enabled()) {
+            error_setg(errp, "knc-pmu needs TCG");
+            return;
+        }
+        if (!knc_check_icount(icount, errp)) {
+            return;
+        }
+        /* QEMU cannot remove one of the CPUs that share a host thread. */
+        DEVICE_GET_CLASS(dev)->hotpluggable = false;
+        knc_clock_enable(qemu_opt_get_bool(icount, "sleep", true));
+        vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
+        knc_take_tables(CPU_GET_CLASS(dev));
+        knc_apic_realize(cpu);
+        knc_pmu_attach(&cpu->env);
+        qemu_register_reset(knc_pmu_reset, &cpu->env);
+    }
+    plain_realize(dev, errp);
+}
+
+/* Of all x86 CPUs, as each may have the property "knc-pmu" */
+void knc_class_init(ObjectClass *oc)
+{
+    plain_realize = X86_CPU_CLASS(oc)->parent_realize;
+    X86_CPU_CLASS(oc)->parent_realize = knc_realize;
 }

@@ -20,13 +20,25 @@
 #include "exec/tlb-flags.h"
 #include "exec/translation-block.h"
 #include "tcg/insn-start-words.h"
+#include "accel/accel-cpu-ops.h"
 #define KNC_INSN_START_WORDS    INSN_START_WORDS
 #else
 #include "exec/exec-all.h"
 #if KNC_QEMU(10, 0)
+#include "system/accel-ops.h"
 #include "tcg/insn-start-words.h"
+#else
+#include "sysemu/accel-ops.h"
 #endif
 #define KNC_INSN_START_WORDS    TARGET_INSN_START_WORDS
+#endif
+
+#if KNC_QEMU(10, 0)
+#include "accel/tcg/cpu-ops.h"
+#include "system/reset.h"
+#else
+#include "hw/core/tcg-cpu-ops.h"
+#include "sysemu/reset.h"
 #endif
 
 #endif /* I386_KNC_EXEC_H */

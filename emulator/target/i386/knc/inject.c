@@ -97,9 +97,11 @@ static void knc_inject_stop(CPUState *cs, run_on_cpu_data data)
 }
 
 /* A stopped thread continues when an interrupt is pending, masked or not. */
-bool knc_inject_wakes(CPUState *cs)
+void knc_inject_interrupted(CPUState *cs)
 {
-    return X86_CPU(cs)->env.knc_pmu.inject.stopped && cs->interrupt_request;
+    if (knc_inject_stopped(cs)) {
+        async_run_on_cpu(cs, knc_inject_release, RUN_ON_CPU_NULL);
+    }
 }
 
 bool knc_inject_stopped(CPUState *cs)

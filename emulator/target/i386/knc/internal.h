@@ -105,6 +105,8 @@ void knc_pmu_refuel(CPUX86State *env);
 int knc_pmu_slot_cost(CPUX86State *env);
 bool knc_pmu_observed_overflow(const KncPmuState *s);
 int knc_pmu_self(KncPmuState *s);
+void knc_pmu_interrupt(CPUX86State *env);
+void knc_pmu_interrupted(CPUX86State *env, bool is_int);
 
 /* core.c: the core's time, and thread count mode */
 uint64_t knc_pmu_slept(const KncPmuState *s);
@@ -136,6 +138,7 @@ void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions);
 uint64_t knc_inject_left(const KncPmuState *s);
 bool knc_inject_stopped(CPUState *cs);
 void knc_inject_halt(CPUX86State *env);
+void knc_inject_interrupted(CPUState *cs);
 bool knc_inject_due(CPUX86State *env);
 bool knc_inject_holds(CPUX86State *env);
 void knc_inject_access(CPUX86State *env, uint32_t access);
@@ -163,9 +166,19 @@ typedef struct KncPmuTruth {
 /* Without the @self slots of the executing instruction */
 void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth);
 
+/* chip.c: registers that are not of the PMU */
+bool knc_chip_rdmsr(CPUX86State *env, uint32_t msr, uint64_t *val);
+bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val);
+
+/* apic.c: the local APIC; an edge of the line */
+void knc_apic_realize(X86CPU *cpu);
+int knc_apic_deliver(CPUX86State *env);
+void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val);
+void knc_pmu_eoi_written(CPUX86State *env);
+
 /* tcg.c: calls into the accelerator */
 
-/* Give the local APIC an edge; returns as apic_deliver_perf() */
+/* Give the local APIC an edge; returns as knc_apic_deliver() */
 int knc_tcg_deliver(CPUX86State *env);
 void knc_tcg_nmi(CPUX86State *env);
 
@@ -187,6 +200,8 @@ bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
 
 /* clock.c: the card clock, which follows what the threads execute */
 void knc_clock_enable(bool sleeps);
+int64_t knc_clock_read(void);
+void knc_clock_wake(CPUState *cs);
 void knc_clock_forget(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
 uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);

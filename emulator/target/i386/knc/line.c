@@ -3,7 +3,7 @@
  * Knights Corner PMU: the interrupt line
  *
  * One bit for both counters, connected to the thread's local APIC, which sees
- * rising edges only: knc-apic.c.inc
+ * rising edges only: apic.c
  */
 #include "qemu/osdep.h"
 #include "cpu.h"

@@ -441,11 +441,18 @@ static void knc_pmu_forget_pages(KncPmuState *s)
     s->observer->line = s->observer->code_page = -1;
 }
 
-void knc_pmu_flush_tlb(CPUX86State *env, bool global)
+/* A control register is about to be written. */
+void knc_pmu_write_cr(CPUX86State *env, int reg, uint64_t val)
 {
+    static const uint32_t dropping[] = {
+        [0] = CR0_PG_MASK | CR0_WP_MASK | CR0_PE_MASK,
+        [4] = CR4_PGE_MASK | CR4_PAE_MASK | CR4_PSE_MASK,
+    };
     KncPmuState *s = &env->knc_pmu;
+    bool global = reg < ARRAY_SIZE(dropping) &&
+                  ((val ^ env->cr[reg]) & dropping[reg]);
 
-    if (s->core) {
+    if (s->core && (global || reg == 3)) {
         knc_pmu_forget_pages(s);
         knc_mem_flush_tlb(s->core, s->thread,
                           global || !(env->cr[4] & CR4_PGE_MASK));

@@ -15,6 +15,8 @@
 #define HF_KNC_PMU_MASK         (1u << 29)  /* counts events */
 #define HF_KNC_OBSERVE_MASK     (1u << 30)  /* reports accesses as well */
 #define HF_KNC_PREDICT_MASK     (1u << 31)  /* and branches */
+#define HF_KNC_MASK             (HF_KNC_PMU_MASK | HF_KNC_OBSERVE_MASK | \
+                                 HF_KNC_PREDICT_MASK)
 
 #define KNC_PMU_COUNTERS        2
 #define KNC_CORE_THREADS        4
@@ -42,8 +44,10 @@ static inline int64_t knc_pmu_word(int slots, int branches)
 
 /*
  * The same for an instruction and all that follow it in its block, as kept in
- * the block's unwind information
+ * the block's unwind information: above QEMU's cc_op, in the same word
  */
+#define KNC_UNWIND_SHIFT        8
+
 static inline uint64_t knc_pmu_unwind_data(int slots, int branches)
 {
     return slots | (uint64_t)branches << 16;
@@ -331,5 +335,6 @@ typedef struct KncPmuState {
 } KncPmuState;
 
 #include "chip.h"
+#include "hooks.h"
 
 #endif /* I386_KNC_PMU_H */

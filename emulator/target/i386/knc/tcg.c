@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: calls to and from the accelerator
+ * Knights Corner PMU: calls into the accelerator
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -32,7 +32,7 @@ int knc_tcg_deliver(CPUX86State *env)
         bql_lock();
     }
     can_do_io = knc_tcg_begin_io(cs);
-    mode = apic_deliver_perf(DEVICE(env_archcpu(env)->apic_state));
+    mode = knc_apic_deliver(env);
     knc_can_do_io(cs) = can_do_io;
     if (unlock) {
         bql_unlock();
@@ -153,52 +153,8 @@ uint64_t knc_tcg_unwind_io(CPUX86State *env)
     uint64_t data[KNC_INSN_START_WORDS];
     CPUState *cs = env_cpu(env);
 
-    return cpu_unwind_state_data(cs, cs->mem_io_pc, data) ? data[2] : 0;
-}
-
-/* This instruction and the rest of its block have not been executed. */
-void knc_pmu_unwind(CPUX86State *env, uint32_t tb_flags, uint64_t data)
-{
-    if (tb_flags & HF_KNC_PMU_MASK) {
-        int ring = knc_pmu_ring((tb_flags >> HF_CPL_SHIFT) & 3);
-
-        env->knc_pmu.word[ring] -= knc_pmu_unwind_word(data);
-        knc_pmu_abandon(env);
+    if (!cpu_unwind_state_data(cs, cs->mem_io_pc, data)) {
+        return 0;
     }
-}
-
-/* Called before QEMU looks for interrupts.  Returns an NMI raised by a fold. */
-int knc_pmu_boundary_nmi(CPUState *cs)
-{
-    KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
-    uint32_t flags = s->tb_flags;
-    bool raised = knc_pmu_boundary(&X86_CPU(cs)->env);
-
-    if (s->tb_flags != flags) {
-        /* Do not chain the next block to the last one. */
-        cs->interrupt_request |= CPU_INTERRUPT_EXITTB;
-    }
-    return raised ? cs->interrupt_request & CPU_INTERRUPT_NMI : 0;
-}
-
-/* A PMI after an instruction comes before a fault of the next one. */
-static void knc_tcg_pmi_first(CPUState *cs)
-{
-    if (knc_pmu_boundary(&X86_CPU(cs)->env)) {
-        cs->exception_index = -1;
-        cpu_loop_exit(cs);
-    }
-}
-
-void knc_pmu_before_fault(CPUState *cs, MMUAccessType type)
-{
-    if (type == MMU_INST_FETCH) {
-        knc_tcg_pmi_first(cs);
-    }
-}
-
-bool knc_pmu_before_breakpoint(CPUState *cs)
-{
-    knc_tcg_pmi_first(cs);
-    return true;
+    return data[1] >> KNC_UNWIND_SHIFT;
 }

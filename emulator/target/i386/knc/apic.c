@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Knights Corner PMU: its interrupt at the local APIC
+ *
+ * The APIC is QEMU's.  The functions here stand before those that access its
+ * registers.
+ */
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "hw/i386/apic_internal.h"
+#include "internal.h"
+
+#define APIC_EOI        0xb0
+#define APIC_LVTPC      0x340
+#define LVTPC_VALID     (0xff | APIC_LVT_DELIV_MOD | APIC_LVT_MASKED)
+
+static const MemoryRegionOps *plain;    /* QEMU's */
+static MemoryRegionOps ops;
+
+/* Reserved bits are 0, and the mask bit is set while the APIC is disabled. */
+static APICCommonState *knc_apic_settle(CPUState *cs)
+{
+    APICCommonState *s = APIC_COMMON(X86_CPU(cs)->apic_state);
+
+    s->lvt[APIC_LVT_PERFORM] &= LVTPC_VALID;
+    if (!(s->spurious_vec & APIC_SV_ENABLE) ||
+        !(s->apicbase & MSR_IA32_APICBASE_ENABLE)) {
+        s->lvt[APIC_LVT_PERFORM] |= APIC_LVT_MASKED;
+    }
+    return s;
+}
+
+static uint64_t knc_apic_read(void *opaque, hwaddr addr, unsigned size)
+{
+    if (current_cpu) {
+        knc_apic_settle(current_cpu);
+    }
+    return plain->read(opaque, addr, size);
+}
+
+static void knc_apic_write(void *opaque, hwaddr addr, uint64_t val,
+                           unsigned size)
+{
+    APICCommonState *s;
+
+    if (!current_cpu || addr >= TARGET_PAGE_SIZE) {
+        plain->write(opaque, addr, val, size);
+        return;
+    }
+    /* APIC_BASE may have disabled it before. */
+    s = knc_apic_settle(current_cpu);
+    if (addr == APIC_EOI) {
+        knc_pmu_eoi_written(&s->cpu->env);
+    }
+    plain->write(opaque, addr, val, size);
+    knc_apic_settle(current_cpu);
+    if (addr == APIC_LVTPC) {
+        knc_pmu_lvtpc_written(&s->cpu->env, s->lvt[APIC_LVT_PERFORM]);
+    }
+}
+
+void knc_apic_realize(X86CPU *cpu)
+{
+    MemoryRegion *io;
+
+    if (!cpu->apic_state) {
+        return;
+    }
+    io = &APIC_COMMON(cpu->apic_state)->io_memory;
+    if (!plain) {
+        plain = io->ops;
+        ops = *plain;
+        ops.read = knc_apic_read;
+        ops.write = knc_apic_write;
+    }
+    io->ops = &ops;
+}
+
+/*
+ * The PMU's line has risen.  Delivery sets the mask bit of the LVT entry; an
+ * edge that comes while the bit is set is lost.
+ *
+ * Returns the delivery mode, or a negative value if the edge was lost.
+ */
+int knc_apic_deliver(CPUX86State *env)
+{
+    APICCommonState *s;
+    uint32_t lvt, lint1;
+
+    if (!env_archcpu(env)->apic_state) {
+        return -1;
+    }
+    s = knc_apic_settle(env_cpu(env));
+    lvt = s->lvt[APIC_LVT_PERFORM];
+    if (lvt & APIC_LVT_MASKED) {
+        return -1;
+    }
+    /* Of the entries of its LVT, QEMU delivers only what a pin asks for. */
+    lint1 = s->lvt[APIC_LVT_LINT1];
+    s->lvt[APIC_LVT_LINT1] = lvt;
+    APIC_COMMON_GET_CLASS(s)->external_nmi(s);
+    s->lvt[APIC_LVT_LINT1] = lint1;
+    s->lvt[APIC_LVT_PERFORM] |= APIC_LVT_MASKED;
+    return (lvt & APIC_LVT_DELIV_MOD) >> APIC_LVT_DELIV_MOD_SHIFT;
+}
