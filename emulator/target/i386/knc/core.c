@@ -224,6 +224,7 @@ void knc_pmu_serve(CPUX86State *env)
     }
     knc_observer_configure(s, flags & HF_KNC_OBSERVE_MASK, wanted);
     s->tb_flags = flags;
+    env->hflags = (env->hflags & ~HF_KNC_MASK) | flags;
 }
 
 /* It does not count @wanted yet, or folds too rarely for another thread. */

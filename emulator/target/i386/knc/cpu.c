@@ -158,12 +158,13 @@ uint32_t knc_mxcsr(CPUX86State *env, uint32_t value)
     return env_archcpu(env)->knc.strict ? value | MXCSR_DUE : value;
 }
 
-/* INIT and reset have cleared it. */
+/* INIT and reset have cleared these. */
 static void knc_exec_enter(CPUState *cs)
 {
     CPUX86State *env = &X86_CPU(cs)->env;
 
     plain_ops->cpu_exec_enter(cs);
+    env->hflags |= env->knc_pmu.tb_flags;
     env->mxcsr = knc_mxcsr(env, env->mxcsr);
 }
 

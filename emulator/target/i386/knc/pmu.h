@@ -11,7 +11,7 @@
 #error "Knights Corner is for --target-list=x86_64-softmmu with --enable-tcg"
 #endif
 
-/* Flags of a translation block: the bits of tb->flags that hflags leave free */
+/* Flags of a translation block: bits of hflags that QEMU leaves free */
 #define HF_KNC_PMU_MASK         (1u << 29)  /* counts events */
 #define HF_KNC_OBSERVE_MASK     (1u << 30)  /* reports accesses as well */
 #define HF_KNC_PREDICT_MASK     (1u << 31)  /* and branches */
