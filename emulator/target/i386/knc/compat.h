@@ -58,14 +58,12 @@
 #define KNC_CASE_LOAD16         case INDEX_op_qemu_ld2
 #define KNC_CASE_STORE          case INDEX_op_qemu_st
 #define KNC_CASE_STORE16        case INDEX_op_qemu_st2
-#define KNC_OP_ADD              INDEX_op_add
 #else
 #define KNC_CASE_LOAD           case INDEX_op_qemu_ld_i32: \
                                 case INDEX_op_qemu_ld_i64
 #define KNC_CASE_STORE          case INDEX_op_qemu_st_i32: \
                                 case INDEX_op_qemu_st8_i32: \
                                 case INDEX_op_qemu_st_i64
-#define KNC_OP_ADD              INDEX_op_add_i64
 #if KNC_QEMU(8, 0)
 #define KNC_CASE_LOAD16         case INDEX_op_qemu_ld_i128
 #define KNC_CASE_STORE16        case INDEX_op_qemu_st_i128

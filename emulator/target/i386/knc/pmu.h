@@ -45,8 +45,10 @@ static inline int64_t knc_pmu_word(int slots, int branches)
 /*
  * The same for an instruction and all that follow it in its block, as kept in
  * the block's unwind information: above QEMU's cc_op, in the same word
+ * (while the block is translated it is KNC_UNWIND_HALVES, or nothing)
  */
 #define KNC_UNWIND_SHIFT        8
+#define KNC_UNWIND_HALVES       1       /* an access of 16 bytes by halves */
 
 static inline uint64_t knc_pmu_unwind_data(int slots, int branches)
 {

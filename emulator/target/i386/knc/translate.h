@@ -21,6 +21,7 @@ typedef struct KncDisas {
     int opcode;         /* 0x100 stands for the prefix 0F */
 
     TCGOp *insn_start;  /* the block's counting code follows this op */
+    TCGOp *insn;        /* the insn_start of the current instruction */
 } KncDisas;
 
 #endif /* I386_KNC_TRANSLATE_H */
