@@ -202,6 +202,20 @@ def refused(machine):
                      f"status {done.returncode}: {done.stderr}")
 
 
+def hotplug(machine):
+    """A CPU cannot be added while the machine runs, and the monitor says so."""
+    done = subprocess.run(
+        machine.command("asleep", "-cpu", "knc", *ICOUNT, "-smp", "1,sockets=2,maxcpus=2",
+                        "-serial", "none", "-monitor", "stdio"),
+        env=ENVIRONMENT, check=False, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        input="device_add knc-x86_64-cpu,socket-id=1,core-id=0,thread-id=0\nquit\n")
+    told = re.search("^Error: .*(a pluggable device type|does not support hotplugging)\r?$",
+                     done.stdout, re.M)
+    yield result("hotplug: refused", (done.returncode or not told) and
+                 f"status {done.returncode}: {done.stdout}")
+
+
 def trace(machine):
     """The accesses that suite "trace" makes, from its first mark to its last, against what
     they have to be: order, numbers and all."""
@@ -391,7 +405,7 @@ def qemu(release):
 def cases(run):
     checks = {name: partial(suite, name) for name in SUITES}
     checks |= {check.__name__: check
-               for check in (clock, limit, refused, trace, compare, events, items, style,
+               for check in (clock, limit, refused, hotplug, trace, compare, events, items, style,
                              install)}
     for name, check in checks.items():
         yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
