@@ -214,6 +214,38 @@ static void overflow(void)
 	      0);
 }
 
+/*
+ * CPU 1 reads a line at once when CPU 0 has written it: the accesses are seen
+ * in the order in which they were made.
+ */
+static u8 fresh[LINE] __attribute__((aligned(LINE)));
+static volatile int written;
+static u64 from_cache;
+
+static void read_written(void)
+{
+	u64 before;
+
+	switch_on(EV_L2_DATA_READ_CACHE | SEL_OS, 0);
+	while (!written)
+		;
+	before = rdmsr(MSR_CNT0);
+	asm volatile("movb %0, %%al" : : "m"(fresh) : "rax");
+	from_cache = rdmsr(MSR_CNT0) - before;
+	switch_off();
+}
+
+static void in_order(void)
+{
+	switch_on(EV_L2_READ_MISS | SEL_OS, 0);
+	on_cpu_start(1, read_written);
+	delay(100000);
+	asm volatile("movb $1, %0\n\tmovl $1, %1" : "=m"(fresh), "=m"(written));
+	on_cpu_wait(1);
+	switch_off();
+	check("cores: a line that was written just before", from_cache, 1);
+}
+
 SUITE(test_cores, "cores")
 {
 	start_cpus();
@@ -228,4 +260,5 @@ SUITE(test_cores, "cores")
 	hits_modified("cores: a line for each: only the turn itself", LINE / 8,
 		      2 * TURNS);
 	overflow();
+	in_order();
 }

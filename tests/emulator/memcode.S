@@ -147,6 +147,25 @@ FUNCTION ten_loads
 	.endr
 	ret
 
+/* 10 loads, of every other line from walk_from on */
+FUNCTION ten_lines
+	movl	walk_from, %ebx		/* 7 bytes */
+	.set	at, 128
+	.rept	10
+	movl	at(%rbx), %eax		/* 6 bytes */
+	.set	at, at + 128
+	.endr
+	ret
+
+/* An instruction whose accesses its helper makes */
+FUNCTION saved
+	nop
+	fxsave	pages
+	.globl	at_saved
+at_saved:
+	.fill	10, 1, 0x90
+	ret
+
 /* 10 instructions with two accesses, 5 with one */
 FUNCTION mixed
 	.rept	10

@@ -4,7 +4,8 @@
 
 extern code walk_read, walk_write, ten_loads, mixed, lines16, code16k,
 	code48k, hops, alternating, two_targets, delayed, delayed_long,
-	delayed_longest, chained;
+	delayed_longest, chained, ten_lines, saved;
+extern char at_saved[];
 extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_call,
 	f_int80, f_syscall, f_fault_ud;
 extern u64 walk_from, walk_to, walk_step, chained_to;
@@ -61,6 +62,14 @@ static void precise(void)
 		wrong += !came_at((char *)ten_loads + 5 + 2 * n, KERNEL_CS);
 	}
 	check("memory: no skid after any of 10 loads", wrong, 0);
+
+	/* The call has one write. */
+	for (int n = 2; n <= 20; n++) {
+		arm_pmi(EV_DATA_WRITE | SEL_OS | SEL_INT, n, LVT_NMI);
+		measure0(saved);
+		wrong += !came_at(at_saved, KERNEL_CS);
+	}
+	check("memory: no skid after fxsave", wrong, 0);
 }
 
 static const struct {
@@ -163,6 +172,12 @@ static const struct {
 	  "and nothing comes from another cache" },
 };
 
+/* A line of buffer that is not in walk_from's set of the L1 */
+static u64 own_set(void)
+{
+	return (u64)buffer + (((u64)&walk_from + 2 * KB) & (4 * KB - 64));
+}
+
 static void caches(void)
 {
 	u64 b = (u64)buffer;
@@ -177,11 +192,21 @@ static void caches(void)
 		     walks[i].fn, walks[i].event, b, kib * KB, step,
 		     walks[i].each_line * kib * KB / 64);
 	}
-	/* 4 KiB apart: one set of the L1 with its 8 ways */
+	b = own_set();
 	walk("cache: 8 lines of one set", walk_read, EV_DATA_READ_MISS, b,
 	     8 * 4 * KB, 4 * KB, 0);
 	walk("cache: 9 lines of one set", walk_read, EV_DATA_READ_MISS, b,
 	     9 * 4 * KB, 4 * KB, 9);
+
+	program(EV_DATA_WRITE_MISS | SEL_OS, 0);
+	walk_over(b, 64, 64);
+	measure0(walk_write);
+	walk_over(b + 4 * KB, 8 * 4 * KB, 4 * KB);
+	measure0(walk_read);
+	walk_over(b, 64, 64);
+	wrmsr(MSR_CNT0, 0);
+	measure0(walk_write);
+	check("cache: a written line that reads have evicted", rdmsr(MSR_CNT0), 1);
 }
 
 /* Events from outside the core reach counter 0 only. */
@@ -308,6 +333,26 @@ static void prefetches(void)
 	}
 }
 
+/* An interrupt after the load that misses for the nth time */
+static void precise_misses(const char *name, u64 offset, u32 event, int each)
+{
+	int wrong = 0;
+
+	hint_from = (u64)buffer;
+	walk_from = (u64)buffer + offset;
+	for (int n = 1; n <= 10 * each; n++) {
+		int load = (n + each - 1) / each;
+
+		/* Apart from those lines all is in the cache. */
+		count0(ten_lines, event);
+		count0(clevict1, event);
+		arm_pmi(event | SEL_OS | SEL_INT, n, LVT_NMI);
+		measure0(ten_lines);
+		wrong += !came_at((char *)ten_lines + 7 + 6 * load, KERNEL_CS);
+	}
+	check(name, wrong, 0);
+}
+
 /* Of device memory, and of a page that is not mapped */
 static void prefetches_of_nothing(void)
 {
@@ -432,6 +477,13 @@ static void fetches_and_branches(void)
 	for (u32 i = 0; i < ARRAY_SIZE(thirds); i++)
 		check(thirds[i].name, third(thirds[i].fn, thirds[i].event),
 		      thirds[i].want);
+	/* In ring 0, once the branches are predicted */
+	for (int i = 0; i < 3; i++) {
+		arm_pmi(EV_PIPELINE_FLUSHES | SEL_OS | SEL_INT, 1, LVT_NMI);
+		measure0(f_int80);
+	}
+	check("flushes: no skid after an interrupt",
+	      came_at(trap_stubs + 16 * VEC_INT80, KERNEL_CS), 1);
 	handle_ints(0);
 	handlers[UD] = 0;
 	got = third(code48k, EV_CODE_MISS);
@@ -480,6 +532,11 @@ SUITE(test_memory, "memory")
 	masks();
 	caches();
 	prefetches();
+	precise_misses("memory: no skid after misses", 0, EV_DATA_READ_MISS, 1);
+	precise_misses("memory: no skid after L2 misses", 0, EV_L2_READ_MISS,
+		       1);
+	precise_misses("memory: no skid after two L2 misses at once", 62,
+		       EV_L2_READ_MISS, 2);
 	prefetches_of_nothing();
 	counter0();
 	tlbs();
@@ -585,6 +642,36 @@ static void any_mixed(void)
 	      0);
 }
 
+/* The threads of a core share its caches. */
+#define PAGE	(4 * KB)
+
+static void evict(void)
+{
+	walk_over((u64)buffer + 16 * PAGE, 9 * PAGE, 64);
+	program(EV_DATA_READ_MISS | SEL_OS, 0);
+	measure0(walk_read);
+	pmu_quiet();
+}
+
+static u64 misses_of_a_page(void)
+{
+	walk_over((u64)buffer, PAGE, 64);
+	wrmsr(MSR_CNT0, 0);
+	measure0(walk_read);
+	return rdmsr(MSR_CNT0);
+}
+
+static void any_evicts(void)
+{
+	program(EV_DATA_READ_MISS | SEL_OS, 0);
+	misses_of_a_page();
+	check("threads: lines that stay", misses_of_a_page() < 5, 1);
+	on_cpu(1, evict);
+	check("threads: lines that another thread has evicted",
+	      misses_of_a_page() >= PAGE / 64, 1);
+	pmu_quiet();
+}
+
 SUITE(test_any, "any")
 {
 	start_cpus();
@@ -605,6 +692,7 @@ SUITE(test_any, "any")
 	any_one("accesses, edge", EV_DATA_READ_OR_WRITE | SEL_E, 0);
 
 	any_changes();
+	any_evicts();
 	any_mixed();
 	any_stops();
 

@@ -32,11 +32,6 @@ KncCore *knc_core_new(void)
     return core;
 }
 
-bool knc_mem_has_others(void)
-{
-    return cores && cores->next;
-}
-
 void knc_core_reset(KncCore *core)
 {
     size_t start = offsetof(KncCore, start_reset_fields);

@@ -30,7 +30,7 @@ static inline uint64_t *find(uint64_t *set, int ways, uint64_t key,
     return NULL;
 }
 
-/* caches.c, with the lock of the core held */
+/* caches.c */
 bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
                     KncPmuEvents *ev);
 bool knc_l1i_access(KncCore *core, int thread, uint64_t line,

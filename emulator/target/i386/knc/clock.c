@@ -51,6 +51,7 @@ static struct {
     bool on;
     QTAILQ_HEAD(, KncClock) awake;
     CPUState *current;      /* has its turn */
+    CPUState *latest;       /* has executed last */
     int64_t horizon;        /* the end of that turn */
     int64_t next;           /* the earliest time of the other threads */
     int64_t seen;           /* the latest time that a thread has read */
@@ -338,6 +339,13 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
 
     if (!card.on) {
         return budget;
+    }
+    if (cs != card.latest) {
+        if (card.latest) {
+            knc_observer_end_turn(&X86_CPU(card.latest)->env);
+        }
+        card.latest = cs;
+        knc_observer_begin_turn(&X86_CPU(cs)->env);
     }
     share_core(&X86_CPU(cs)->env);
     left = cs == card.current ? card.horizon - s->clock.time : 0;

@@ -43,11 +43,18 @@
 #define qemu_cond_timedwait_bql qemu_cond_timedwait_iothread
 #endif
 
+/* Kinds of temporaries: of an instruction; those that outlive a branch */
 #if !KNC_QEMU(8, 0)
+#define KNC_TEMP_NORMAL         TEMP_NORMAL
+#define KNC_TEMP_KEPT           TEMP_LOCAL
+#define knc_temp_new_i64        tcg_temp_new_i64
 #define tcg_env                 cpu_env
 #define KNC_TEMP_FREE(t)        tcg_temp_free_i64(t)
 #define KNC_TEMP_FREE32(t)      tcg_temp_free_i32(t)
 #else
+#define KNC_TEMP_NORMAL         TEMP_EBB
+#define KNC_TEMP_KEPT           TEMP_TB
+#define knc_temp_new_i64        tcg_temp_ebb_new_i64
 #define KNC_TEMP_FREE(t)
 #define KNC_TEMP_FREE32(t)
 #endif

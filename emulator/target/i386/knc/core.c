@@ -214,15 +214,16 @@ uint32_t knc_pmu_others_want(CPUX86State *env)
 void knc_pmu_serve(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint32_t wanted = knc_pmu_others_want(env);
     uint32_t flags;
 
-    s->serves = s->needs | wanted;
-    flags = s->serves & ~NEEDS_MORE;
+    s->serves = s->needs | knc_pmu_others_want(env);
+    flags = s->serves & ~NEEDS_MATCHES;
     if (flags && !s->tb_flags) {
         knc_pmu_join(env);
     }
-    knc_observer_configure(s, flags & HF_KNC_OBSERVE_MASK, wanted);
+    if ((flags ^ s->tb_flags) & HF_KNC_OBSERVE_MASK) {
+        knc_observer_start(s);
+    }
     s->tb_flags = flags;
     env->hflags = (env->hflags & ~HF_KNC_MASK) | flags;
 }

@@ -37,8 +37,7 @@
 
 /*
  * This close to an overflow, a budget that allows for OBSERVED_MAX events per
- * slot would be too small for most blocks: check after each instruction
- * instead.
+ * slot would be too small for most blocks: have each access reported instead.
  */
 #define OBSERVED_NEAR           (64 * OBSERVED_MAX)
 
@@ -158,6 +157,8 @@ static void knc_pmu_take(CPUX86State *env,
     int current = knc_pmu_current_ring(env);
     uint64_t cycles = 0;
 
+    s->step &= !(knc_pmu_slots(s, KNC_PMU_RING0) +
+                 knc_pmu_slots(s, KNC_PMU_RING3));
     if (current != s->ring) {
         s->entries[current]++;
         s->ring = current;
@@ -229,6 +230,67 @@ bool knc_pmu_fold(CPUX86State *env)
     return raised;
 }
 
+/* The counter has events of the model, and not cycles without them. */
+static bool knc_pmu_observes(const KncPmuCounter *c)
+{
+    return (c->mode == KNC_MODE_EVENTS || c->mode == KNC_MODE_MATCHES) &&
+           c->event >= KNC_OBSERVED;
+}
+
+/* Accesses that do not change the model count as well: KncFilter */
+static bool knc_pmu_counts_hits(const KncPmuCounter *c)
+{
+    return c->mode == KNC_MODE_EVENTS &&
+           (c->event == KNC_DATA_READ || c->event == KNC_DATA_WRITE ||
+            c->event == KNC_DATA_READ_OR_WRITE || c->event == KNC_CODE_READ);
+}
+
+/* The most by which a counter can grow with each access that is reported */
+static int knc_pmu_per_access(const KncPmuCounter *c)
+{
+    switch (c->event) {
+    case KNC_DATA_READ:
+    case KNC_DATA_WRITE:
+    case KNC_DATA_READ_OR_WRITE:
+    case KNC_DATA_READ_MISS:
+    case KNC_DATA_WRITE_MISS:
+    case KNC_DATA_READ_MISS_OR_WRITE_MISS:
+    case KNC_DATA_PAGE_WALK:
+    case KNC_LONG_DATA_PAGE_WALK:
+    case KNC_CODE_READ:
+    case KNC_CODE_CACHE_MISS:
+    case KNC_CODE_PAGE_WALK:
+    case KNC_LONG_CODE_PAGE_WALK:
+        return 1;
+    default:
+        /* It may be in two lines, and evict one from each of the caches. */
+        return c->mode == KNC_MODE_MATCHES ? 1 : 4;
+    }
+}
+
+/*
+ * So many reported accesses cannot overflow a counter; @all: what does not
+ * change the model is reported as well.
+ */
+int knc_pmu_may_wait(const KncPmuState *s, bool all)
+{
+    int64_t accesses = INT_MAX;
+
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        const KncPmuCounter *c = &s->counter[n];
+        int64_t left = CNTR_MASK - c->value;
+
+        if (!knc_pmu_observes(c) || (!all && knc_pmu_counts_hits(c))) {
+            continue;
+        }
+        for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+            left -= knc_pmu_increment(s, n, ring, &s->observed[ring]);
+        }
+        accesses = MIN(accesses, left / knc_pmu_per_access(c));
+    }
+    return accesses;
+}
+
 /* The most by which a counter can grow with each slot */
 static int knc_pmu_per_slot(KncPmuState *s, KncPmuCounter *c)
 {
@@ -244,7 +306,8 @@ static int knc_pmu_per_slot(KncPmuState *s, KncPmuCounter *c)
             /* They come with a change of ring, which calls refuel. */
             return 0;
         default:
-            return c->event >= KNC_OBSERVED ? OBSERVED_MAX : 1;
+            return knc_pmu_counts_hits(c) ? OBSERVED_MAX :
+                   c->event < KNC_OBSERVED;
         }
     case KNC_MODE_CYCLES:
     case KNC_MODE_NO_EVENTS:
@@ -255,11 +318,10 @@ static int knc_pmu_per_slot(KncPmuState *s, KncPmuCounter *c)
     }
 }
 
-/* An observed event may overflow this counter soon. */
+/* Such accesses may overflow this counter soon. */
 static bool knc_pmu_near(const KncPmuCounter *c)
 {
-    return (c->mode == KNC_MODE_EVENTS || c->mode == KNC_MODE_MATCHES) &&
-           c->event >= KNC_OBSERVED && c->value > CNTR_MASK - OBSERVED_NEAR;
+    return knc_pmu_counts_hits(c) && c->value > CNTR_MASK - OBSERVED_NEAR;
 }
 
 int knc_pmu_slot_cost(CPUX86State *env)
@@ -276,7 +338,7 @@ void knc_pmu_refuel(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
     int ring = knc_pmu_current_ring(env);
     uint64_t fuel = knc_pmu_others_want(env) ? FUEL_SHARED : FUEL_MAX;
-    bool careful = false;
+    bool near = false;
 
     s->slot_cycles = knc_pmu_slot_cost(env);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
@@ -287,7 +349,7 @@ void knc_pmu_refuel(CPUX86State *env)
             continue;
         }
         if (knc_pmu_near(c)) {
-            careful = true;
+            near = true;
         } else if (per_slot) {
             fuel = MIN(fuel,
                        DIV_ROUND_UP(CNTR_MASK + 1 - c->value, per_slot));
@@ -296,12 +358,25 @@ void knc_pmu_refuel(CPUX86State *env)
             fuel = MIN(fuel, FUEL_SHARED);
         }
     }
-    fuel = knc_inject_fuel(s, ring, fuel);
-    knc_observer_careful(s, careful || (s->serves & NEEDS_ORDER));
+    fuel = s->step ? 1 : knc_inject_fuel(s, ring, fuel);
+    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_observer_refuel(s, near);
+    }
     for (int i = 0; i < KNC_PMU_RINGS; i++) {
         s->granted[i] = i == ring ? fuel : -1;
         s->word[i] = (int64_t)s->granted[i] << 32;
     }
+}
+
+/* Take the budget away: the next block begins with a refuel. */
+void knc_pmu_stop(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    int ring = knc_pmu_current_ring(env);
+    int64_t left = s->word[ring] >> 32;
+
+    s->granted[ring] -= left;
+    s->word[ring] -= left << 32;
 }
 
 /* The slot of the executing instruction, which must end its block */
@@ -352,10 +427,11 @@ void knc_pmu_pause(CPUX86State *env)
 
 /*
  * Called at the start of a block of @insns instructions, already charged with
- * @word, that may exceed the budget.  If it does exceed the new budget, leave
- * it for a block that ends with the overflow.
+ * @word and @hits, that may exceed the budget.  If it does exceed the new
+ * budget, leave it for a block that ends with the overflow.
  */
-void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
+void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint64_t hits,
+                           uint32_t insns)
 {
     KncPmuState *s = &env->knc_pmu;
     int ring = knc_pmu_current_ring(env);
@@ -365,6 +441,7 @@ void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
 
     /* None of the block has been executed yet. */
     s->word[ring] -= word;
+    s->filter.hits[ring] -= hits;
     knc_pmu_resolve_branch(env);
     raised = knc_pmu_fold(env);
     knc_pmu_serve(env);
@@ -373,6 +450,7 @@ void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint32_t insns)
 
     /* To stay in the block needs the charge; to leave it takes that back. */
     s->word[ring] += word;
+    s->filter.hits[ring] += hits;
     if (!raised && fuel >= insns && s->tb_flags == flags) {
         return;
     }
@@ -388,7 +466,8 @@ bool knc_pmu_observed_overflow(const KncPmuState *s)
         const KncPmuCounter *c = &s->counter[n];
         uint64_t value = c->value;
 
-        for (int ring = 0; knc_pmu_near(c) && ring < KNC_PMU_RINGS; ring++) {
+        for (int ring = 0; knc_pmu_observes(c) && ring < KNC_PMU_RINGS;
+             ring++) {
             value += knc_pmu_increment(s, n, ring, &s->observed[ring]);
         }
         if (value > CNTR_MASK) {
@@ -412,6 +491,9 @@ void knc_pmu_interrupt(CPUX86State *env)
         knc_pmu_flush_accesses(s);
         knc_pmu_resolve_branch(env);
         knc_pmu_flush_pipeline(env);
+        if (knc_pmu_observed_overflow(s)) {
+            knc_pmu_stop(env);
+        }
         s->token = 0;
     }
 }

@@ -136,17 +136,21 @@ static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
                               const uint64_t *data)
 {
     CPUX86State *env = &X86_CPU(cs)->env;
+    KncPmuState *s = &env->knc_pmu;
+    uint64_t ours = data[1] >> KNC_UNWIND_SHIFT;
     uint64_t plain[KNC_INSN_START_WORDS];
 
     memcpy(plain, data, sizeof(plain));
-    plain[1] &= MAKE_64BIT_MASK(0, KNC_UNWIND_SHIFT);
+    plain[1] &= KNC_UNWIND_CC_OP;
     plain_ops->restore_state_to_opc(cs, tb, plain);
     if (tb->flags & HF_KNC_PMU_MASK) {
         int ring = knc_pmu_ring((tb->flags >> HF_CPL_SHIFT) & 3);
 
-        env->knc_pmu.word[ring] -= knc_pmu_unwind_word(data[1] >>
-                                                          KNC_UNWIND_SHIFT);
-        knc_pmu_abandon(env);
+        s->word[ring] -= knc_pmu_unwind_word(ours);
+        if (tb->flags & HF_KNC_OBSERVE_MASK) {
+            s->filter.hits[ring] -= knc_pmu_unwind_hits(ours);
+            knc_pmu_abandon(s, ring, knc_pmu_unwind_slots(ours));
+        }
     }
 }
 
@@ -255,7 +259,7 @@ static void knc_pmu_reset(void *opaque)
     KncPmuState *s = &env->knc_pmu;
 
     memset(s, 0, offsetof(KncPmuState, end_reset_fields));
-    knc_observer_reset(s->observer);
+    knc_observer_reset(s);
     knc_core_reset(s->core);
     knc_pmu_configure(env);
     knc_clock_wake(env_cpu(env));

@@ -175,23 +175,7 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
     }
 }
 
-/* Events that are right only if the cores' accesses are modelled in order */
-static bool knc_pmu_event_needs_order(KncPmuEvent event)
-{
-    switch (event) {
-    case KNC_L2_READ_HIT_S:
-    case KNC_L2_CODE_READ_MISS_CACHE_FILL:
-    case KNC_L2_DATA_READ_MISS_CACHE_FILL:
-    case KNC_L2_DATA_WRITE_MISS_CACHE_FILL:
-    case KNC_SNP_HIT_L2:
-    case KNC_SNP_HITM_L2:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* What a counter's event needs: flags of blocks, NEEDS_* */
+/* What a counter's event needs: flags of blocks, NEEDS_MATCHES */
 uint32_t knc_pmu_event_needs(const KncPmuCounter *c)
 {
     uint32_t needs = HF_KNC_PMU_MASK | HF_KNC_OBSERVE_MASK;
@@ -202,9 +186,6 @@ uint32_t knc_pmu_event_needs(const KncPmuCounter *c)
     if (c->event == KNC_BRANCHES_MISPREDICTED ||
         c->event == KNC_PIPELINE_FLUSHES) {
         needs |= HF_KNC_PREDICT_MASK;
-    }
-    if (knc_pmu_event_needs_order(c->event) && knc_mem_has_others()) {
-        needs |= NEEDS_ORDER;
     }
     return needs | (knc_pmu_matches(c) ? NEEDS_MATCHES : 0);
 }

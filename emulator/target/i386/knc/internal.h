@@ -27,8 +27,6 @@
 
 /* What a thread needs counted: flags of its blocks (HF_KNC_*), and these */
 #define NEEDS_MATCHES           1
-#define NEEDS_ORDER             2       /* among the cores, for each access */
-#define NEEDS_MORE              (NEEDS_MATCHES | NEEDS_ORDER)
 
 static inline int knc_pmu_cpu(CPUX86State *env)
 {
@@ -103,7 +101,9 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment);
 bool knc_pmu_fold(CPUX86State *env);
 void knc_pmu_refuel(CPUX86State *env);
 int knc_pmu_slot_cost(CPUX86State *env);
+void knc_pmu_stop(CPUX86State *env);
 bool knc_pmu_observed_overflow(const KncPmuState *s);
+int knc_pmu_may_wait(const KncPmuState *s, bool all);
 int knc_pmu_self(KncPmuState *s);
 void knc_pmu_interrupt(CPUX86State *env);
 void knc_pmu_interrupted(CPUX86State *env, bool is_int);
@@ -147,11 +147,13 @@ void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
 
 /* observe.c: accesses for the model of the memory hierarchy */
 KncObserver *knc_observer_new(void);
-void knc_observer_reset(KncObserver *o);
-void knc_observer_configure(KncPmuState *s, bool observing, bool shared);
-void knc_observer_careful(KncPmuState *s, bool careful);
+void knc_observer_reset(KncPmuState *s);
+void knc_observer_start(KncPmuState *s);
+void knc_observer_refuel(KncPmuState *s, bool all);
+void knc_observer_begin_turn(CPUX86State *env);
+void knc_observer_end_turn(CPUX86State *env);
 void knc_pmu_flush_accesses(KncPmuState *s);
-void knc_pmu_abandon(CPUX86State *env);
+void knc_pmu_abandon(KncPmuState *s, int ring, uint32_t token);
 
 /* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_resolve_branch(CPUX86State *env);

@@ -143,44 +143,25 @@ static void hint_access(KncCore *core, int thread, const KncAccess *access,
     }
 }
 
-/*
- * @n entries; @ev gets the events by ring.  Another access
- * to the latest line is only counted, unless it is the first write: line and
- * page are the latest of their sets already.
- */
+/* @n entries; @ev gets the events by ring. */
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents ev[KNC_PMU_RINGS])
 {
-    uint64_t latest = -1;
-    bool dirty = false;
-
     for (int i = 0; i < n; ) {
         const KncAccess *a = &access[i];
         KncPmuEvents *e = &ev[a->ring];
-        bool write = a->kind == KNC_KIND_WRITE;
-        uint64_t first = a->vaddr >> KNC_LINE_BITS;
 
-        if (a->kind == KNC_KIND_CODE || a->kind == KNC_KIND_HINT) {
-            if (a->kind == KNC_KIND_CODE) {
-                code_access(core, thread, a, e);
-            } else {
-                hint_access(core, thread, a, e);
-            }
-            latest = -1;
+        switch (a->kind) {
+        case KNC_KIND_CODE:
+            code_access(core, thread, a, e);
             i++;
-        } else if (first == latest && (dirty || !write) &&
-                   (a->vaddr + a->size - 1) >> KNC_LINE_BITS == first) {
-            e->n[write ? KNC_DATA_WRITE : KNC_DATA_READ]++;
-            e->n[KNC_DATA_READ_OR_WRITE]++;
+            break;
+        case KNC_KIND_HINT:
+            hint_access(core, thread, a, e);
             i++;
-        } else {
+            break;
+        default:
             i += data_access(core, thread, a, e);
-            latest = -1;
-            if (!a->uncached &&
-                (a->vaddr + a->size - 1) >> KNC_LINE_BITS == first) {
-                dirty = write;
-                latest = first;
-            }
         }
     }
 }

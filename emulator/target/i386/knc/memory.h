@@ -8,7 +8,6 @@
 #include "pmu.h"
 
 #define KNC_CACHE_WAYS          8
-#define KNC_L1_SETS             64
 #define KNC_L2_SETS             1024
 
 #define KNC_LARGE_BITS          21  /* the smallest pages that are large */
@@ -50,14 +49,6 @@ typedef struct KncAccess {
     uint8_t hint;           /* KncHint */
 } KncAccess;
 
-enum {
-    KNC_KIND_READ,
-    KNC_KIND_WRITE,
-    KNC_KIND_CODE,
-    KNC_KINDS,
-    KNC_KIND_HINT = KNC_KINDS,
-};
-
 /* What a branch does to the pipeline */
 #define KNC_BRANCH_WRONG    1   /* mispredicted */
 #define KNC_BRANCH_FLUSHES  2
@@ -65,7 +56,6 @@ enum {
 KncCore *knc_core_new(void);
 void knc_core_reset(KncCore *core);
 
-bool knc_mem_has_others(void);
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents ev[KNC_PMU_RINGS]);
 int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,

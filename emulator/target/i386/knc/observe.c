@@ -19,22 +19,20 @@ KncObserver *knc_observer_new(void)
     return g_new0(KncObserver, 1);
 }
 
-void knc_observer_reset(KncObserver *o)
-{
-    memset(o, 0, sizeof(*o));
-}
-
-/* Give the model one instruction after the other, for CMASK. */
-static void knc_pmu_flush_matching(KncPmuState *s)
+/*
+ * Give the model one instruction after the other, for CMASK: the first @n
+ * entries.
+ */
+static void knc_pmu_model_matching(KncPmuState *s, int entries)
 {
     KncObserver *o = s->observer;
 
-    for (int i = 0, n; i < o->accesses; i += n) {
+    for (int i = 0, n; i < entries; i += n) {
         int ring = o->access[i].ring;
         KncPmuEvents ev[KNC_PMU_RINGS] = {};
 
         n = 1;
-        while (i + n < o->accesses && !o->access[i + n].first) {
+        while (i + n < entries && !o->access[i + n].first) {
             n++;
         }
         knc_mem_accesses(s->core, s->thread, &o->access[i], n, ev);
@@ -62,9 +60,6 @@ static void knc_pmu_take_snoops(KncPmuState *s)
         [KNC_SNOOP_WRITTEN_BACK] = KNC_DATA_CACHE_LINES_WRITTEN_BACK,
     };
 
-    if (!knc_mem_has_others()) {
-        return;
-    }
     for (int i = 0; i < KNC_SNOOPS; i++) {
         uint64_t now = s->core->snooped[s->thread][i];
 
@@ -73,102 +68,175 @@ static void knc_pmu_take_snoops(KncPmuState *s)
     }
 }
 
-/* Conditions have changed: forget the latest accesses. */
-static void knc_observer_rely(KncPmuState *s)
+static void knc_pmu_forget_lines(KncPmuState *s)
+{
+    memset(s->filter.latest, (uint8_t)NO_LINE, sizeof(s->filter.latest));
+    memset(s->observer->page, -1, sizeof(s->observer->page));
+}
+
+static inline void knc_pmu_forget_set(KncPmuState *s, int set)
+{
+    memset(s->filter.latest[set], (uint8_t)NO_LINE,
+           sizeof(s->filter.latest[0]));
+}
+
+/* The thread begins to observe, or does so no longer. */
+void knc_observer_start(KncPmuState *s)
 {
     KncObserver *o = s->observer;
 
-    o->wait = s->careful ? -1 : o->may_wait;
-    o->find_again = o->may_find_again && !s->careful;
-    knc_pmu_forget_latest(o);
+    s->token = s->access_token = 0;
+    s->due = s->step = false;
+    s->filter.hits[KNC_PMU_RING0] = s->filter.hits[KNC_PMU_RING3] = 0;
+    s->filter.code = NO_LINE;
+    o->accesses = o->completed = 0;
+    o->branch_token = 0;
+    o->code_page = -1;
+    knc_pmu_forget_snoops(s);
+    knc_pmu_forget_lines(s);
 }
 
-/* @shared: accesses must not wait, as another thread counts their events. */
-void knc_observer_configure(KncPmuState *s, bool observing, bool shared)
+void knc_observer_reset(KncPmuState *s)
+{
+    memset(s->observer, 0, sizeof(*s->observer));
+    knc_observer_start(s);
+}
+
+static void knc_pmu_set_limit(KncPmuState *s)
 {
     KncObserver *o = s->observer;
 
-    if (!observing) {
-        knc_pmu_forget_snoops(s);
-        s->token = 0;
-        o->accesses = o->completed = 0;
-        o->again = o->completed_again = 0;
-        o->branch_token = 0;
-        o->line = o->code_page = -1;
-    }
-    o->may_wait = shared ? 0 : ACCESSES_WAIT;
-    o->may_find_again = !shared && !(s->serves & NEEDS_MATCHES);
-    knc_observer_rely(s);
+    o->limit = s->step ? ACCESSES_MAX - 2 :
+               MIN(knc_pmu_may_wait(s, !o->filters), ACCESSES_WAIT);
 }
 
-/* Each access is looked at by itself while an overflow is near. */
-void knc_observer_careful(KncPmuState *s, bool careful)
+/* With @all, accesses that do not change the model are reported as well. */
+void knc_observer_refuel(KncPmuState *s, bool all)
 {
-    if (s->careful != careful) {
-        s->careful = careful;
-        knc_observer_rely(s);
+    KncObserver *o = s->observer;
+
+    all |= s->serves & NEEDS_MATCHES;
+    if (o->filters == all) {
+        o->filters = !all;
+        knc_pmu_forget_lines(s);
     }
+    knc_pmu_set_limit(s);
 }
 
 /* The instructions before this one have completed. */
-static inline void knc_pmu_complete(KncObserver *o, uint32_t token)
+static inline void knc_pmu_complete(KncPmuState *s, uint32_t token)
 {
-    o->completed = o->accesses;
-    o->completed_again = o->again;
-    o->access_token = token;
+    s->observer->completed = s->observer->accesses;
+    s->observer->taken = 0;
+    s->access_token = token;
 }
 
-static void knc_pmu_flush_again(KncPmuState *s)
+/* Give the model the first @entries accesses. */
+static void knc_pmu_model(KncPmuState *s, int entries)
 {
     KncObserver *o = s->observer;
-    KncPmuEvents *ev = &s->observed[s->ring];
-    uint64_t reads = o->again & AGAIN_MASK;
-    uint64_t writes = o->again / AGAIN_ONE(KNC_KIND_WRITE) & AGAIN_MASK;
 
-    ev->n[KNC_DATA_READ] += reads;
-    ev->n[KNC_DATA_WRITE] += writes;
-    ev->n[KNC_DATA_READ_OR_WRITE] += reads + writes;
-    ev->n[KNC_CODE_READ] += o->again / AGAIN_ONE(KNC_KIND_CODE);
-    o->again = o->completed_again = 0;
+    if (s->serves & NEEDS_MATCHES) {
+        knc_pmu_model_matching(s, entries);
+    } else {
+        knc_mem_accesses(s->core, s->thread, o->access, entries, s->observed);
+    }
+    o->accesses -= entries;
+    o->completed -= entries;
+    memmove(o->access, o->access + entries,
+            o->accesses * sizeof(o->access[0]));
 }
 
-/* Give the model the accesses of all completed instructions. */
+/*
+ * Between two instructions: give the model all accesses, and count those that
+ * do not change it.
+ */
 void knc_pmu_flush_accesses(KncPmuState *s)
 {
-    KncObserver *o = s->observer;
-
-    knc_pmu_complete(o, 0);
+    knc_pmu_complete(s, 0);
     knc_pmu_take_snoops(s);
-    if (!o->accesses) {
-        return;
-    }
-    if (s->serves & NEEDS_MATCHES) {
-        knc_pmu_flush_matching(s);
-    } else {
-        knc_mem_accesses(s->core, s->thread, o->access, o->accesses,
-                         s->observed);
-    }
-    o->accesses = o->completed = 0;
-    knc_pmu_flush_again(s);
-    if (o->find_again) {
-        knc_pmu_forget_latest(o);
+    knc_pmu_model(s, s->observer->accesses);
+    s->due = false;
+    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
+        KncPmuEvents *ev = &s->observed[ring];
+        uint64_t reads = (uint32_t)s->filter.hits[ring];
+        uint64_t writes = s->filter.hits[ring] / KNC_HIT_WRITE;
+
+        ev->n[KNC_DATA_READ] += reads;
+        ev->n[KNC_DATA_WRITE] += writes;
+        ev->n[KNC_DATA_READ_OR_WRITE] += reads + writes;
+        s->filter.hits[ring] = 0;
     }
 }
 
-/* A new entry for the executing instruction */
-static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
+/*
+ * Other threads have executed: they may have changed the caches and TLBs that
+ * this one shares with them.
+ */
+void knc_observer_begin_turn(CPUX86State *env)
+{
+    if (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_forget_lines(&env->knc_pmu);
+        knc_pmu_stop(env);
+    }
+}
+
+/* The model gets the accesses in the order of the turns. */
+void knc_observer_end_turn(CPUX86State *env)
+{
+    if (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_flush_accesses(&env->knc_pmu);
+    }
+}
+
+/*
+ * As many accesses wait as cannot overflow a counter.  Give those of completed
+ * instructions to the model.  If that is not enough this instruction may
+ * overflow one: execute it by itself.  That a helper makes the access (@ra is
+ * 0) is too late for that: look when the instruction has completed.
+ */
+static void __attribute__((noinline))
+knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
+
+    if (s->access_token != s->token) {
+        knc_pmu_complete(s, 0);
+    }
+    knc_pmu_model(s, o->completed);
+    knc_pmu_set_limit(s);
+    if (o->accesses + entries <= o->limit) {
+        return;
+    }
+    if (ra) {
+        s->step = true;
+        knc_tcg_leave_before(env, ra);
+    }
+    s->due = true;
+    knc_pmu_stop(env);
+    if (o->accesses + entries > ACCESSES_MAX) {
+        /* No room left: count them even if the instruction faults later. */
+        knc_pmu_complete(s, s->token);
+        knc_pmu_model(s, o->completed);
+    }
+}
+
+/* A new entry for the executing instruction, with room for another one */
+static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind,
+                                            int entries, uintptr_t ra)
 {
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
     KncAccess *access;
-    bool first = o->access_token != s->token || kind == KNC_KIND_CODE;
+    bool first;
 
-    if (unlikely(o->accesses >= ACCESSES_MAX - 1)) {
-        /* No room left: count them even if the instruction faults later. */
-        knc_pmu_flush_accesses(s);
+    if (unlikely(o->accesses + entries > o->limit)) {
+        knc_pmu_make_room(env, entries, ra);
     }
+    first = s->access_token != s->token || kind == KNC_KIND_CODE;
     if (first) {
-        knc_pmu_complete(o, kind == KNC_KIND_CODE ? 0 : s->token);
+        knc_pmu_complete(s, kind == KNC_KIND_CODE ? 0 : s->token);
     }
     access = &o->access[o->accesses];
     access->kind = kind;
@@ -177,10 +245,81 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind)
     return access;
 }
 
-/* Record the fetch of a line.  Returns false if it faults. */
-static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line)
+/* The page of an access, as in KncObserver */
+static inline uint64_t knc_pmu_page(const KncAccess *access)
 {
-    KncObserver *o = env->knc_pmu.observer;
+    uint64_t small = access->vaddr >> TARGET_PAGE_BITS;
+    uint64_t large = access->vaddr >> KNC_LARGE_BITS;
+
+    if (access->kind == KNC_KIND_CODE) {
+        return small * PAGE_SETS + PAGE_CODE + small % KNC_ITLB_SETS;
+    }
+    if (access->page_bits >= KNC_LARGE_BITS) {
+        return large * PAGE_SETS + PAGE_LARGE + large % KNC_DTLB_LARGE_SETS;
+    }
+    return small * PAGE_SETS + PAGE_DATA + small % KNC_DTLB_SETS;
+}
+
+/* This page is the latest of its TLB set: lines of the one before are not. */
+static inline uint64_t *knc_pmu_set_page(KncPmuState *s, uint64_t page)
+{
+    KncObserver *o = s->observer;
+    int set = page % PAGE_SETS;
+
+    if (o->page[set] != page) {
+        for (; o->lines[set]; o->lines[set] &= o->lines[set] - 1) {
+            knc_pmu_forget_set(s, ctz64(o->lines[set]));
+        }
+        o->page[set] = page;
+    }
+    return &o->lines[set];
+}
+
+/*
+ * The model gets an access.  It may evict any other line of the same L1 set, so
+ * what is known of that set is forgotten.
+ */
+static void knc_pmu_set_latest(KncPmuState *s, const KncAccess *access)
+{
+    uint64_t last = access->vaddr + access->size - 1;
+    uint64_t line = access->vaddr & -LINE_SIZE;
+    int set = knc_pmu_l1_set(line);
+    uint64_t *latest = s->filter.latest[set];
+    bool dirty = latest[KNC_KIND_WRITE] == line;
+    bool one_line = line == (last & -LINE_SIZE);
+    uint64_t *lines;
+
+    if (access->crosses) {
+        knc_pmu_forget_lines(s);
+        return;
+    }
+    if (!s->observer->filters) {
+        return;
+    }
+    knc_pmu_forget_set(s, set);
+    if (!one_line) {
+        knc_pmu_forget_set(s, knc_pmu_l1_set(last));
+    }
+    lines = knc_pmu_set_page(s, knc_pmu_page(access));
+    if (!one_line || access->uncached || access->kind == KNC_KIND_HINT) {
+        return;
+    }
+    *lines |= 1ull << set;
+    if (access->kind == KNC_KIND_CODE) {
+        latest[KNC_KIND_CODE] = line;
+    } else {
+        latest[KNC_KIND_READ] = line;
+        if (dirty || access->kind == KNC_KIND_WRITE) {
+            latest[KNC_KIND_WRITE] = line;
+        }
+    }
+}
+
+/* Record the fetch of a line.  Returns false if it faults. */
+static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
+{
+    KncPmuState *s = &env->knc_pmu;
+    KncObserver *o = s->observer;
     KncAccess *access;
 
     if ((line ^ o->code_page) & TARGET_PAGE_MASK) {
@@ -189,110 +328,92 @@ static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line)
         }
         o->code_page = line & TARGET_PAGE_MASK;
     }
-    o->line = line;
-    access = knc_pmu_new_access(env, KNC_KIND_CODE);
+    access = knc_pmu_new_access(env, KNC_KIND_CODE, 1, ra);
+    s->filter.code = line;
     access->vaddr = line;
     access->size = 1;
     access->paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
     access->uncached = access->crosses = false;
-    knc_pmu_set_latest(o, access);
+    knc_pmu_set_latest(s, access);
     o->accesses++;
     return true;
 }
 
 /* Returns true if the fetch changes nothing in the model: only count it. */
-static inline bool knc_pmu_fetch_again(KncObserver *o, uint64_t line)
+static inline bool knc_pmu_fetch_again(KncPmuState *s, uint64_t line)
 {
-    if (line == o->line) {
+    if (line == s->filter.code) {
         return true;
     }
-    if (!knc_pmu_find_again(o, KNC_KIND_CODE, line, 1)) {
+    if (!knc_pmu_find_again(s, KNC_KIND_CODE, line, 1)) {
         return false;
     }
-    o->line = line;
-    o->again += AGAIN_ONE(KNC_KIND_CODE);
+    s->filter.code = line;
+    s->observed[s->ring].n[KNC_CODE_READ]++;
     return true;
 }
 
-/* Fetch the lines from @line on, the first of which is a new one. */
 static void __attribute__((noinline))
-knc_pmu_fetch_new(CPUX86State *env, uint64_t line, uint64_t last)
+knc_pmu_fetch_new(CPUX86State *env, uint64_t line, uint64_t last, uintptr_t ra)
 {
-    KncObserver *o = env->knc_pmu.observer;
+    KncPmuState *s = &env->knc_pmu;
 
+    knc_pmu_complete(s, 0);
     for (; line <= last; line += LINE_SIZE) {
-        if (!knc_pmu_fetch_again(o, line) && !knc_pmu_fetch_line(env, line)) {
+        if (!knc_pmu_fetch_again(s, line) &&
+            !knc_pmu_fetch_line(env, line, ra)) {
             return;
         }
     }
 }
 
 /* Fetch the code from @pc to @last, at the start of an instruction. */
-static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last)
+static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last,
+                                 uintptr_t ra)
 {
-    KncObserver *o = env->knc_pmu.observer;
-
-    o->access_token = 0;
     for (uint64_t line = pc & -LINE_SIZE; line <= last; line += LINE_SIZE) {
-        if (unlikely(!knc_pmu_fetch_again(o, line))) {
-            knc_pmu_fetch_new(env, line, last);
+        if (unlikely(!knc_pmu_fetch_again(&env->knc_pmu, line))) {
+            knc_pmu_fetch_new(env, line, last, ra);
             return;
         }
     }
 }
 
 /*
- * An instruction begins with an overflow near: if the completed ones overflowed
- * a counter, leave the block before this one.
+ * The instruction before this one has completed: if events of the model
+ * overflowed a counter, leave the block here.
  */
 static void knc_pmu_look(CPUX86State *env, uintptr_t ra)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    knc_pmu_flush_accesses(s);
     if (knc_pmu_observed_overflow(s)) {
         s->token = 0;
         knc_tcg_leave_before(env, ra);
     }
 }
 
+/* A helper has made more accesses than may wait. */
 void helper_knc_pmu_check(CPUX86State *env)
 {
-    if (env->knc_pmu.observer->accesses) {
-        knc_pmu_look(env, GETPC());
-    }
-}
-
-/* The start of a block that cannot just record its fetch */
-static void __attribute__((noinline))
-knc_pmu_block_due(CPUX86State *env, uint32_t size, uintptr_t ra)
-{
     KncPmuState *s = &env->knc_pmu;
-    KncObserver *o = s->observer;
-    uint64_t pc = knc_pmu_pc(env);
 
-    if (o->accesses > o->may_wait || o->again & AGAIN_FULL) {
-        knc_pmu_flush_accesses(s);
-    }
-    knc_pmu_resolve_branch(env);
-    if (s->careful) {
-        knc_pmu_look(env, ra);
-    }
-    knc_pmu_fetch(env, pc, pc + size - 1);
+    knc_pmu_complete(s, 0);
+    knc_pmu_model(s, s->observer->accesses);
+    s->due = false;
+    knc_pmu_look(env, GETPC());
 }
 
-/* A block begins: the instructions of the previous one have completed. */
+/* A block begins, in another line or after a branch that is predicted. */
 void helper_knc_pmu_block(CPUX86State *env, uint32_t size)
 {
-    KncObserver *o = env->knc_pmu.observer;
     uint64_t pc = knc_pmu_pc(env);
 
-    if (unlikely(o->accesses > o->wait || o->again & AGAIN_FULL ||
-                 o->branch_token)) {
-        knc_pmu_block_due(env, size, GETPC());
-    } else {
-        knc_pmu_fetch(env, pc, pc + size - 1);
+    if (unlikely(env->knc_pmu.observer->branch_token)) {
+        knc_pmu_resolve_branch(env);
+        knc_pmu_look(env, GETPC());
     }
+    knc_pmu_fetch(env, pc, pc + size - 1, GETPC());
 }
 
 /*
@@ -303,73 +424,92 @@ void helper_knc_pmu_line(CPUX86State *env, uint32_t offset, uint32_t size)
 {
     uint64_t pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
 
-    knc_pmu_fetch(env, pc, pc + size - 1);
+    knc_pmu_fetch(env, pc, pc + size - 1, GETPC());
 }
 
-static void knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
-                           int mmu_idx)
+/* Returns false if the access faults. */
+static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
+                           int mmu_idx, uintptr_t ra)
 {
-    KncObserver *o = env->knc_pmu.observer;
-    KncAccess *access = knc_pmu_new_access(env, kind);
+    KncPmuState *s = &env->knc_pmu;
     uint64_t last = addr + size - 1;
+    bool crosses = (addr ^ last) & TARGET_PAGE_MASK;
+    KncAccess *access = knc_pmu_new_access(env, kind, 1 + crosses, ra);
 
     access->vaddr = addr;
     access->size = size;
-    access->crosses = (addr ^ last) & TARGET_PAGE_MASK;
+    access->crosses = crosses;
     if (!knc_tcg_find_data(env, addr, mmu_idx, access)) {
-        return;
+        return false;
     }
-    if (unlikely(access->crosses)) {
+    if (unlikely(crosses)) {
         if (!knc_tcg_find_data(env, last & TARGET_PAGE_MASK, mmu_idx,
                                access + 1)) {
-            return;
+            return false;
         }
         access[1].first = false;
-        o->accesses++;
+        s->observer->accesses++;
     }
-    o->accesses++;
-    knc_pmu_set_latest(o, access);
+    s->observer->accesses++;
+    knc_pmu_set_latest(s, access);
+    return true;
 }
 
-static inline void knc_pmu_report(CPUX86State *env, uint64_t addr,
-                                  uint32_t info, int kind)
+/* The executing instruction has fewer hits than its block has counted. */
+static void knc_pmu_take_off(CPUX86State *env, uint64_t hits)
 {
-    KncObserver *o = env->knc_pmu.observer;
+    env->knc_pmu.filter.hits[knc_pmu_current_ring(env)] -= hits;
+    env->knc_pmu.observer->taken += hits;
+}
+
+/*
+ * An access that generated code did not find in the filter.  The block has
+ * counted it as a hit unless it may or may not be executed.
+ */
+static void knc_pmu_report(CPUX86State *env, uint64_t addr, uint32_t info,
+                           int kind, uintptr_t ra)
+{
+    KncPmuState *s = &env->knc_pmu;
+    uint64_t one = kind == KNC_KIND_WRITE ? KNC_HIT_WRITE : KNC_HIT_READ;
+    bool counted = !(info & KNC_ACCESS_MAYBE);
     int size = info & KNC_ACCESS_SIZE;
 
-    if (likely(knc_pmu_find_again(o, kind, addr, size))) {
-        if (o->access_token != env->knc_pmu.token) {
-            knc_pmu_complete(o, env->knc_pmu.token);
+    s->token = info >> KNC_ACCESS_TOKEN_SHIFT;
+    if (!counted && knc_pmu_find_again(s, kind, addr, size)) {
+        if (s->access_token != s->token) {
+            knc_pmu_complete(s, s->token);
         }
-        o->again += AGAIN_ONE(kind);
-    } else {
-        knc_pmu_access(env, addr, size, kind, info >> KNC_ACCESS_MMU_SHIFT);
+        knc_pmu_take_off(env, -one);
+    } else if (knc_pmu_access(env, addr, size, kind,
+                              info >> KNC_ACCESS_MMU_SHIFT & KNC_ACCESS_MMU,
+                              ra) && counted) {
+        knc_pmu_take_off(env, one);
     }
 }
 
 void helper_knc_pmu_load(CPUX86State *env, target_ulong addr, uint32_t info)
 {
-    knc_pmu_report(env, addr, info, KNC_KIND_READ);
+    knc_pmu_report(env, addr, info, KNC_KIND_READ, GETPC());
 }
 
 void helper_knc_pmu_store(CPUX86State *env, target_ulong addr, uint32_t info)
 {
-    knc_pmu_report(env, addr, info, KNC_KIND_WRITE);
+    knc_pmu_report(env, addr, info, KNC_KIND_WRITE, GETPC());
 }
 
 /* A prefetch or eviction; nothing happens without a mapped page. */
 void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
 {
-    KncObserver *o = env->knc_pmu.observer;
-    KncAccess *access = knc_pmu_new_access(env, KNC_KIND_HINT);
+    KncPmuState *s = &env->knc_pmu;
+    KncAccess *access = knc_pmu_new_access(env, KNC_KIND_HINT, 1, GETPC());
 
     access->vaddr = addr;
     access->size = 1;
     access->crosses = false;
     access->hint = info & KNC_ACCESS_SIZE;
     if (knc_tcg_find_data(env, addr, info >> KNC_ACCESS_MMU_SHIFT, access)) {
-        o->accesses++;
-        knc_pmu_set_latest(o, access);
+        s->observer->accesses++;
+        knc_pmu_set_latest(s, access);
     }
 }
 
@@ -385,7 +525,7 @@ static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
     uint64_t in_gdt = addr - env->gdt.base, in_ldt = addr - env->ldt.base;
 
     if (type != MMU_DATA_LOAD || size != 4 || !o->accesses ||
-        o->access_token != env->knc_pmu.token ||
+        env->knc_pmu.access_token != env->knc_pmu.token ||
         first->kind != KNC_KIND_READ || first->vaddr != addr - 4 ||
         first->size != 4 || (first->vaddr ^ addr) & TARGET_PAGE_MASK ||
         !((in_gdt % 8 == 4 && in_gdt <= env->gdt.limit) ||
@@ -393,7 +533,7 @@ static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
         return false;
     }
     first->size = 8;
-    knc_pmu_set_latest(o, first);
+    knc_pmu_set_latest(&env->knc_pmu, first);
     env->knc_pmu.descriptors[knc_pmu_current_ring(env)]++;
     return true;
 }
@@ -409,27 +549,25 @@ void knc_pmu_helper_access(CPUState *cs, vaddr addr, MemOpIdx oi,
     if (env->knc_pmu.token && !knc_pmu_second_half(env, addr, size, type)) {
         knc_pmu_access(env, addr, size,
                        type == MMU_DATA_STORE ? KNC_KIND_WRITE : KNC_KIND_READ,
-                       get_mmuidx(oi));
+                       get_mmuidx(oi), 0);
     }
 }
 
-/* The executing instruction does not complete. */
-void knc_pmu_abandon(CPUX86State *env)
+/* An instruction, which executed in @ring, does not complete. */
+void knc_pmu_abandon(KncPmuState *s, int ring, uint32_t token)
 {
-    KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
 
-    if (s->token) {
-        if (o->access_token == s->token) {
-            o->accesses = o->completed;
-            o->again = o->completed_again;
-            knc_pmu_forget_latest(o);
-        }
-        if (o->branch_token == s->token) {
-            o->branch_token = 0;
-        }
-        s->token = 0;
+    if (token && s->access_token == token) {
+        o->accesses = o->completed;
+        s->filter.hits[ring] += o->taken;
+        knc_pmu_complete(s, 0);
+        knc_pmu_forget_lines(s);
     }
+    if (o->branch_token == token) {
+        o->branch_token = 0;
+    }
+    s->token = 0;
 }
 
 /* TLB entries are dropped; the accesses up to here still used them. */
@@ -437,8 +575,10 @@ static void knc_pmu_forget_pages(KncPmuState *s)
 {
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_pmu_flush_accesses(s);
+        knc_pmu_forget_lines(s);
     }
-    s->observer->line = s->observer->code_page = -1;
+    s->filter.code = NO_LINE;
+    s->observer->code_page = -1;
 }
 
 /* A control register is about to be written. */

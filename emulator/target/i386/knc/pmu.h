@@ -42,34 +42,72 @@ static inline int64_t knc_pmu_word(int slots, int branches)
     return branches - ((int64_t)slots << 32);
 }
 
+/* What it adds to KncFilter.hits */
+#define KNC_HIT_READ            1ull
+#define KNC_HIT_WRITE           (1ull << 32)
+
 /*
  * The same for an instruction and all that follow it in its block, as kept in
  * the block's unwind information: above QEMU's cc_op, in the same word
- * (while the block is translated it is KNC_UNWIND_HALVES, or nothing)
+ * (while the block is translated: KNC_UNWIND_HALVES or nothing, then the hits
+ * before it)
  */
 #define KNC_UNWIND_SHIFT        8
+#define KNC_UNWIND_CC_OP        MAKE_64BIT_MASK(0, KNC_UNWIND_SHIFT)
 #define KNC_UNWIND_HALVES       1       /* an access of 16 bytes by halves */
 
-static inline uint64_t knc_pmu_unwind_data(int slots, int branches)
+static inline uint64_t knc_pmu_unwind_data(int slots, int branches,
+                                           uint64_t hits)
 {
-    return slots | (uint64_t)branches << 16;
+    return slots | branches << 15 | (hits & 0xffff) << 16 | hits >> 32 << 32;
 }
 
+/* Also the instruction's token, if its accesses are observed */
 static inline int knc_pmu_unwind_slots(uint64_t data)
 {
-    return data & 0xffff;
+    return data & 0x7fff;
 }
 
 static inline int64_t knc_pmu_unwind_word(uint64_t data)
 {
-    return knc_pmu_word(knc_pmu_unwind_slots(data), data >> 16);
+    return knc_pmu_word(knc_pmu_unwind_slots(data), data >> 15 & 1);
+}
+
+static inline uint64_t knc_pmu_unwind_hits(uint64_t data)
+{
+    return (data >> 16 & 0xffff) * KNC_HIT_READ +
+           (data >> 32) * KNC_HIT_WRITE;
 }
 
 #define KNC_LINE_BITS           6
+#define KNC_L1_SETS             64
 
 /* An access as generated code reports it */
 #define KNC_ACCESS_SIZE         0xff
-#define KNC_ACCESS_MMU_SHIFT    16
+#define KNC_ACCESS_MAYBE        0x100   /* not a hit of its block */
+#define KNC_ACCESS_MMU_SHIFT    12
+#define KNC_ACCESS_MMU          0xf
+#define KNC_ACCESS_TOKEN_SHIFT  16
+
+enum {
+    KNC_KIND_READ,
+    KNC_KIND_WRITE,
+    KNC_KIND_CODE,
+    KNC_KINDS,
+    KNC_KIND_HINT = KNC_KINDS,
+};
+
+/*
+ * Accesses that do not change the model: those to the latest line of their
+ * cache set, in the latest page of their TLB set, but for the first write to
+ * the line.  Generated code finds them here, by the virtual address.  A block
+ * counts all its accesses as hits; what it reports is taken off again.
+ */
+typedef struct KncFilter {
+    uint64_t latest[KNC_L1_SETS][4];    /* by kind */
+    uint64_t code;              /* the latest line of code */
+    uint64_t hits[KNC_PMU_RINGS];
+} KncFilter;
 
 /* Prefetches and evictions: the level of the cache, and the kind */
 typedef enum KncHint {
@@ -273,10 +311,13 @@ typedef struct KncPmuState {
     uint64_t stalls[KNC_PMU_RINGS];
     uint64_t stalling;
     uint64_t delayed[KNC_PMU_RINGS];
+    KncFilter filter;
     /* Identifies the executing instruction within its block; 0: none */
     uint32_t token;
-    /* An observed event may overflow a counter soon: gen_knc_pmu_check() */
-    uint32_t careful;
+    uint32_t access_token;  /* that of the last reported access, or 0 */
+    /* Accesses wait that may overflow a counter: gen_knc_pmu_check() */
+    uint32_t due;
+    bool step;              /* the next instruction has a block of its own */
 
     uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
     int32_t granted[KNC_PMU_RINGS]; /* slots in word at the last fold */

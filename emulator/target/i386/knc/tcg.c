@@ -89,15 +89,9 @@ void knc_tcg_wait(CPUX86State *env, uintptr_t ra)
 G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra)
 {
     CPUState *cs = env_cpu(env);
-    KncPmuState *s = &env->knc_pmu;
-    int ring = knc_pmu_current_ring(env);
-    int64_t left;
 
     cpu_restore_state(cs, ra);
-    /* Take the budget away: the next block begins with a refuel. */
-    left = s->word[ring] >> 32;
-    s->granted[ring] -= left;
-    s->word[ring] -= left << 32;
+    knc_pmu_stop(env);
     cs->exception_index = -1;
     cpu_loop_exit(cs);
 }
