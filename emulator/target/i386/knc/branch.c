@@ -9,16 +9,16 @@
 #include "internal.h"
 #include "observer.h"
 
-static void knc_pmu_branched(KncPmuState *s, int ring, int result)
+static void knc_pmu_branched(KncPmuState *s, int result)
 {
     KncPmuEvents ev = {};
 
     ev.n[KNC_BRANCHES_MISPREDICTED] = (result & KNC_BRANCH_WRONG) != 0;
     ev.n[KNC_PIPELINE_FLUSHES] = (result & KNC_BRANCH_FLUSHES) != 0;
-    s->observed[ring].n[KNC_BRANCHES_MISPREDICTED] +=
+    s->observed.n[KNC_BRANCHES_MISPREDICTED] +=
         ev.n[KNC_BRANCHES_MISPREDICTED];
-    s->observed[ring].n[KNC_PIPELINE_FLUSHES] += ev.n[KNC_PIPELINE_FLUSHES];
-    knc_pmu_match(s, ring, &ev);
+    s->observed.n[KNC_PIPELINE_FLUSHES] += ev.n[KNC_PIPELINE_FLUSHES];
+    knc_pmu_match(s, &ev);
 }
 
 /*
@@ -40,7 +40,7 @@ void knc_pmu_resolve_branch(CPUX86State *env)
                                 knc_pmu_pc(env));
     }
     if (result) {
-        knc_pmu_branched(s, o->branch_ring, result);
+        knc_pmu_branched(s, result);
     }
 }
 
@@ -50,7 +50,7 @@ void knc_pmu_flush_pipeline(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
 
     if (s->tb_flags & HF_KNC_PREDICT_MASK) {
-        knc_pmu_branched(s, knc_pmu_current_ring(env), KNC_BRANCH_FLUSHES);
+        knc_pmu_branched(s, KNC_BRANCH_FLUSHES);
     }
 }
 
@@ -60,7 +60,6 @@ void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
 
-    o->branch_ring = knc_pmu_current_ring(env);
     o->branch_token = s->token;
     o->branch_far = size & KNC_BRANCH_FAR;
     o->branch_pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;

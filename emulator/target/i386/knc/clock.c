@@ -318,17 +318,34 @@ bool knc_clock_idle(void)
     return true;
 }
 
-/* Threads of the core may have been halted or woken: a slot's cost changes. */
-static void share_core(CPUX86State *env)
+uint64_t knc_clock_slots(const CPUX86State *env)
 {
-    KncPmuState *s = &env->knc_pmu;
+    CPUState *cs = env_cpu((CPUX86State *)env);
 
-    if (knc_pmu_slot_cost(env) != s->slot_cycles) {
-        if (s->tb_flags) {
-            knc_pmu_boundary(env);
-        } else {
-            s->slot_cycles = knc_pmu_slot_cost(env);
-        }
+    return env->knc_pmu.clock.slots + cs->icount_budget -
+           (knc_icount_low(cs) + cs->icount_extra);
+}
+
+/* Slots until a counter may overflow */
+static int64_t to_overflow(const KncPmuState *s)
+{
+    const CPUX86State *env = container_of(s, CPUX86State, knc_pmu);
+
+    return s->tb_flags ? s->stop - knc_clock_slots(env) : INT64_MAX;
+}
+
+/* A counter may overflow sooner than it could: shorten the turn. */
+void knc_clock_limit(CPUX86State *env)
+{
+    CPUState *cs = env_cpu(env);
+    int64_t left = knc_icount_low(cs) + cs->icount_extra;
+    int64_t over = left - MAX(to_overflow(&env->knc_pmu), 0);
+
+    if (over > 0) {
+        cs->icount_budget -= over;
+        left -= over;
+        knc_icount_low(cs) = MIN(left, knc_icount_low(cs));
+        cs->icount_extra = left - knc_icount_low(cs);
     }
 }
 
@@ -340,28 +357,42 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
     if (!card.on) {
         return budget;
     }
+    cs->icount_budget = 0;
     if (cs != card.latest) {
         if (card.latest) {
-            knc_observer_end_turn(&X86_CPU(card.latest)->env);
+            knc_observer_end_turn(&X86_CPU(card.latest)->env.knc_pmu);
         }
         card.latest = cs;
-        knc_observer_begin_turn(&X86_CPU(cs)->env);
+        knc_observer_begin_turn(s);
     }
-    share_core(&X86_CPU(cs)->env);
+    if (s->tb_flags) {
+        knc_pmu_boundary(&X86_CPU(cs)->env);
+    } else {
+        s->slot_cycles = knc_pmu_slot_cost(&X86_CPU(cs)->env);
+    }
     left = cs == card.current ? card.horizon - s->clock.time : 0;
-    return MAX(DIV_ROUND_UP(left, s->slot_cycles), 1);
+    left = DIV_ROUND_UP(left, s->slot_cycles);
+    return MAX(MIN(left, to_overflow(s)), 1);
 }
 
 /*
  * End the turn with the previous block rather than translate a shorter block
- * for the rest.  The thread has the rest in its next turn.
+ * for the rest, unless a counter may overflow there.  The thread has the rest
+ * in its next turn.
  */
 int knc_clock_fits(CPUState *cs, int left, int needed)
 {
-    if (!card.on || left >= needed) {
+    KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
+    KncClock *c = &s->clock;
+
+    if (!card.on || left >= needed || to_overflow(s) == left) {
         return left;
     }
-    clock_of(cs)->reached = MAX(clock_of(cs)->reached, card.horizon);
+    /* An overflow may have made the turn short, in the ring that it was in. */
+    if (cs != card.current ||
+        c->time + left * s->count.slot_cycles >= card.horizon) {
+        c->reached = MAX(c->reached, card.horizon);
+    }
     cs->icount_budget = 0;
     cs->icount_extra = 0;
     knc_icount_low(cs) = 0;
@@ -374,6 +405,7 @@ int64_t knc_clock_spend(CPUState *cs, int64_t executed)
         return executed;
     }
     if (executed) {
+        clock_of(cs)->slots += executed;
         clock_of(cs)->time += executed * X86_CPU(cs)->env.knc_pmu.slot_cycles;
         clock_of(cs)->reached = clock_of(cs)->time;
     }
@@ -433,7 +465,8 @@ void knc_clock_pass(CPUX86State *env, uint64_t slots)
         extra = MIN(slots - low, cs->icount_extra);
         knc_icount_low(cs) -= low;
         cs->icount_extra -= extra;
-        env->knc_pmu.clock.time += (slots - low - extra) *
-                                   env->knc_pmu.slot_cycles;
+        slots -= low + extra;
+        env->knc_pmu.clock.slots += slots;
+        env->knc_pmu.clock.time += slots * env->knc_pmu.slot_cycles;
     }
 }

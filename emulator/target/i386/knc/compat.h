@@ -107,18 +107,13 @@
 #endif
 
 /*
- * Flags of blocks that QEMU wants once; flags of all blocks of a CPU; translate
- * an address, with TLB_INVALID_MASK in place of a fault
+ * Translate an address, with TLB_INVALID_MASK in place of a fault
  */
 #if KNC_QEMU(8, 0)
-#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY)
-#define knc_cflags(cs)          ((cs)->tcg_cflags)
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full_mmu(env, vaddr, 1, type, mmu_idx, host, full)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env_cpu(env), true)
 #else
-#define KNC_CF_SPECIAL          (CF_NOIRQ | CF_MEMI_ONLY | CF_LAST_IO)
-#define knc_cflags(cs)          (curr_cflags(cs) & ~CF_COUNT_MASK)
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full(env, vaddr, type, mmu_idx, true, host, full, 0)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env, true)

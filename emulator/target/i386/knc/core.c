@@ -25,9 +25,7 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
             continue;
         }
         t = &env->knc_pmu;
-        time = MAX(time, t->time + t->slot_cycles *
-                         (knc_pmu_slots(t, KNC_PMU_RING0) +
-                          knc_pmu_slots(t, KNC_PMU_RING3)));
+        time = MAX(time, t->time + t->slot_cycles * knc_pmu_slots(t, t->ring));
     }
     return time;
 }
@@ -57,6 +55,8 @@ static void knc_pmu_join(CPUX86State *env)
 
     s->time = knc_pmu_core_time(s);
     s->wakes = s->core->wakes;
+    s->folded = knc_clock_slots(env);
+    s->branches = s->uncounted = s->replays = s->stalls = s->stalling = 0;
     s->ring = knc_pmu_current_ring(env);
 }
 
@@ -102,29 +102,20 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
 }
 
 /* Count a match for each counter of the core whose CMASK @ev reaches. */
-void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev)
+void knc_pmu_match(KncPmuState *s, const KncPmuEvents *ev)
 {
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
         CPUX86State *env = s->core->thread[i];
 
         for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
-            uint32_t asks = env->knc_pmu.asks[n];
+            const KncPmuCounter *c = &env->knc_pmu.counter[n];
 
-            if (asks & (i == s->thread ? KNC_ASKS : KNC_ASKS_ANY) &&
-                ev->n[asks & KNC_ASKS_EVENT] >=
-                (asks & KNC_ASKS_THRESHOLD) >> KNC_ASKS_THRESHOLD_SHIFT) {
-                s->matches[i][n][ring]++;
+            if (knc_pmu_matches(c) && (i == s->thread || c->any) &&
+                ev->n[c->event] >= c->threshold) {
+                s->matches[i][n][s->ring]++;
             }
         }
     }
-}
-
-static void knc_pmu_resync(CPUState *cs, run_on_cpu_data data)
-{
-    CPUX86State *env = &X86_CPU(cs)->env;
-
-    knc_pmu_fold(env);
-    knc_pmu_configure(env);
 }
 
 /* Another thread's counter has wrapped, but that thread has not seen it yet. */
@@ -155,8 +146,7 @@ static bool knc_pmu_stray(CPUX86State *env, CPUX86State *other, int n)
     return true;
 }
 
-/* Tell @other that its counters have wrapped.  Returns as below. */
-static bool knc_pmu_poke(CPUX86State *env, CPUX86State *other)
+static bool knc_pmu_fold_other(CPUX86State *env, CPUX86State *other)
 {
     bool raised = false;
 
@@ -165,7 +155,8 @@ static bool knc_pmu_poke(CPUX86State *env, CPUX86State *other)
             continue;
         }
         if (!knc_pmu_stray(env, other, n)) {
-            async_run_on_cpu(env_cpu(other), knc_pmu_resync, RUN_ON_CPU_NULL);
+            knc_pmu_fold(other);
+            knc_pmu_configure(other);
             break;
         }
         raised = true;
@@ -174,10 +165,10 @@ static bool knc_pmu_poke(CPUX86State *env, CPUX86State *other)
 }
 
 /*
- * This thread's events may overflow a counter of another thread.  Returns true
- * if this thread got the PMI for it.
+ * This thread's events may have overflowed counters of other threads.  Returns
+ * true if this thread got the PMI for one.
  */
-bool knc_pmu_poke_others(CPUX86State *env)
+bool knc_pmu_fold_others(CPUX86State *env)
 {
     KncCore *core = env->knc_pmu.core;
     bool raised = false;
@@ -186,7 +177,7 @@ bool knc_pmu_poke_others(CPUX86State *env)
         CPUX86State *other = core->thread[i];
 
         if (other && other != env && other->knc_pmu.wanted) {
-            raised |= knc_pmu_poke(env, other);
+            raised |= knc_pmu_fold_other(env, other);
         }
     }
     return raised;
@@ -228,16 +219,7 @@ void knc_pmu_serve(CPUX86State *env)
     env->hflags = (env->hflags & ~HF_KNC_MASK) | flags;
 }
 
-/* It does not count @wanted yet, or folds too rarely for another thread. */
-static bool knc_pmu_must_hear(CPUX86State *env, uint32_t wanted)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    return (wanted & ~s->serves) ||
-           s->granted[KNC_PMU_RING0] > FUEL_SHARED ||
-           s->granted[KNC_PMU_RING3] > FUEL_SHARED;
-}
-
+/* The others must count @wanted for this thread. */
 void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -246,9 +228,11 @@ void knc_pmu_want(CPUX86State *env, uint32_t wanted)
     for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
         CPUX86State *other = s->core->thread[i];
 
-        /* What is no longer wanted they notice at their next fold. */
-        if (other && other != env && knc_pmu_must_hear(other, wanted)) {
-            async_run_on_cpu(env_cpu(other), knc_pmu_resync, RUN_ON_CPU_NULL);
+        /* What is no longer wanted they notice at their next turn. */
+        if (other && other != env && (wanted & ~other->knc_pmu.serves)) {
+            knc_pmu_fold(other);
+            knc_pmu_serve(other);
+            knc_pmu_refuel(other);
         }
     }
 }

@@ -2,13 +2,16 @@
 /*
  * Knights Corner PMU: how it counts
  *
- * Generated code counts issue slots and branches, per ring, in
- * KncPmuState.word.  knc_pmu_fold() turns them into events and adds these to
- * the counters; it runs only when the result is needed.  The slots in the word
- * are a budget, the least number after which a counter could overflow.  A block
- * that would exceed it calls helper_knc_pmu_refuel(), which makes the next
- * block end with the overflowing instruction.  So an overflow is detected
- * exactly between that instruction and the next.
+ * Issue slots are those of the clock, which are the instructions that QEMU's
+ * -icount counts.  Generated code counts branches, and what cannot be known
+ * from the slots.  knc_pmu_fold() turns all this into events and adds these to
+ * the counters; it runs only when the result is needed.  All is for one ring,
+ * as each change of the ring comes with a fold.
+ *
+ * knc_pmu_refuel() says after how many slots a counter could overflow, at the
+ * earliest.  The clock makes no turn longer than that, and the last block of
+ * the turn ends with that slot.  So an overflow is detected exactly between
+ * that instruction and the next.
  *
  * An instruction counts when it has completed, in the ring and under the
  * control bits with which it began.
@@ -26,11 +29,14 @@
  */
 #define CYCLES_PER_SLOT         2
 
-/* Refuels are rare enough, and the halves of the word do not overflow. */
-#define FUEL_MAX                (1 << 30)
+/* KncFilter.hits does not overflow: an instruction has fewer than 2^8. */
+#define FUEL_MAX                (1 << 24)
 
 /* PAUSE takes a while: a thread that spins executes fewer instructions. */
 #define PAUSE_SLOTS             256
+
+/* In slots: how late an observed event of another thread is noticed */
+#define LATE                    64
 
 /* Above the number of observed events of one kind that an instruction has */
 #define OBSERVED_MAX            512
@@ -43,27 +49,27 @@
 
 /*
  * Events in @ring since the last fold, without the @self slots of the executing
- * instruction, which the word already includes
+ * instruction, which the clock already has
  */
 KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
 {
-    int64_t word = s->word[ring];
-    uint64_t slots = s->granted[ring] - (word >> 32) + s->delayed[ring] - self;
-    KncPmuEvents ev;
+    KncPmuEvents ev = {};
+    uint64_t slots;
 
-    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
-        ev = s->observed[ring];
-    } else {
-        memset(&ev, 0, sizeof(ev));
+    if (ring != s->ring) {
+        return ev;
     }
-    ev.n[KNC_INSTRUCTIONS_EXECUTED] = slots - s->replays[ring];
-    ev.n[KNC_BRANCHES] = (uint32_t)word;
+    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        ev = s->observed;
+    }
+    slots = knc_pmu_slots(s, ring) - self;
+    ev.n[KNC_INSTRUCTIONS_EXECUTED] = slots - s->replays;
+    ev.n[KNC_BRANCHES] = s->branches;
     ev.n[KNC_CPU_CLK_UNHALTED] = slots * s->slot_cycles;
     ev.n[KNC_EXEC_STAGE_CYCLES] = slots;
-    ev.n[KNC_FE_STALLED] = s->replays[ring] * s->slot_cycles;
-    ev.n[KNC_STALL_BEGINS] = s->stalls[ring];
-    ev.n[KNC_RING_BEGINS] = s->entries[ring];
-    ev.n[KNC_UNHALTED_BEGINS] = 0;
+    ev.n[KNC_FE_STALLED] = s->replays * s->slot_cycles;
+    ev.n[KNC_STALL_BEGINS] = s->stalls;
+    ev.n[KNC_RING_BEGINS] = s->entries;
     if (ring == KNC_PMU_RING0 && s->core) {
         uint64_t wakes = s->core->wakes - s->wakes;
 
@@ -147,45 +153,39 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
 }
 
 /*
- * Move the events of both rings into the true counts and the time; @increment
- * is each counter's share.
+ * Move the events into the true counts and the time; @increment is each
+ * counter's share.
  */
 static void knc_pmu_take(CPUX86State *env,
                          uint64_t increment[KNC_PMU_COUNTERS])
 {
     KncPmuState *s = &env->knc_pmu;
-    int current = knc_pmu_current_ring(env);
-    uint64_t cycles = 0;
+    int ring = s->ring;
+    KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
 
-    s->step &= !(knc_pmu_slots(s, KNC_PMU_RING0) +
-                 knc_pmu_slots(s, KNC_PMU_RING3));
-    if (current != s->ring) {
-        s->entries[current]++;
-        s->ring = current;
+    s->step &= !knc_pmu_slots(s, ring);
+    s->folded = knc_clock_slots(env);
+    s->branches = 0;
+    s->uncounted = 0;
+    s->replays = 0;
+    s->stalls = 0;
+    s->entries = 0;
+    memset(&s->observed, 0, sizeof(s->observed));
+    for (int i = 0; i < KNC_EVENTS; i++) {
+        s->true_count[ring].n[i] += ev.n[i];
     }
-    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
-        int64_t left = s->word[ring] >> 32;
-
-        s->word[ring] = left << 32;
-        s->granted[ring] = left;
-        s->delayed[ring] = 0;
-        s->replays[ring] = 0;
-        s->stalls[ring] = 0;
-        s->entries[ring] = 0;
-        cycles += ev.n[KNC_CPU_CLK_UNHALTED];
-        for (int i = 0; i < KNC_EVENTS; i++) {
-            s->true_count[ring].n[i] += ev.n[i];
-            s->observed[ring].n[i] = 0;
-        }
-        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-            increment[n] += knc_pmu_increment(s, n, ring, &ev);
-            s->matches[s->thread][n][ring] = 0;
-        }
-        s->wakes += ev.n[KNC_UNHALTED_BEGINS];
-        knc_inject_count(s, ring, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        increment[n] += knc_pmu_increment(s, n, ring, &ev);
+        s->matches[s->thread][n][ring] = 0;
     }
-    knc_pmu_advance(s, cycles);
+    s->wakes += ev.n[KNC_UNHALTED_BEGINS];
+    knc_inject_count(s, ring, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
+    knc_pmu_advance(s, ev.n[KNC_CPU_CLK_UNHALTED]);
+    if (knc_pmu_current_ring(env) != ring) {
+        s->ring = knc_pmu_current_ring(env);
+        s->entries = 1;
+        knc_pmu_take(env, increment);
+    }
 }
 
 /*
@@ -201,6 +201,7 @@ bool knc_pmu_fold(CPUX86State *env)
     bool raised = false;
 
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_resolve_branch(env);
         knc_pmu_flush_accesses(s);
     }
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
@@ -216,10 +217,7 @@ bool knc_pmu_fold(CPUX86State *env)
         c->others = others[n];
         knc_pmu_count(env, n, increment[n]);
     }
-    if (s->granted[0] <= FUEL_SHARED && s->granted[1] <= FUEL_SHARED) {
-        raised = knc_pmu_poke_others(env);
-    }
-
+    raised |= knc_pmu_fold_others(env);
     raised |= knc_inject_due(env);
 
     /* One line for both counters: two overflows make one edge. */
@@ -283,16 +281,14 @@ int knc_pmu_may_wait(const KncPmuState *s, bool all)
         if (!knc_pmu_observes(c) || (!all && knc_pmu_counts_hits(c))) {
             continue;
         }
-        for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-            left -= knc_pmu_increment(s, n, ring, &s->observed[ring]);
-        }
+        left -= knc_pmu_increment(s, n, s->ring, &s->observed);
         accesses = MIN(accesses, left / knc_pmu_per_access(c));
     }
     return accesses;
 }
 
 /* The most by which a counter can grow with each slot */
-static int knc_pmu_per_slot(KncPmuState *s, KncPmuCounter *c)
+static int knc_pmu_per_slot(const KncPmuState *s, const KncPmuCounter *c)
 {
     switch (c->mode) {
     case KNC_MODE_EVENTS:
@@ -330,14 +326,40 @@ int knc_pmu_slot_cost(CPUX86State *env)
 }
 
 /*
- * Give the current ring as many slots as it can use before a counter may
- * overflow.  The other ring gets none, so that it starts with a refuel.
+ * After how many slots this thread can overflow a counter of @other, which
+ * counts this one's events, or cycles while halted; for events of the model, or
+ * a little later
+ */
+static uint64_t knc_pmu_fuel_of(CPUX86State *env, CPUX86State *other,
+                                uint64_t fuel)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        const KncPmuCounter *c = &other->knc_pmu.counter[n];
+        int per_slot = knc_pmu_observes(c) ? OBSERVED_MAX :
+                       knc_pmu_per_slot(s, c);
+        int64_t left = CNTR_MASK + 1 - knc_pmu_value(other, n, 0);
+        bool grows = c->any ? c->rings & (1 << s->ring) :
+                     other->knc_pmu.asleep && knc_pmu_counts_asleep(c);
+
+        /* One that has wrapped waits for its thread: knc_pmu_stray() */
+        if (grows && per_slot && left > 0) {
+            left = DIV_ROUND_UP(left, per_slot);
+            fuel = MIN(fuel, per_slot == OBSERVED_MAX ? MAX(left, LATE) : left);
+        }
+    }
+    return fuel;
+}
+
+/*
+ * Work out after how many slots a counter may overflow: the clock ends the turn
+ * there.
  */
 void knc_pmu_refuel(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
-    int ring = knc_pmu_current_ring(env);
-    uint64_t fuel = knc_pmu_others_want(env) ? FUEL_SHARED : FUEL_MAX;
+    uint64_t fuel = FUEL_MAX;
     bool near = false;
 
     s->slot_cycles = knc_pmu_slot_cost(env);
@@ -345,7 +367,7 @@ void knc_pmu_refuel(CPUX86State *env)
         KncPmuCounter *c = &s->counter[n];
         int per_slot = knc_pmu_per_slot(s, c);
 
-        if (!(c->rings & (1 << ring))) {
+        if (!(c->rings & (1 << s->ring))) {
             continue;
         }
         if (knc_pmu_near(c)) {
@@ -354,29 +376,35 @@ void knc_pmu_refuel(CPUX86State *env)
             fuel = MIN(fuel,
                        DIV_ROUND_UP(CNTR_MASK + 1 - c->value, per_slot));
         }
-        if (c->any) {
-            fuel = MIN(fuel, FUEL_SHARED);
+    }
+    for (int i = 0; i < KNC_CORE_THREADS; i++) {
+        CPUX86State *other = s->core->thread[i];
+
+        if (other && other != env && other->knc_pmu.wanted) {
+            fuel = knc_pmu_fuel_of(env, other, fuel);
         }
     }
-    fuel = s->step ? 1 : knc_inject_fuel(s, ring, fuel);
+    fuel = s->step ? 1 : knc_inject_fuel(s, s->ring, fuel);
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_observer_refuel(s, near);
     }
-    for (int i = 0; i < KNC_PMU_RINGS; i++) {
-        s->granted[i] = i == ring ? fuel : -1;
-        s->word[i] = (int64_t)s->granted[i] << 32;
-    }
+    s->stop = knc_clock_slots(env) + fuel;
+    knc_clock_limit(env);
 }
 
-/* Take the budget away: the next block begins with a refuel. */
+/* The thread has entered another ring. */
+uint32_t knc_pmu_change_ring(CPUX86State *env)
+{
+    knc_pmu_fold(env);
+    knc_pmu_refuel(env);
+    return env->hflags;
+}
+
+/* End the turn here: the next one begins with a fold. */
 void knc_pmu_stop(CPUX86State *env)
 {
-    KncPmuState *s = &env->knc_pmu;
-    int ring = knc_pmu_current_ring(env);
-    int64_t left = s->word[ring] >> 32;
-
-    s->granted[ring] -= left;
-    s->word[ring] -= left << 32;
+    env->knc_pmu.stop = knc_clock_slots(env);
+    knc_clock_limit(env);
 }
 
 /* The slot of the executing instruction, which must end its block */
@@ -385,23 +413,33 @@ int knc_pmu_self(KncPmuState *s)
     return s->tb_flags ? 1 : 0;
 }
 
+/* Returns true if observed events since the last fold overflow a counter. */
+bool knc_pmu_observed_overflow(const KncPmuState *s)
+{
+    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+        const KncPmuCounter *c = &s->counter[n];
+        uint64_t value = c->value;
+
+        if (knc_pmu_observes(c)) {
+            value += knc_pmu_increment(s, n, s->ring, &s->observed);
+        }
+        if (value > CNTR_MASK) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
 {
     KncPmuState *s = &env->knc_pmu;
-    int ring = knc_pmu_current_ring(env);
-    int fuel = MIN(slots, FUEL_MAX);
 
     knc_clock_pass(env, slots);
-    if (!s->tb_flags) {
-        return;
+    if (s->tb_flags) {
+        s->replays += slots;
+        s->stalls += slots != 0;
+        s->waits[s->ring] += slots;
     }
-    s->delayed[ring] += slots;
-    s->replays[ring] += slots;
-    s->stalls[ring] += slots != 0;
-    s->waits[ring] += slots;
-    /* They use up the budget, but count in delayed only. */
-    s->granted[ring] -= fuel;
-    s->word[ring] -= (int64_t)fuel << 32;
 }
 
 /* DELAY: as many cycles as its operand says, 2^32 - 1 at most */
@@ -425,67 +463,14 @@ void knc_pmu_pause(CPUX86State *env)
     }
 }
 
-/*
- * Called at the start of a block of @insns instructions, already charged with
- * @word and @hits, that may exceed the budget.  If it does exceed the new
- * budget, leave it for a block that ends with the overflow.
- */
-void helper_knc_pmu_refuel(CPUX86State *env, int64_t word, uint64_t hits,
-                           uint32_t insns)
-{
-    KncPmuState *s = &env->knc_pmu;
-    int ring = knc_pmu_current_ring(env);
-    uint32_t flags = s->tb_flags;
-    bool raised;
-    int64_t fuel;
-
-    /* None of the block has been executed yet. */
-    s->word[ring] -= word;
-    s->filter.hits[ring] -= hits;
-    knc_pmu_resolve_branch(env);
-    raised = knc_pmu_fold(env);
-    knc_pmu_serve(env);
-    knc_pmu_refuel(env);
-    fuel = s->granted[ring];
-
-    /* To stay in the block needs the charge; to leave it takes that back. */
-    s->word[ring] += word;
-    s->filter.hits[ring] += hits;
-    if (!raised && fuel >= insns && s->tb_flags == flags) {
-        return;
-    }
-    s->token = 0;
-    knc_tcg_leave_block(env, !raised && fuel < insns ? fuel : 0, !raised,
-                        GETPC());
-}
-
-/* Returns true if observed events since the last fold overflow a counter. */
-bool knc_pmu_observed_overflow(const KncPmuState *s)
-{
-    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        const KncPmuCounter *c = &s->counter[n];
-        uint64_t value = c->value;
-
-        for (int ring = 0; knc_pmu_observes(c) && ring < KNC_PMU_RINGS;
-             ring++) {
-            value += knc_pmu_increment(s, n, ring, &s->observed[ring]);
-        }
-        if (value > CNTR_MASK) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* An interrupt or exception is about to be delivered. */
 void knc_pmu_interrupt(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    s->interrupted = knc_pmu_current_ring(env);
     s->mov_ss = false;
     /* If it interrupts a repeated string instruction, a row of stalls ends. */
-    s->stalls[s->interrupted] += s->stalling;
+    s->stalls += s->stalling;
     s->stalling = 0;
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_pmu_flush_accesses(s);
@@ -498,11 +483,12 @@ void knc_pmu_interrupt(CPUX86State *env)
     }
 }
 
-/* A branch that generated code does not count */
-static void knc_pmu_retire_branch(CPUX86State *env, int ring)
+/* A branch that generated code does not count, as it may not complete */
+static void knc_pmu_retire_branch(KncPmuState *s)
 {
-    if (env->knc_pmu.tb_flags) {
-        env->knc_pmu.word[ring] += knc_pmu_word(1, 1);
+    if (s->tb_flags) {
+        s->uncounted--;
+        s->branches++;
     }
 }
 
@@ -510,12 +496,12 @@ static void knc_pmu_retire_branch(CPUX86State *env, int ring)
 void knc_pmu_interrupted(CPUX86State *env, bool is_int)
 {
     if (is_int) {
-        knc_pmu_retire_branch(env, env->knc_pmu.interrupted);
+        knc_pmu_retire_branch(&env->knc_pmu);
     }
 }
 
 /* INTO without an interrupt */
 void knc_pmu_into(CPUX86State *env)
 {
-    knc_pmu_retire_branch(env, knc_pmu_current_ring(env));
+    knc_pmu_retire_branch(&env->knc_pmu);
 }

@@ -144,12 +144,11 @@ static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
     plain[1] &= KNC_UNWIND_CC_OP;
     plain_ops->restore_state_to_opc(cs, tb, plain);
     if (tb->flags & HF_KNC_PMU_MASK) {
-        int ring = knc_pmu_ring((tb->flags >> HF_CPL_SHIFT) & 3);
-
-        s->word[ring] -= knc_pmu_unwind_word(ours);
+        s->branches -= knc_pmu_unwind_branches(ours);
+        s->uncounted -= knc_pmu_unwind_uncounted(ours);
         if (tb->flags & HF_KNC_OBSERVE_MASK) {
-            s->filter.hits[ring] -= knc_pmu_unwind_hits(ours);
-            knc_pmu_abandon(s, ring, knc_pmu_unwind_slots(ours));
+            s->filter.hits -= knc_pmu_unwind_hits(ours);
+            knc_pmu_abandon(s, knc_pmu_unwind_slots(ours));
         }
     }
 }

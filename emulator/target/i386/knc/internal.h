@@ -49,11 +49,18 @@ static inline bool knc_pmu_matches(const KncPmuCounter *c)
     return c->mode == KNC_MODE_MATCHES || c->mode == KNC_MODE_NO_MATCHES;
 }
 
+/* All slots that the thread has executed, by the clock */
+uint64_t knc_clock_slots(const CPUX86State *env);
+
 /* Issue slots in @ring since the last fold */
 static inline uint64_t knc_pmu_slots(const KncPmuState *s, int ring)
 {
-    return s->granted[ring] - (s->word[ring] >> 32) +
-           s->delayed[ring];
+    const CPUX86State *env = container_of(s, CPUX86State, knc_pmu);
+
+    if (!s->tb_flags || ring != s->ring) {
+        return 0;
+    }
+    return knc_clock_slots(env) - s->folded - s->uncounted;
 }
 
 /* events.c: what the event select register asks for */
@@ -68,30 +75,11 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n);
 uint32_t knc_pmu_event_needs(const KncPmuCounter *c);
 bool knc_pmu_counts_asleep(const KncPmuCounter *c);
 
-/* The instructions that match, in one word that other threads can read */
-#define KNC_ASKS_EVENT          0x000000ff
-#define KNC_ASKS_THRESHOLD      0x0000ff00
-#define KNC_ASKS_THRESHOLD_SHIFT 8
-#define KNC_ASKS                0x00010000
-#define KNC_ASKS_ANY            0x00020000
-
-static inline uint32_t knc_pmu_asks(const KncPmuCounter *c)
-{
-    if (!knc_pmu_matches(c)) {
-        return 0;
-    }
-    return c->event | c->threshold << KNC_ASKS_THRESHOLD_SHIFT | KNC_ASKS |
-           (c->any ? KNC_ASKS_ANY : 0);
-}
-
 /* registers.c: the registers, RDPMC and SPFLT */
 void knc_pmu_configure(CPUX86State *env);
 uint64_t knc_pmu_insn_number(CPUX86State *env, int self);
 
 /* count.c: from issue slots to counters */
-
-/* The budget while another thread counts this one's events */
-#define FUEL_SHARED             10000
 
 KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self);
 uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
@@ -113,8 +101,8 @@ uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
 uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event);
 uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c);
-void knc_pmu_match(KncPmuState *s, int ring, const KncPmuEvents *ev);
-bool knc_pmu_poke_others(CPUX86State *env);
+void knc_pmu_match(KncPmuState *s, const KncPmuEvents *ev);
+bool knc_pmu_fold_others(CPUX86State *env);
 uint32_t knc_pmu_others_want(CPUX86State *env);
 void knc_pmu_serve(CPUX86State *env);
 void knc_pmu_want(CPUX86State *env, uint32_t wanted);
@@ -150,10 +138,10 @@ KncObserver *knc_observer_new(void);
 void knc_observer_reset(KncPmuState *s);
 void knc_observer_start(KncPmuState *s);
 void knc_observer_refuel(KncPmuState *s, bool all);
-void knc_observer_begin_turn(CPUX86State *env);
-void knc_observer_end_turn(CPUX86State *env);
+void knc_observer_begin_turn(KncPmuState *s);
+void knc_observer_end_turn(KncPmuState *s);
 void knc_pmu_flush_accesses(KncPmuState *s);
-void knc_pmu_abandon(KncPmuState *s, int ring, uint32_t token);
+void knc_pmu_abandon(KncPmuState *s, uint32_t token);
 
 /* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_resolve_branch(CPUX86State *env);
@@ -185,14 +173,6 @@ int knc_tcg_deliver(CPUX86State *env);
 void knc_tcg_nmi(CPUX86State *env);
 
 /*
- * Leave a block from a helper that was called at its start; @ra is the helper's
- * return address.  The next block has @insns instructions, if not 0.  With
- * @again it is the same code, without an interrupt before it.
- */
-G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
-                                    uintptr_t ra);
-
-/*
  * Find the physical address of a fetch (of its page) or of an access.  Return
  * false if it faults.
  */
@@ -206,6 +186,7 @@ int64_t knc_clock_read(void);
 void knc_clock_wake(CPUState *cs);
 void knc_clock_forget(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
+void knc_clock_limit(CPUX86State *env);
 uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
 
 /* Leave the block before the instruction for which a helper was called. */

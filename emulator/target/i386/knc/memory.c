@@ -143,25 +143,24 @@ static void hint_access(KncCore *core, int thread, const KncAccess *access,
     }
 }
 
-/* @n entries; @ev gets the events by ring. */
+/* @n entries */
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
-                      int n, KncPmuEvents ev[KNC_PMU_RINGS])
+                      int n, KncPmuEvents *ev)
 {
     for (int i = 0; i < n; ) {
         const KncAccess *a = &access[i];
-        KncPmuEvents *e = &ev[a->ring];
 
         switch (a->kind) {
         case KNC_KIND_CODE:
-            code_access(core, thread, a, e);
+            code_access(core, thread, a, ev);
             i++;
             break;
         case KNC_KIND_HINT:
-            hint_access(core, thread, a, e);
+            hint_access(core, thread, a, ev);
             i++;
             break;
         default:
-            i += data_access(core, thread, a, e);
+            i += data_access(core, thread, a, ev);
         }
     }
 }

@@ -42,7 +42,6 @@ typedef struct KncAccess {
     uint8_t kind;
     uint8_t size;
     uint8_t page_bits;
-    uint8_t ring;
     bool first;             /* of its instruction */
     bool uncached;
     bool crosses;           /* a page boundary: the next entry has the rest */
@@ -57,7 +56,7 @@ KncCore *knc_core_new(void);
 void knc_core_reset(KncCore *core);
 
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
-                      int n, KncPmuEvents ev[KNC_PMU_RINGS]);
+                      int n, KncPmuEvents *ev);
 int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
                    uint64_t target);
 void knc_mem_flush_tlb(KncCore *core, int thread, bool global);

@@ -28,18 +28,17 @@ static void knc_pmu_model_matching(KncPmuState *s, int entries)
     KncObserver *o = s->observer;
 
     for (int i = 0, n; i < entries; i += n) {
-        int ring = o->access[i].ring;
-        KncPmuEvents ev[KNC_PMU_RINGS] = {};
+        KncPmuEvents ev = {};
 
         n = 1;
         while (i + n < entries && !o->access[i + n].first) {
             n++;
         }
-        knc_mem_accesses(s->core, s->thread, &o->access[i], n, ev);
+        knc_mem_accesses(s->core, s->thread, &o->access[i], n, &ev);
         for (int e = KNC_OBSERVED; e < KNC_EVENTS; e++) {
-            s->observed[ring].n[e] += ev[ring].n[e];
+            s->observed.n[e] += ev.n[e];
         }
-        knc_pmu_match(s, ring, &ev[ring]);
+        knc_pmu_match(s, &ev);
     }
 }
 
@@ -51,7 +50,7 @@ static void knc_pmu_forget_snoops(KncPmuState *s)
     }
 }
 
-/* Count the snoops of other cores, for the ring since the last fold. */
+/* Count the snoops of other cores. */
 static void knc_pmu_take_snoops(KncPmuState *s)
 {
     static const KncPmuEvent event[KNC_SNOOPS] = {
@@ -63,7 +62,7 @@ static void knc_pmu_take_snoops(KncPmuState *s)
     for (int i = 0; i < KNC_SNOOPS; i++) {
         uint64_t now = s->core->snooped[s->thread][i];
 
-        s->observed[s->ring].n[event[i]] += now - s->snooped[i];
+        s->observed.n[event[i]] += now - s->snooped[i];
         s->snooped[i] = now;
     }
 }
@@ -87,7 +86,7 @@ void knc_observer_start(KncPmuState *s)
 
     s->token = s->access_token = 0;
     s->due = s->step = false;
-    s->filter.hits[KNC_PMU_RING0] = s->filter.hits[KNC_PMU_RING3] = 0;
+    s->filter.hits = 0;
     s->filter.code = NO_LINE;
     o->accesses = o->completed = 0;
     o->branch_token = 0;
@@ -139,7 +138,7 @@ static void knc_pmu_model(KncPmuState *s, int entries)
     if (s->serves & NEEDS_MATCHES) {
         knc_pmu_model_matching(s, entries);
     } else {
-        knc_mem_accesses(s->core, s->thread, o->access, entries, s->observed);
+        knc_mem_accesses(s->core, s->thread, o->access, entries, &s->observed);
     }
     o->accesses -= entries;
     o->completed -= entries;
@@ -153,39 +152,35 @@ static void knc_pmu_model(KncPmuState *s, int entries)
  */
 void knc_pmu_flush_accesses(KncPmuState *s)
 {
+    uint64_t reads = (uint32_t)s->filter.hits;
+    uint64_t writes = s->filter.hits / KNC_HIT_WRITE;
+
     knc_pmu_complete(s, 0);
     knc_pmu_take_snoops(s);
     knc_pmu_model(s, s->observer->accesses);
     s->due = false;
-    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        KncPmuEvents *ev = &s->observed[ring];
-        uint64_t reads = (uint32_t)s->filter.hits[ring];
-        uint64_t writes = s->filter.hits[ring] / KNC_HIT_WRITE;
-
-        ev->n[KNC_DATA_READ] += reads;
-        ev->n[KNC_DATA_WRITE] += writes;
-        ev->n[KNC_DATA_READ_OR_WRITE] += reads + writes;
-        s->filter.hits[ring] = 0;
-    }
+    s->observed.n[KNC_DATA_READ] += reads;
+    s->observed.n[KNC_DATA_WRITE] += writes;
+    s->observed.n[KNC_DATA_READ_OR_WRITE] += reads + writes;
+    s->filter.hits = 0;
 }
 
 /*
  * Other threads have executed: they may have changed the caches and TLBs that
  * this one shares with them.
  */
-void knc_observer_begin_turn(CPUX86State *env)
+void knc_observer_begin_turn(KncPmuState *s)
 {
-    if (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK) {
-        knc_pmu_forget_lines(&env->knc_pmu);
-        knc_pmu_stop(env);
+    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_forget_lines(s);
     }
 }
 
 /* The model gets the accesses in the order of the turns. */
-void knc_observer_end_turn(CPUX86State *env)
+void knc_observer_end_turn(KncPmuState *s)
 {
-    if (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK) {
-        knc_pmu_flush_accesses(&env->knc_pmu);
+    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_flush_accesses(s);
     }
 }
 
@@ -241,7 +236,6 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind,
     access = &o->access[o->accesses];
     access->kind = kind;
     access->first = first;
-    access->ring = knc_pmu_current_ring(env);
     return access;
 }
 
@@ -349,7 +343,7 @@ static inline bool knc_pmu_fetch_again(KncPmuState *s, uint64_t line)
         return false;
     }
     s->filter.code = line;
-    s->observed[s->ring].n[KNC_CODE_READ]++;
+    s->observed.n[KNC_CODE_READ]++;
     return true;
 }
 
@@ -456,10 +450,10 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
 }
 
 /* The executing instruction has fewer hits than its block has counted. */
-static void knc_pmu_take_off(CPUX86State *env, uint64_t hits)
+static void knc_pmu_take_off(KncPmuState *s, uint64_t hits)
 {
-    env->knc_pmu.filter.hits[knc_pmu_current_ring(env)] -= hits;
-    env->knc_pmu.observer->taken += hits;
+    s->filter.hits -= hits;
+    s->observer->taken += hits;
 }
 
 /*
@@ -479,11 +473,11 @@ static void knc_pmu_report(CPUX86State *env, uint64_t addr, uint32_t info,
         if (s->access_token != s->token) {
             knc_pmu_complete(s, s->token);
         }
-        knc_pmu_take_off(env, -one);
+        knc_pmu_take_off(s, -one);
     } else if (knc_pmu_access(env, addr, size, kind,
                               info >> KNC_ACCESS_MMU_SHIFT & KNC_ACCESS_MMU,
                               ra) && counted) {
-        knc_pmu_take_off(env, one);
+        knc_pmu_take_off(s, one);
     }
 }
 
@@ -553,14 +547,14 @@ void knc_pmu_helper_access(CPUState *cs, vaddr addr, MemOpIdx oi,
     }
 }
 
-/* An instruction, which executed in @ring, does not complete. */
-void knc_pmu_abandon(KncPmuState *s, int ring, uint32_t token)
+/* An instruction does not complete. */
+void knc_pmu_abandon(KncPmuState *s, uint32_t token)
 {
     KncObserver *o = s->observer;
 
     if (token && s->access_token == token) {
         o->accesses = o->completed;
-        s->filter.hits[ring] += o->taken;
+        s->filter.hits += o->taken;
         knc_pmu_complete(s, 0);
         knc_pmu_forget_lines(s);
     }

@@ -31,7 +31,6 @@ struct KncObserver {
 
     uint32_t branch_token;      /* 0: no branch to resolve */
     bool branch_far;            /* and so not predicted */
-    int branch_ring;
     uint64_t branch_pc;
     uint64_t branch_next;
 

@@ -33,44 +33,40 @@ static inline int knc_pmu_ring(int cpl)
     return cpl ? KNC_PMU_RING3 : KNC_PMU_RING0;
 }
 
-/*
- * What a translation block adds to KncPmuState.word: its slots are subtracted
- * from the upper half, its branches are added to the lower half.
- */
-static inline int64_t knc_pmu_word(int slots, int branches)
-{
-    return branches - ((int64_t)slots << 32);
-}
-
 /* What it adds to KncFilter.hits */
 #define KNC_HIT_READ            1ull
 #define KNC_HIT_WRITE           (1ull << 32)
 
 /*
- * The same for an instruction and all that follow it in its block, as kept in
- * the block's unwind information: above QEMU's cc_op, in the same word
- * (while the block is translated: KNC_UNWIND_HALVES or nothing, then the hits
- * before it)
+ * What an instruction and all that follow it in its block add, as kept in the
+ * block's unwind information: above QEMU's cc_op, in the same word (while the
+ * block is translated: KNC_UNWIND_HALVES or nothing, then the hits before it)
  */
 #define KNC_UNWIND_SHIFT        8
 #define KNC_UNWIND_CC_OP        MAKE_64BIT_MASK(0, KNC_UNWIND_SHIFT)
 #define KNC_UNWIND_HALVES       1       /* an access of 16 bytes by halves */
 
-static inline uint64_t knc_pmu_unwind_data(int slots, int branches,
-                                           uint64_t hits)
+static inline uint64_t knc_pmu_unwind_data(int slots, bool branch,
+                                           bool uncounted, uint64_t hits)
 {
-    return slots | branches << 15 | (hits & 0xffff) << 16 | hits >> 32 << 32;
+    return slots | branch << 14 | uncounted << 15 | (hits & 0xffff) << 16 |
+           hits >> 32 << 32;
 }
 
 /* Also the instruction's token, if its accesses are observed */
 static inline int knc_pmu_unwind_slots(uint64_t data)
 {
-    return data & 0x7fff;
+    return data & 0x3fff;
 }
 
-static inline int64_t knc_pmu_unwind_word(uint64_t data)
+static inline int knc_pmu_unwind_branches(uint64_t data)
 {
-    return knc_pmu_word(knc_pmu_unwind_slots(data), data >> 15 & 1);
+    return data >> 14 & 1;
+}
+
+static inline int knc_pmu_unwind_uncounted(uint64_t data)
+{
+    return data >> 15 & 1;
 }
 
 static inline uint64_t knc_pmu_unwind_hits(uint64_t data)
@@ -106,7 +102,7 @@ enum {
 typedef struct KncFilter {
     uint64_t latest[KNC_L1_SETS][4];    /* by kind */
     uint64_t code;              /* the latest line of code */
-    uint64_t hits[KNC_PMU_RINGS];
+    uint64_t hits;
 } KncFilter;
 
 /* Prefetches and evictions: the level of the cache, and the kind */
@@ -275,6 +271,7 @@ typedef struct KncInject {
 /* The thread's time: clock.c */
 typedef struct KncClock {
     CPUState *cs;
+    uint64_t slots;         /* in all */
     int64_t time;           /* in cycles */
     int64_t reached;        /* time, or the end of its turn */
     int64_t read;           /* time, when the thread last read the clock */
@@ -295,22 +292,19 @@ typedef struct KncPmuConfig {
 /* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
 typedef struct KncPmuState {
     /*
-     * Updated by generated code, one for each ring.
+     * Updated by generated code: events since the last fold, all in one ring.
      *
-     * Upper half of word: the budget of issue slots, negative when it is used
-     * up.  Lower half: branches since the last fold.
-     *
-     * replays: issue slots since the last fold that did not complete an
-     * instruction: all but the last iteration of a repeated string instruction,
-     * and the slots of DELAY.  stalls: rows of them.  stalling: 1 within a row.
-     *
-     * delayed: the slots of DELAY, which may be more than word can hold.
+     * uncounted: slots of the clock that are no slots of the PMU, of
+     * instructions that do not complete.  replays: slots that did not complete
+     * an instruction: all but the last iteration of a repeated string
+     * instruction, and the slots of DELAY.  stalls: rows of them.  stalling: 1
+     * within a row.
      */
-    int64_t word[KNC_PMU_RINGS];
-    uint64_t replays[KNC_PMU_RINGS];
-    uint64_t stalls[KNC_PMU_RINGS];
+    uint64_t branches;
+    uint64_t uncounted;
+    uint64_t replays;
+    uint64_t stalls;
     uint64_t stalling;
-    uint64_t delayed[KNC_PMU_RINGS];
     KncFilter filter;
     /* Identifies the executing instruction within its block; 0: none */
     uint32_t token;
@@ -320,7 +314,8 @@ typedef struct KncPmuState {
     bool step;              /* the next instruction has a block of its own */
 
     uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
-    int32_t granted[KNC_PMU_RINGS]; /* slots in word at the last fold */
+    uint64_t folded;                /* knc_clock_slots() at the last fold */
+    uint64_t stop;                  /* the same, when a counter may overflow */
     int slot_cycles;                /* cost of a slot */
     uint32_t needs;                 /* what it counts for itself */
     uint32_t wanted;                /* what the others must count for it */
@@ -328,14 +323,12 @@ typedef struct KncPmuState {
 
     uint64_t time;          /* in cycles of the core */
     uint64_t wakes;         /* KncCore.wakes at the last fold */
-    uint64_t entries[KNC_PMU_RINGS];    /* changes of ring since then */
+    uint64_t entries;       /* 1 if the ring has changed then */
     int ring;               /* the ring since then */
-    int interrupted;        /* the ring that an interrupt left */
     bool asleep;
     bool mov_ss;            /* it began the latest HF_INHIBIT_IRQ_MASK */
 
     KncPmuCounter counter[KNC_PMU_COUNTERS];
-    uint32_t asks[KNC_PMU_COUNTERS];    /* for matches: knc_pmu_asks() */
     uint64_t spflt;
     uint32_t status;
     uint32_t global_ctrl;
@@ -344,7 +337,7 @@ typedef struct KncPmuState {
     int64_t tsc_adjust;
 
     /* KNC_OBSERVED and later, since the last fold */
-    KncPmuEvents observed[KNC_PMU_RINGS];
+    KncPmuEvents observed;
     uint64_t snooped[KNC_SNOOPS];       /* KncCore.snooped already counted */
     /*
      * This thread's instructions that matched, for each counter of each thread
@@ -376,6 +369,14 @@ typedef struct KncPmuState {
     KncClock clock;
     QEMUTimer *inject_timer;
 } KncPmuState;
+
+uint32_t knc_pmu_change_ring(struct CPUArchState *env);
+
+/* The flags of the next block; a fold comes with each change of the ring. */
+#define knc_pmu_hflags(env) \
+    ((env)->knc_pmu.tb_flags && \
+     (env)->knc_pmu.ring != knc_pmu_ring((env)->hflags & HF_CPL_MASK) ? \
+     knc_pmu_change_ring(env) : (env)->hflags)
 
 #include "chip.h"
 #include "hooks.h"

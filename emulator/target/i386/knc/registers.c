@@ -56,7 +56,6 @@ static void knc_pmu_configure_counter(CPUX86State *env, int n)
         c.others = knc_pmu_others(env, n, &c);
     }
     s->counter[n] = c;
-    s->asks[n] = knc_pmu_asks(&c);
 }
 
 /* Call this after every change of a control register or a counter. */

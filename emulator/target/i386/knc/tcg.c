@@ -57,24 +57,6 @@ void knc_tcg_nmi(CPUX86State *env)
     }
 }
 
-G_NORETURN void knc_tcg_leave_block(CPUX86State *env, int insns, bool again,
-                                    uintptr_t ra)
-{
-    CPUState *cs = env_cpu(env);
-    uint32_t cflags = tb_cflags(tcg_tb_lookup(ra));
-    uint32_t special = again ? cflags & KNC_CF_SPECIAL : 0;
-
-    /* QEMU still needs the special block. */
-    if (special && !insns) {
-        insns = cflags & CF_COUNT_MASK;
-    }
-    if (special || insns) {
-        cs->cflags_next_tb = knc_cflags(cs) | special | insns;
-    }
-    cs->exception_index = -1;
-    cpu_loop_exit_restore(cs, ra);
-}
-
 void knc_tcg_wait(CPUX86State *env, uintptr_t ra)
 {
     CPUState *cs = env_cpu(env);
