@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: what branches and interrupts do to the pipeline
+ * Knights Corner PMU: what branches and interrupts do to the pipeline; INT and
+ * INTO, which count when they are executed
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -64,4 +65,47 @@ void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
     o->branch_far = size & KNC_BRANCH_FAR;
     o->branch_pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
     o->branch_next = o->branch_pc + (size & ~KNC_BRANCH_FAR);
+}
+
+/* An interrupt or exception is about to be delivered. */
+void knc_pmu_interrupt(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+
+    s->mov_ss = false;
+    /* If it interrupts a repeated string instruction, a row of stalls ends. */
+    s->stalls += s->stalling;
+    s->stalling = 0;
+    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_flush_accesses(s);
+        knc_pmu_resolve_branch(env);
+        knc_pmu_flush_pipeline(env);
+        if (knc_pmu_observed_overflow(s)) {
+            knc_pmu_stop(env);
+        }
+        s->token = 0;
+    }
+}
+
+/* A branch that generated code does not count, as it may not complete */
+static void knc_pmu_retire_branch(KncPmuState *s)
+{
+    if (s->tb_flags) {
+        s->uncounted--;
+        s->branches++;
+    }
+}
+
+/* The interrupt has been delivered; @is_int: by an INT instruction */
+void knc_pmu_interrupted(CPUX86State *env, bool is_int)
+{
+    if (is_int) {
+        knc_pmu_retire_branch(&env->knc_pmu);
+    }
+}
+
+/* INTO without an interrupt */
+void knc_pmu_into(CPUX86State *env)
+{
+    knc_pmu_retire_branch(&env->knc_pmu);
 }

@@ -18,8 +18,6 @@
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
-#include "exec/helper-proto.h"
-#include "exec.h"
 #include "internal.h"
 
 /*
@@ -31,9 +29,6 @@
 
 /* KncFilter.hits does not overflow: an instruction has fewer than 2^8. */
 #define FUEL_MAX                (1 << 24)
-
-/* PAUSE takes a while: a thread that spins executes fewer instructions. */
-#define PAUSE_SLOTS             256
 
 /* In slots: how late an observed event of another thread is noticed */
 #define LATE                    64
@@ -428,80 +423,4 @@ bool knc_pmu_observed_overflow(const KncPmuState *s)
         }
     }
     return false;
-}
-
-static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    knc_clock_pass(env, slots);
-    if (s->tb_flags) {
-        s->replays += slots;
-        s->stalls += slots != 0;
-        s->waits[s->ring] += slots;
-    }
-}
-
-/* DELAY: as many cycles as its operand says, 2^32 - 1 at most */
-void helper_knc_delay(CPUX86State *env, target_ulong cycles)
-{
-    int slot_cycles = env->knc_pmu.slot_cycles;
-
-    knc_pmu_delay(env, DIV_ROUND_UP(MIN(cycles, UINT32_MAX),
-                                    (uint64_t)slot_cycles));
-}
-
-/* The thread keeps its turn. */
-void knc_pmu_pause(CPUX86State *env)
-{
-    CPUState *cs = env_cpu(env);
-
-    if (env_archcpu(env)->knc.pmu) {
-        knc_pmu_delay(env, PAUSE_SLOTS);
-        cs->exception_index = -1;
-        cpu_loop_exit(cs);
-    }
-}
-
-/* An interrupt or exception is about to be delivered. */
-void knc_pmu_interrupt(CPUX86State *env)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    s->mov_ss = false;
-    /* If it interrupts a repeated string instruction, a row of stalls ends. */
-    s->stalls += s->stalling;
-    s->stalling = 0;
-    if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
-        knc_pmu_flush_accesses(s);
-        knc_pmu_resolve_branch(env);
-        knc_pmu_flush_pipeline(env);
-        if (knc_pmu_observed_overflow(s)) {
-            knc_pmu_stop(env);
-        }
-        s->token = 0;
-    }
-}
-
-/* A branch that generated code does not count, as it may not complete */
-static void knc_pmu_retire_branch(KncPmuState *s)
-{
-    if (s->tb_flags) {
-        s->uncounted--;
-        s->branches++;
-    }
-}
-
-/* The interrupt has been delivered; @is_int: by an INT instruction */
-void knc_pmu_interrupted(CPUX86State *env, bool is_int)
-{
-    if (is_int) {
-        knc_pmu_retire_branch(&env->knc_pmu);
-    }
-}
-
-/* INTO without an interrupt */
-void knc_pmu_into(CPUX86State *env)
-{
-    knc_pmu_retire_branch(&env->knc_pmu);
 }
