@@ -2,20 +2,23 @@
 /*
  * Knights Corner: a clock that follows what the threads execute
  *
- * With -icount shift=0, which -cpu knc needs.  One host thread executes all
- * threads in turn.  Each thread has a time in cycles, which are
- * nanoseconds; each issue slot adds its cost, as for CPU_CLK_UNHALTED.  The
- * thread with the earliest time executes next, until it is LEAD ahead of the
- * next earliest.  So the running threads stay close to each other, and a timer
- * runs when all of them have reached it.
- *
- * A thread that reads the clock gets its own time, or the latest value that any
- * thread has read if that is later: the clock never goes back.  So a look may
- * move the clock of those that are behind.  It must not move it far: a thread
- * that would read LOOK more than the earliest thread's time waits for that one
- * first.  The time of a halted thread stops, and continues at the time of the
- * thread that wakes it.  While all are halted the clock jumps to the next
+ * It is QEMU_CLOCK_VIRTUAL, with -icount shift=0, which -cpu knc needs.  Each
+ * thread has a time in cycles, which are nanoseconds: the cost of the issue
+ * slots that it has executed.  The threads have turns.  The one with the
+ * earliest time is next, and its turn ends when it is LEAD ahead of the next
+ * earliest, when a timer is due, or where a counter may overflow.  A timer runs
+ * when all threads have reached its time.  A thread that reads the clock gets
+ * its own time, or, as the clock never goes back, the latest value that any
+ * thread has read.  So who reads moves the clock for those that are behind.
+ * That must not be far: if the value is more than LOOK after the time of the
+ * thread that is last, the reader's turn ends, and it reads when that one has
+ * caught up.  The time of a halted thread stops, and continues at the time of
+ * the thread that wakes it.  While all are halted the clock jumps to the next
  * timer; with sleep=on the host sleeps for so long, or until there is input.
+ *
+ * One thread of the host executes all threads of the card.  So no two of them
+ * change anything at the same time, and the one that has its turn may change
+ * the state of the others.
  *
  * The host's time says when input arrives that it sleeps for, and nothing else.
  * If the host interrupts a thread's turn, the same thread continues afterwards.
@@ -28,8 +31,10 @@
 #include "internal.h"
 
 /*
- * How far a thread may get ahead of another, and what it reads; with the
- * longest block no reader is LEAD ahead of its own time
+ * LEAD is how far a thread may get ahead of another one.  LOOK is how far what
+ * it reads may be ahead of the other's time.  The difference is more than the
+ * longest block takes: a thread never reads a value that is LEAD ahead of its
+ * own time.
  */
 #define LEAD            (10 * SCALE_US)
 #define LOOK            (LEAD * 3 / 4)
