@@ -14,15 +14,10 @@ module knc_pmu_regions
   public :: knc_regions_write
 
   interface
-    subroutine c_begin(name, length, spflt) bind(c, name='knc_region_begin_fortran')
+    subroutine c_mark(name, length, begin, spflt) bind(c, name='knc_region_fortran')
       import :: c_char, c_int
       character(kind=c_char), intent(in) :: name(*)
-      integer(c_int), value :: length, spflt
-    end subroutine
-    subroutine c_end(name, length, spflt) bind(c, name='knc_region_end_fortran')
-      import :: c_char, c_int
-      character(kind=c_char), intent(in) :: name(*)
-      integer(c_int), value :: length, spflt
+      integer(c_int), value :: length, begin, spflt
     end subroutine
     integer(c_int) function c_write() bind(c, name='knc_regions_write')
       import :: c_int
@@ -33,22 +28,22 @@ contains
 
   subroutine knc_region_begin(name)
     character(len=*), intent(in) :: name
-    call c_begin(name, len(name, c_int), 0_c_int)
+    call c_mark(name, len(name, c_int), 1_c_int, 0_c_int)
   end subroutine
 
   subroutine knc_region_end(name)
     character(len=*), intent(in) :: name
-    call c_end(name, len(name, c_int), 0_c_int)
+    call c_mark(name, len(name, c_int), 0_c_int, 0_c_int)
   end subroutine
 
   subroutine knc_region_begin_spflt(name)
     character(len=*), intent(in) :: name
-    call c_begin(name, len(name, c_int), 1_c_int)
+    call c_mark(name, len(name, c_int), 1_c_int, 1_c_int)
   end subroutine
 
   subroutine knc_region_end_spflt(name)
     character(len=*), intent(in) :: name
-    call c_end(name, len(name, c_int), 1_c_int)
+    call c_mark(name, len(name, c_int), 0_c_int, 1_c_int)
   end subroutine
 
   ! exit and the end of the program write the file as well

@@ -89,11 +89,12 @@ void knc_region_reset(const char *name);
 int knc_regions_write(void);
 
 /* For Fortran, whose names have a length, and blanks at their end */
-void knc_region_begin_fortran(const char *name, int length, int spflt);
-void knc_region_end_fortran(const char *name, int length, int spflt);
+void knc_region_fortran(const char *name, int length, int begin, int spflt);
 
 /* From here on it is nobody's business but this file's. Weak: one copy for all files. */
 #define KNC_REGIONS_WEAK	__attribute__((weak, visibility("default")))
+/* of a name that ends with a 0 */
+#define KNC_REGIONS_STRING	(-1)
 
 #ifdef KNC_PMU_X86
 
@@ -108,8 +109,6 @@ void knc_region_end_fortran(const char *name, int length, int spflt);
 /* Threads that begin until it is asked which have ended */
 #define KNC_REGIONS_REAP	64
 #define KNC_REGIONS_TRIES	1000
-/* of a name that ends with a 0 */
-#define KNC_REGIONS_STRING	(-1)
 
 #define KNC_REGIONS_BARRIER()	__asm__ volatile("" : : : "memory")
 
@@ -233,18 +232,18 @@ static void knc_regions_unlock_(void)
 	__sync_lock_release(&knc_regions_.lock);
 }
 
-static void knc_regions_put_(int fd, const char *text)
+/* 0, or the errno */
+static int knc_regions_put_(int fd, const char *text, size_t length)
 {
-	size_t length = strlen(text);
-
 	while (length) {
 		long done = knc_regions_call_(SYS_write, fd, (long)text, (long)length, 0, 0, 0);
 
 		if (done <= 0)
-			return;
+			return done ? (int)-done : EIO;
 		text += done;
 		length -= (size_t)done;
 	}
+	return 0;
 }
 
 /* Once for each kind. @name may be NULL, and need not end with a 0. */
@@ -262,7 +261,7 @@ static void knc_regions_say_(enum knc_regions_said_ what, const char *name, int 
 		snprintf(text, sizeof(text), "knc_regions: \"%.*s\": %.300s\n",
 			 length < 0 || length > KNC_REGIONS_NAME ? KNC_REGIONS_NAME : length, name,
 			 more);
-	knc_regions_put_(2, text);
+	knc_regions_put_(2, text, strlen(text));
 }
 
 /* --- counting -------------------------------------------------------------------- */
@@ -354,18 +353,24 @@ static struct knc_regions_region_ *knc_regions_find_(struct knc_regions_thread_ 
 	}
 }
 
+/* Before and after a change of a region, for the thread that writes the file */
+static inline void knc_regions_change_(struct knc_regions_thread_ *t)
+{
+	KNC_REGIONS_BARRIER();
+	t->seq++;
+	KNC_REGIONS_BARRIER();
+}
+
 static void knc_regions_lose_(struct knc_regions_thread_ *t, struct knc_regions_region_ *r,
 			      const char *why)
 {
 	if (!r)
 		return;
-	t->seq++;
-	KNC_REGIONS_BARRIER();
+	knc_regions_change_(t);
 	r->open--;
 	r->lost++;
 	r->why = why;
-	KNC_REGIONS_BARRIER();
-	t->seq++;
+	knc_regions_change_(t);
 }
 
 static void knc_regions_push_(struct knc_regions_thread_ *t, struct knc_regions_frame_ *f,
@@ -375,11 +380,9 @@ static void knc_regions_push_(struct knc_regions_thread_ *t, struct knc_regions_
 	f->spflt = spflt || t->spflt;
 	memcpy(f->spent, t->spent, sizeof(f->spent));
 	if (f->region) {
-		t->seq++;
-		KNC_REGIONS_BARRIER();
+		knc_regions_change_(t);
 		f->region->open++;
-		KNC_REGIONS_BARRIER();
-		t->seq++;
+		knc_regions_change_(t);
 	}
 	t->spflt = f->spflt;
 	t->depth++;
@@ -406,8 +409,7 @@ static void knc_regions_add_(struct knc_regions_thread_ *t, const struct knc_reg
 	struct knc_regions_region_ *r = f->region;
 	int i;
 
-	t->seq++;
-	KNC_REGIONS_BARRIER();
+	knc_regions_change_(t);
 	r->open--;
 	if (f->bad) {
 		r->lost++;
@@ -419,8 +421,7 @@ static void knc_regions_add_(struct knc_regions_thread_ *t, const struct knc_reg
 	for (i = f->bad ? KNC_REGIONS_TIME : 0; !r->open && i < KNC_REGIONS_VALUES; i++)
 		r->value[i] += now[i] - f->start[i] - (t->spent[i] - f->spent[i]) -
 			(knc_regions_counted_(i, f->spflt) ? t->inside[i] : 0);
-	KNC_REGIONS_BARRIER();
-	t->seq++;
+	knc_regions_change_(t);
 	if (f->bad && !t->why)
 		knc_regions_say_(KNC_REGIONS_SAID_TAKEN, r->name, KNC_REGIONS_STRING,
 				 "not counted: another perf, or the NMI watchdog, has taken a counter");
@@ -742,17 +743,8 @@ static void knc_regions_forked_(void)
 
 static void knc_regions_flush_(struct knc_regions_output_ *out)
 {
-	int at = 0;
-
-	while (at < out->used && !out->error) {
-		long done = knc_regions_call_(SYS_write, out->fd, (long)(out->text + at),
-					      out->used - at, 0, 0, 0);
-
-		if (done > 0)
-			at += (int)done;
-		else
-			out->error = done ? (int)-done : EIO;
-	}
+	if (!out->error)
+		out->error = knc_regions_put_(out->fd, out->text, (size_t)out->used);
 	out->used = 0;
 }
 
@@ -1023,35 +1015,7 @@ static __attribute__((constructor(101))) void knc_regions_begin_process_(void)
 
 /* --- for programs ------------------------------------------------------------------------ */
 
-KNC_REGIONS_WEAK void knc_region_begin(const char *name)
-{
-	if (!knc_regions_off_())
-		knc_regions_enter_(name, KNC_REGIONS_STRING, 0);
-}
-
-KNC_REGIONS_WEAK void knc_region_end(const char *name)
-{
-	if (!knc_regions_off_())
-		knc_regions_leave_(name, KNC_REGIONS_STRING);
-}
-
-KNC_REGIONS_WEAK void knc_region_begin_spflt(const char *name)
-{
-	if (!knc_regions_off_())
-		knc_regions_enter_(name, KNC_REGIONS_STRING, 1);
-	else if (!knc_regions_marks_++)
-		spflt_on();
-}
-
-KNC_REGIONS_WEAK void knc_region_end_spflt(const char *name)
-{
-	if (!knc_regions_off_())
-		knc_regions_leave_(name, KNC_REGIONS_STRING);
-	else if (knc_regions_marks_ && !--knc_regions_marks_)
-		spflt_off();
-}
-
-KNC_REGIONS_WEAK void knc_region_begin_fortran(const char *name, int length, int spflt)
+static void knc_regions_begin_(const char *name, int length, int spflt)
 {
 	if (!knc_regions_off_())
 		knc_regions_enter_(name, length, spflt);
@@ -1059,7 +1023,7 @@ KNC_REGIONS_WEAK void knc_region_begin_fortran(const char *name, int length, int
 		spflt_on();
 }
 
-KNC_REGIONS_WEAK void knc_region_end_fortran(const char *name, int length, int spflt)
+static void knc_regions_end_(const char *name, int length, int spflt)
 {
 	if (!knc_regions_off_())
 		knc_regions_leave_(name, length);
@@ -1092,50 +1056,26 @@ KNC_REGIONS_WEAK void knc_region_reset(const char *name)
 	r = t ? knc_regions_find_(t, name, KNC_REGIONS_STRING, 0) : NULL;
 	if (!r)
 		return;
-	t->seq++;
-	KNC_REGIONS_BARRIER();
+	knc_regions_change_(t);
 	r->calls = 0;
 	r->lost = 0;
 	r->why = NULL;
 	memset(r->value, 0, sizeof(r->value));
-	KNC_REGIONS_BARRIER();
-	t->seq++;
+	knc_regions_change_(t);
 }
 
 #else /* of another processor: nothing is counted */
 
-KNC_REGIONS_WEAK void knc_region_begin(const char *name)
-{
-	(void)name;
-}
-
-KNC_REGIONS_WEAK void knc_region_end(const char *name)
-{
-	(void)name;
-}
-
-KNC_REGIONS_WEAK void knc_region_begin_spflt(const char *name)
-{
-	(void)name;
-}
-
-KNC_REGIONS_WEAK void knc_region_end_spflt(const char *name)
-{
-	(void)name;
-}
-
-KNC_REGIONS_WEAK void knc_region_begin_fortran(const char *name, int length, int spflt)
+static void knc_regions_begin_(const char *name, int length, int spflt)
 {
 	(void)name;
 	(void)length;
 	(void)spflt;
 }
 
-KNC_REGIONS_WEAK void knc_region_end_fortran(const char *name, int length, int spflt)
+static void knc_regions_end_(const char *name, int length, int spflt)
 {
-	(void)name;
-	(void)length;
-	(void)spflt;
+	knc_regions_begin_(name, length, spflt);
 }
 
 KNC_REGIONS_WEAK int knc_region_get(const char *name, uint64_t *counts, uint64_t *ns,
@@ -1159,6 +1099,34 @@ KNC_REGIONS_WEAK int knc_regions_write(void)
 }
 
 #endif /* KNC_PMU_X86 */
+
+KNC_REGIONS_WEAK void knc_region_begin(const char *name)
+{
+	knc_regions_begin_(name, KNC_REGIONS_STRING, 0);
+}
+
+KNC_REGIONS_WEAK void knc_region_end(const char *name)
+{
+	knc_regions_end_(name, KNC_REGIONS_STRING, 0);
+}
+
+KNC_REGIONS_WEAK void knc_region_begin_spflt(const char *name)
+{
+	knc_regions_begin_(name, KNC_REGIONS_STRING, 1);
+}
+
+KNC_REGIONS_WEAK void knc_region_end_spflt(const char *name)
+{
+	knc_regions_end_(name, KNC_REGIONS_STRING, 1);
+}
+
+KNC_REGIONS_WEAK void knc_region_fortran(const char *name, int length, int begin, int spflt)
+{
+	if (begin)
+		knc_regions_begin_(name, length, spflt);
+	else
+		knc_regions_end_(name, length, spflt);
+}
 
 #ifdef __cplusplus
 }
