@@ -149,7 +149,7 @@ static void loops(void)
 		}
 }
 
-/* Each call has the same remainder, whatever the length. */
+/* A call of any length has the same remainder. */
 static void check_loops(void)
 {
 	u64 around = 0;
