@@ -14,10 +14,10 @@ import json
 import math
 import os
 import re
-import struct
 import subprocess
 import tempfile
 
+import knc_data
 from knc_runs import Counts, Failed, Formula, Missing, Said, count, countables, file_there, \
     modelled, number, plan_runs, rewind, rewindable, target, there
 
@@ -42,18 +42,12 @@ SHOWN = 0.01
 # A place with what is known of it, and why there is no more
 Place = collections.namedtuple("Place", "function path line object reason")
 
-# "EVENT:  4016f4 sum (/root/columns)", and below it with srcline "  /src/columns.c:27". A
-# name in C++ may have blanks and parentheses.
-SAMPLE = re.compile(r"^\s*(?P<event>\w+):\s+[0-9a-f]+ (?P<function>.+) "
+# "1009  EVENT:  4016f4 sum (/root/columns)", and below it with srcline
+# "  /src/columns.c:27". A name in C++ may have blanks and parentheses.
+SAMPLE = re.compile(r"^\s*(?P<period>\d+)\s+(?P<event>\w+):\s+[0-9a-f]+ (?P<function>.+) "
                     r"\((?P<object>[^()]*(?: \(deleted\))?)\)$")
 SOURCE = re.compile(r"^\s+(?P<path>\S.*):(?P<line>[1-9]\d*)$")
 UNKNOWN = "[unknown]"
-
-# Records of perf.data: struct perf_event_header, enum perf_event_type
-RECORD = struct.Struct("<IHH")
-LOST, THROTTLE, LOST_SAMPLES = 2, 5, 13
-# After magic and size a file has three pairs of size and offset; a pipe has records.
-PIPE_HEADER, DATA_AT = 16, 40
 
 
 class Run:
@@ -130,7 +124,7 @@ def record(args, needed, run):
     rewind(args)
     data = f"{args.folder}/perf.data"
     # D: on the counters all the time, or never
-    what = ["record", "-q", "-B", "-o", "-" if args.remote else data, "-e", f"{{{events}}}:D",
+    what = ["record", "-q", "-B", "-P", "-o", "-" if args.remote else data, "-e", f"{{{events}}}:D",
             *target(args)]
     said = Said(False)
     with open(data, "wb") as out, subprocess.Popen(
@@ -140,7 +134,10 @@ def record(args, needed, run):
     if said.kept or not os.path.getsize(data):
         run.note = f"perf record: {said.reason()}"
         return None
-    run.lost, run.throttled = losses(data)
+    found = knc_data.Data(data)
+    run.lost, run.throttled = found.losses()
+    found.merge()
+    found.write(data)
     return data
 
 
@@ -157,39 +154,11 @@ def sample(args, needed, run):
             break
 
 
-def losses(path):
-    """(lost samples, times that perf core has throttled an event) of a perf.data"""
-    found = collections.Counter()
-    with open(path, "rb") as f:
-        head = f.read(DATA_AT + 16)
-        if not head.startswith(b"PERFILE2"):
-            raise Failed("perf record has not written what perf script reads")
-        size, = struct.unpack_from("<Q", head, 8)
-        at, length = (PIPE_HEADER, os.path.getsize(path)) if size == PIPE_HEADER else \
-            struct.unpack_from("<QQ", head, DATA_AT)
-        end = at + length
-        while at + RECORD.size <= end:
-            f.seek(at)
-            header = f.read(RECORD.size + 16)
-            if len(header) < RECORD.size:
-                break
-            kind, _, size = RECORD.unpack_from(header)
-            if kind == LOST:
-                found[LOST] += struct.unpack_from("<Q", header, 16)[0]
-            elif kind == LOST_SAMPLES:
-                found[LOST_SAMPLES] += struct.unpack_from("<Q", header, 8)[0]
-            else:
-                found[kind] += 1
-            at += max(size, RECORD.size)
-    # Newer kernels count the same losses both ways.
-    return max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE]
-
-
 def script_command(args, data):
     """perf script of the machine that has the data. The symbols of a card's programs are
     looked for below --symfs only: this machine may have other files of the same names.
     """
-    fields, more = "event,ip,sym,dso", []
+    fields, more = "period,event,ip,sym,dso", []
     if args.by == "line":
         fields, more = fields + ",srcline", ["--full-source-path"]
     if args.remote:
@@ -208,8 +177,8 @@ def read_samples(args, data, run, labels):
                               stdout=subprocess.PIPE, stderr=said, text=True,
                               errors="replace", restore_signals=False,
                               env={**os.environ, "LC_ALL": "C"}) as script:
-            for key, place in samples(args, script.stdout, labels):
-                run.samples[key][place] += 1
+            for key, period, place in samples(args, script.stdout, labels):
+                run.samples[key][place] += period // run.periods[key]
         if script.returncode:
             said.seek(0)
             lines = said.read().decode(errors="replace").split("\n")
@@ -217,7 +186,7 @@ def read_samples(args, data, run, labels):
 
 
 def samples(args, lines, labels):
-    """(key, place) of each sample in the words of perf script"""
+    """(key, period, place) of each sample in the words of perf script"""
     sample, source = None, None
     for line in lines:
         line = line.rstrip("\n")
@@ -226,10 +195,10 @@ def samples(args, lines, labels):
             source = source or SOURCE.match(line)
             continue
         if sample:
-            yield labels[sample["event"]], place_of(args, sample, source)
+            yield labels[sample["event"]], int(sample["period"]), place_of(args, sample, source)
         sample, source = found, None
     if sample:
-        yield labels[sample["event"]], place_of(args, sample, source)
+        yield labels[sample["event"]], int(sample["period"]), place_of(args, sample, source)
 
 
 def place_of(args, sample, source):

@@ -587,7 +587,7 @@ def test_by_line(tmp_path):
     text = [line.replace("L1:", "DATA_CACHE_LINES_WRITTEN_BACK:") for line in text]
     counts = {"DATA_CACHE_LINES_WRITTEN_BACK": 10100, "DATA_READ_MISS_OR_WRITE_MISS": 0}
     report, run = by(tmp_path, "line", text, args=("-M", "l1_l2_bytes"), counts=counts)
-    assert "-F event,ip,sym,dso,srcline --full-source-path" in \
+    assert "-F period,event,ip,sym,dso,srcline --full-source-path" in \
         Path(f"{run.log}.script").read_text()
     same([(r["file"], r["path"], r["line"]) for r in report["rows"]][:3],
          [("where.c", "/src/where.c", 28), ("where.c", "/src/where.c", 29), (None,) * 3])
@@ -645,7 +645,7 @@ def test_by_where(tmp_path):
                              perf="env perf", args=("-M", "branch", *args),
                              counts={"BRANCHES": 5000, "BRANCHES_MISPREDICTED": 0})
             assert word in report["rows"][0]["reason"], report["rows"][0]
-            assert run.calls()[1].startswith("record -q -B -o - "), run.calls()
+            assert run.calls()[1].startswith("record -q -B -P -o - "), run.calls()
             said = Path(f"{run.log}.script").read_text()
             assert re.search(r"script -i \S+/perf.data .* --kallsyms \S+ --symfs /", said), said
     finally:
