@@ -106,12 +106,22 @@ static const char usage[] =
 "  --no-scale      what was counted, also of events that take turns\n"
 "  --turn MS       how long a turn is, where events do not fit two counters (100)\n";
 
+/*
+ * Unit mask and code of the events that the emulated card has no model of, as in
+ * knc_pmu_tables.ini. They never count there, and 0 is no count.
+ */
+static const unsigned short without_model[] = {
+	0x0009, 0x000a, 0x0017, 0x001f, 0x0020, 0x0021, 0x002c, 0x10c3, 0x10c4, 0x10ce, 0x10cf,
+	0x10e3, 0x10ff, 0x2000, 0x2001, 0x2003, 0x2004, 0x2005, 0x2016, 0x2017, 0x2018,
+};
+
 static struct event events[MAX_EVENTS];
 static int nevents, nturns = 1;
 static struct place *places;
 static int nplaces;
 static const char *pmu;
 static u32 pmu_type = TYPE_RAW;
+static int is_emulated;
 
 static int per_cpu, as_json, no_scale;
 static const char *separator;
@@ -191,9 +201,11 @@ static void find_pmu(void)
 	int value, found = 0;
 	char line[256], *type;
 
-	while (f && fgets(line, sizeof(line), f) && *line != '\n')
+	while (f && fgets(line, sizeof(line), f) && *line != '\n') {
+		is_emulated |= !strncmp(line, "model name", 10) && strstr(line, "(emulated)");
 		found += (sscanf(line, "cpu family : %d", &value) == 1 && value == 11) ||
 			 (sscanf(line, "model : %d", &value) == 1 && value == 1);
+	}
 	if (f)
 		fclose(f);
 	if (found != 2)
@@ -660,6 +672,16 @@ static void print_text(const struct line *line)
 	fputc('\n', out);
 }
 
+static int is_modelled(const struct event *event)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(without_model); i++)
+		if (without_model[i] == (event->attr.config & 0xffff))
+			return !is_emulated || event->attr.type == TYPE_HARDWARE;
+	return 1;
+}
+
 /* What an event has counted in its part of the time is taken for the whole of it. */
 static void print_count(const struct event *event, const struct times *count, u64 whole,
 			u64 time, int cpu)
@@ -670,6 +692,8 @@ static void print_count(const struct event *event, const struct times *count, u6
 
 	if (event->unsupported)
 		strcpy(line.value, "<not supported>");
+	else if (!is_modelled(event))
+		strcpy(line.value, "<not modelled>");
 	else if (!count->running)
 		strcpy(line.value, "<not counted>");
 	else

@@ -32,6 +32,7 @@ import subprocess
 import sys
 import time
 
+import knc_models
 import knc_perf
 
 # Seconds that a card may take more than three intervals, at first and later
@@ -85,11 +86,13 @@ class Card:
         args = self.args
         # perf ends with cat, and cat when its input does: when this process ends in any way,
         # or the connection.
-        command = (f"echo cpus $(grep -c ^processor /proc/cpuinfo); LC_ALL=C {args.perf} stat "
+        command = ("echo cpus $(grep -c ^processor /proc/cpuinfo); "
+                   f"grep -m 1 '^model name' /proc/cpuinfo; LC_ALL=C {args.perf} stat "
                    f"-a -I {args.interval} --no-scale -x ';' --log-fd 3 "
                    f"-e {shlex.quote(args.events)} cat 3>&1 >/dev/null")
         self.rest, self.said = b"", b""
         self.cpus, self.time, self.pending = None, None, {}
+        self.models = knc_models.Models("")
         self.due = time.monotonic() + CONNECT + 3 * args.interval / 1000
         try:
             # In a session without a terminal ssh cannot ask for a password.
@@ -128,9 +131,11 @@ class Card:
         found = re.fullmatch(r"cpus ([1-9]\d{0,5})", line)
         if found and not self.cpus:
             self.cpus = int(found[1])
+        if line.startswith("model name"):
+            self.models = knc_models.Models(line, self.args.events)
         for record in knc_perf.read([line], ";"):
             if record.event and record.time is not None and self.cpus:
-                self.note(record)
+                self.note(self.models.record(record))
 
     def note(self, record):
         """A count of the interval that ended at that time"""

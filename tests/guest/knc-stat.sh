@@ -109,6 +109,14 @@ kill $!
 wait $! || fail "-a, ended: status $?"
 between "-a, cycles" "$(count cycles)" 1 2000000000
 
+# What the emulator has no model of has no count, by any name.
+stat -a -A -e "hwp_l2miss,r10c4,$pmu/event=0xc4,umask=0x10,name=mine/,cycles" sleep 0.1
+[ "$(grep -c '^CPU[0-9]*,<not modelled>,,' "$tmp/csv")" -eq $((3 * cpus)) ] ||
+	fail "without a model: $(cat "$tmp/csv")"
+into json ./knc-stat -j -o "$tmp/csv" -e hwp_l2miss,hwp_l2miss:u true
+[ "$(grep -c '"counter-value" : "<not modelled>"' "$tmp/csv")" -eq 2 ] ||
+	fail "without a model: $(cat "$tmp/csv")"
+
 # What is refused, with its reason, and the program's own end
 refused 2 'does not fit' -e '{instructions,branches,cycles}' true
 refused 2 'does not fit' -e '{l2_read_miss,l2_write_hit}' true

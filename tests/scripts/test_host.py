@@ -58,6 +58,23 @@ class Host(ScriptTest):
         self.assertIn("core 60 thread 0: 8", self.passes(
             "knc-draw", "card", "--topology", "mic1.cpuinfo", "mic1.csv"))
 
+    def test_host_stat_models(self):
+        """What the emulator has no model of has no count, and no picture"""
+        self.path("mic1/cpuinfo", b"processor\t: 0\nmodel name\t: KNC (emulated)\ncore id\t\t: 60\n")
+        for name, printed, kept in (
+                ("cycles", "CPU0,7,,cycles,1,100.00,,", None),
+                ("r10c4", "CPU0,0,,r10c4,1,100.00,,", "CPU0,<not modelled>,,r10c4,1,100.00,,"),
+                ("hwp_l2miss", "     1.5,S0-D0-C0,4,0,,hwp_l2miss:u,1,100.00,,",
+                 "     1.5,S0-D0-C0,4,<not modelled>,,hwp_l2miss:u,1,100.00,,"),
+                ("v_pipe_share", "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
+                 "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,nan,v_pipe_share")):
+            self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n".encode())
+            self.assertEqual(self.host("stat", "mic0", "mic1", "--", "-a"),
+                             (0, f"mic0,{printed}\nmic1,{kept or printed}\n", ""))
+        for name in ("mic0.csv", "mic1.csv"):
+            self.refuses("v_pipe_share: the emulator has no model of it", 1, "knc-draw", "card",
+                         "--topology", "mic1.cpuinfo", "--show", "v_pipe_share", name)
+
     def test_host_other_perf(self):
         os.rename(self.path("bin/perf"), self.path("mic0/knc-stat"))
         self.assertEqual(self.host("stat", "--perf", "./knc-stat", "mic0", "--", "true"),

@@ -23,7 +23,7 @@ echo "$1" >>"$WORK/tries"
 [ "$(cut -d ' ' -f 6 /proc/$$/stat)" = $$ ] || { echo "Password?" >&2; exit 255; }
 cd "$WORK/$1" || exit 255
 export PATH="$WORK:$PATH"
-exec sh -c "$(echo "$2" | sed "s|/proc/||")"
+exec sh -c "$(echo "$2" | sed "s|/proc/||g")"
 """
 # The script of its turn may end it, or print counts; at last it waits as perf does for cat.
 PERF = r"""#!/bin/sh
@@ -279,6 +279,21 @@ exit 3
     assert watch.end() == 0
     watch.says("mic0: branches is not counted", "mic0: r80016 is not supported",
                "mic0 has gone away: status 3; trying again", "mic0 counts again")
+
+
+def test_watch_models(watch):
+    """What an emulated card has no model of is not exported as 0, by its own names either"""
+    counts = " ".join(f'"0;;{name};40000000000;100.00"' for name in ("hwp_l2miss:u", "mine"))
+    for name in ("mic0", "mic1"):
+        watch.card(name, f"interval 10.0 {counts} '{INSTRUCTIONS}'\n")
+    (watch.work / "mic0/cpuinfo").write_text("processor\t: 0\nmodel name\t: KNC (emulated)\n")
+    watch.start("mic0", "mic1", "-e", "hwp_l2miss:u,cpu/event=0x0a,name=mine/,instructions")
+    for name, value in (("mic0", None), ("mic1", "0")):
+        watch.until(events(name, "instructions"), "7")
+        assert [watch.value(events(name, event)) for event in ("hwp_l2miss:u", "mine")] == \
+            [value, value]
+    assert watch.end() == 0
+    watch.says("mic0: hwp_l2miss:u is not modelled", "mic0: mine is not modelled")
 
 
 UNTRUE = (
