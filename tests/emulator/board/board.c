@@ -715,6 +715,7 @@ static void test_apic(void)
 /* --- vectors ---------------------------------------------------------------------- */
 
 static struct vectors in[2], out[2];
+static u32 words[32] __attribute__((aligned(64)));
 static u8 fx[512] __attribute__((aligned(16)));
 
 static void fill(struct vectors *v, u64 seed)
@@ -801,6 +802,87 @@ static void test_vectors(void)
 	      FAULTS(page + 64, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), PF);
 }
 
+/* %zmm17 from (%rax), and to it, and a return */
+static const u8 vmovapd[] = { 0x62, 0xe1, 0xf9, 0x08, 0x28, 0x08, 0xc3 };
+static const u8 vmovnrngoapd[] = { 0x62, 0xe1, 0xfa, 0x88, 0x29, 0x08, 0xc3 };
+static const u8 vloadunpackld[] = { 0x62, 0xe2, 0x78, 0x08, 0xd0, 0x08, 0xc3 };
+/* From 64(%rax): the displacement counts elements. */
+static const u8 vloadunpackhd[] = { 0x62, 0xe2, 0x78, 0x08, 0xd4, 0x48, 16, 0xc3 };
+
+static int move(const u8 *insn, const void *a)
+{
+	return faults(insn, (u64)a);
+}
+
+/* Which of 16 words are not those of @first, up to @n of them, and then of @rest */
+static u32 other_words(const u32 *first, u32 n, const u32 *rest)
+{
+	const u32 *got = (u32 *)out[0].vector[0];
+	u32 wrong = 0;
+
+	for (u32 i = 0; i < 16; i++)
+		wrong |= (got[i] != (i < n ? first[i] : rest[i])) << i;
+	return wrong;
+}
+
+/* What a copy of memory has: any alignment by two loads, each within its line */
+static void test_unpack(void)
+{
+	const u32 *before = (u32 *)in[1].vector[0];
+	u8 *to = (u8 *)out, *page = (u8 *)PAGED_AREA;
+	u32 low = 0, both = 0, high = 0;
+	u64 old = cr0();
+
+	for (u32 i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = i * 0x1234567;
+	vectors_load(&in[0]);
+	check("vectors: vmovapd", move(vmovapd, words + 16), -1);
+	check("vectors: vmovnrngoapd", move(vmovnrngoapd, to), -1);
+	check("vectors: what they move", other_words(words + 16, 16, 0), 0);
+	for (u32 at = 0; at < 16; at++) {
+		move(vmovapd, before);
+		move(vloadunpackld, words + at);
+		move(vmovnrngoapd, to);
+		low |= other_words(words + at, 16 - at, before);
+		move(vloadunpackhd, words + at);
+		move(vmovnrngoapd, to);
+		both |= other_words(words + at, 16, 0);
+		move(vmovapd, before);
+		move(vloadunpackhd, words + at);
+		move(vmovnrngoapd, to);
+		high |= other_words(before, 16 - at, words + at);
+	}
+	check("vectors: vloadunpackld alone", low, 0);
+	check("vectors: vloadunpackhd alone", high, 0);
+	check("vectors: both", both, 0);
+
+	check("vectors: vmovapd of what is not aligned", move(vmovapd, words + 8), GP);
+	check("vectors: vmovnrngoapd of that", move(vmovnrngoapd, to + 8), GP);
+	check("vectors: vloadunpackld of half words", move(vloadunpackld, to + 2), GP);
+	check("vectors: vloadunpackhd of half words", move(vloadunpackhd, to + 2), GP);
+	set_cr0(old | CR0_TS);
+	check("vectors: vloadunpackld while TS is set", move(vloadunpackld, words), NM);
+	check("vectors: vloadunpackhd while TS is set", move(vloadunpackhd, words), NM);
+	set_cr0(old);
+	check("vectors: vloadunpackld with a mask",
+	      FAULTS(words, 0x62, 0xe2, 0x78, 0x09, 0xd0, 0x08), UD);
+	check("vectors: vloadunpackhd with a conversion",
+	      FAULTS(words, 0x62, 0xe2, 0x78, 0x18, 0xd4, 0x08), UD);
+	check("vectors: vloadunpacklq", FAULTS(words, 0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x08), UD);
+	check("vectors: vmovnrapd", FAULTS(to, 0x62, 0xe1, 0xfa, 0x08, 0x29, 0x08), UD);
+	check("vectors: a prefix of zeros", FAULTS(to, 0x62, 0xf0, 0, 0, 0x18, 0x08), UD);
+
+	check("vectors: vloadunpackld from no page", move(vloadunpackld, page), PF);
+	check("vectors: vloadunpackhd of nothing there", move(vloadunpackhd, page - 64), -1);
+	check("vectors: vloadunpackhd from no page", move(vloadunpackhd, page - 60), PF);
+	paged[0] = ((u64)words & ~4095ul) | 7;
+	check("vectors: vloadunpackld from the end of a page",
+	      move(vloadunpackld, page + 4092), -1);
+	check("vectors: vloadunpackhd from the next one",
+	      move(vloadunpackhd, page + 4092), PF);
+	paged[0] = 0;
+}
+
 /* --- the console ------------------------------------------------------------------ */
 
 /* Three times the ring, in lines that the test knows */
@@ -869,6 +951,7 @@ int main(void)
 	test_apic();
 	if (find("vectors")) {
 		test_vectors();
+		test_unpack();
 		test_output();
 		test_input();
 	}

@@ -62,45 +62,76 @@ bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val)
     }
 }
 
-/* Where a vector is in memory: an access of 64 bytes, which is within a page */
-static void *knc_vector_host(CPUX86State *env, target_ulong addr,
+/* Where @size bytes of one line are in memory: one access */
+static void *knc_vector_host(CPUX86State *env, target_ulong addr, int size,
                              uint32_t info, MMUAccessType type, uintptr_t ra)
 {
     int mmu_idx = info >> KNC_VECTOR_MMU_SHIFT;
-    void *host;
+    void *host = probe_access(env, addr, size, type, mmu_idx, ra);
 
-    if (addr % KNC_VECTOR_SIZE) {
-        raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
-    }
-    host = probe_access(env, addr, KNC_VECTOR_SIZE, type, mmu_idx, ra);
     if (host && (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK)) {
         knc_pmu_helper_access(env_cpu(env), addr,
-                              make_memop_idx(MO_512, mmu_idx), type);
+                              make_memop_idx(MO_8, mmu_idx), type);
     }
     return host;
 }
 
+static void knc_vector_aligned(CPUX86State *env, target_ulong addr, int size,
+                               uintptr_t ra)
+{
+    if (addr % size) {
+        raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
+    }
+}
+
+/* Elements of a vector from the one at byte @first on */
+static void knc_vector_load(CPUX86State *env, target_ulong addr, int first,
+                            int size, uint32_t info, uintptr_t ra)
+{
+    uint32_t *vector = env->knc_chip.vector[info % KNC_VECTORS];
+    void *host = knc_vector_host(env, addr, size, info, MMU_DATA_LOAD, ra);
+
+    for (int i = 0; i < size; i += KNC_VECTOR_ELEMENT) {
+        vector[(first + i) / KNC_VECTOR_ELEMENT] = host ?
+            (uint32_t)ldl_le_p(host + i) : cpu_ldl_data_ra(env, addr + i, ra);
+    }
+}
+
 void helper_knc_vector_load(CPUX86State *env, target_ulong addr, uint32_t info)
 {
-    uint64_t *vector = env->knc_chip.vector[info % KNC_VECTORS];
-    void *host = knc_vector_host(env, addr, info, MMU_DATA_LOAD, GETPC());
+    knc_vector_aligned(env, addr, KNC_VECTOR_SIZE, GETPC());
+    knc_vector_load(env, addr, 0, KNC_VECTOR_SIZE, info, GETPC());
+}
 
-    for (int i = 0; i < KNC_VECTOR_SIZE / 8; i++) {
-        vector[i] = host ? ldq_le_p(host + 8 * i) :
-                    cpu_ldq_data_ra(env, addr + 8 * i, GETPC());
+/* Of what is not aligned, the low part, or the high one: nothing if aligned */
+void helper_knc_vector_unpack(CPUX86State *env, target_ulong addr,
+                              uint32_t info)
+{
+    int in_line = addr % KNC_VECTOR_SIZE, low = KNC_VECTOR_SIZE - in_line;
+
+    knc_vector_aligned(env, addr, KNC_VECTOR_ELEMENT, GETPC());
+    if (!(info & KNC_VECTOR_HIGH)) {
+        knc_vector_load(env, addr, 0, low, info, GETPC());
+    } else if (in_line) {
+        knc_vector_load(env, addr - in_line, low, in_line, info, GETPC());
     }
 }
 
 void helper_knc_vector_store(CPUX86State *env, target_ulong addr, uint32_t info)
 {
-    const uint64_t *vector = env->knc_chip.vector[info % KNC_VECTORS];
-    void *host = knc_vector_host(env, addr, info, MMU_DATA_STORE, GETPC());
+    const uint32_t *vector = env->knc_chip.vector[info % KNC_VECTORS];
+    void *host;
 
-    for (int i = 0; i < KNC_VECTOR_SIZE / 8; i++) {
+    knc_vector_aligned(env, addr, KNC_VECTOR_SIZE, GETPC());
+    host = knc_vector_host(env, addr, KNC_VECTOR_SIZE, info, MMU_DATA_STORE,
+                           GETPC());
+    for (int i = 0; i < KNC_VECTOR_SIZE; i += KNC_VECTOR_ELEMENT) {
+        uint32_t val = vector[i / KNC_VECTOR_ELEMENT];
+
         if (host) {
-            stq_le_p(host + 8 * i, vector[i]);
+            stl_le_p(host + i, val);
         } else {
-            cpu_stq_data_ra(env, addr + 8 * i, vector[i], GETPC());
+            cpu_stl_data_ra(env, addr + i, val, GETPC());
         }
     }
 }

@@ -7,13 +7,15 @@
 
 #define KNC_VECTORS         32
 #define KNC_VECTOR_SIZE     64
+#define KNC_VECTOR_ELEMENT  4
 #define KNC_MASKS           8
 
 /* Argument of the helpers: the vector in 4:0, and the MMU index */
+#define KNC_VECTOR_HIGH     0x20
 #define KNC_VECTOR_MMU_SHIFT 8
 
 typedef struct KncChip {
-    uint64_t vector[KNC_VECTORS][KNC_VECTOR_SIZE / 8];
+    uint32_t vector[KNC_VECTORS][KNC_VECTOR_SIZE / KNC_VECTOR_ELEMENT];
     uint16_t mask[KNC_MASKS];
     uint64_t tr12;
 } KncChip;

@@ -16,7 +16,7 @@ typedef struct KncDisas {
     bool near;          /* a branch within its segment */
     bool sti;
     bool uncounted;     /* does not complete, or counts at run time */
-    bool mvex;          /* has the prefix of the vector unit */
+    int mvex;           /* the prefix of the vector unit, or 0 */
     int vector;         /* 8 or 16 more for the number of its register */
     int opcode;         /* 0x100 stands for the prefix 0F */
 
