@@ -206,6 +206,20 @@ static void compat_return_contexts(void)
 	stop_machine(compat_hand_over, &handover, NULL);
 }
 
+/*
+ * That perf core adds an event to the running task's context, or to this CPU's, without
+ * pmu_disable() and pmu_enable() around it: before the first one the counters are stopped.
+ */
+static int compat_add(struct perf_event *event, int flags)
+{
+	int ret = knc_pmu_callbacks.add(event, flags);
+
+	if (!*this_cpu_ptr(compat_pmu.pmu_disable_count))
+		knc_pmu_enable(this_cpu_ptr(&knc_cpu));
+
+	return ret;
+}
+
 /* That perf core reads a group's events for a sample with interrupts on, too. */
 static void compat_read(struct perf_event *event)
 {
@@ -223,6 +237,7 @@ struct pmu *knc_perf_register(void)
 
 	compat_pmu = knc_pmu_callbacks;
 	compat_pmu.event_init = compat_event_init;
+	compat_pmu.add = compat_add;
 	compat_pmu.read = compat_read;
 	ret = compat_register(&compat_pmu, "knc", PERF_TYPE_RAW);
 	if (ret)
