@@ -85,7 +85,7 @@ static void board_init(MachineState *machine)
     board_check(machine);
     below_4g = board_memory(machine);
     x86_cpus_init(X86_MACHINE(machine), CPU_VERSION_LATEST);
-    if (!X86_CPU(first_cpu)->knc.strict) {
+    if (!X86_CPU(first_cpu)->env.knc.strict) {
         error_report("-M knc: its CPU is knc-strict");
         exit(1);
     }

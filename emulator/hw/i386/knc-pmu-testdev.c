@@ -98,24 +98,24 @@ static uint64_t knc_pmu_testdev_happened(CPUX86State *env, int item)
     case ITEM_MAGIC:
         return MAGIC;
     case ITEM_LOST:
-        return s->lost;
+        return s->tally.lost;
     case ITEM_EDGES:
-        return s->edges;
+        return s->tally.edges;
     case ITEM_DELIVERED:
-        return s->delivered;
+        return s->tally.delivered;
     case ITEM_OVERFLOWS:
     case ITEM_OVERFLOWS + 1:
-        return s->counter[item - ITEM_OVERFLOWS].overflows;
+        return s->regs.counter[item - ITEM_OVERFLOWS].overflows;
     case ITEM_RDMSRS:
-        return s->rdmsrs;
+        return s->tally.rdmsrs;
     case ITEM_WRMSRS:
-        return s->wrmsrs;
+        return s->tally.wrmsrs;
     case ITEM_RDPMCS:
-        return s->rdpmcs;
+        return s->tally.rdpmcs;
     case ITEM_LVTPCS:
-        return s->lvtpc_writes;
+        return s->tally.lvtpc_writes;
     case ITEM_EOIS:
-        return s->eoi_writes;
+        return s->tally.eoi_writes;
     case ITEM_INJECTED:
         return s->inject.fired;
     case ITEM_INJECT_LEFT:
@@ -123,9 +123,9 @@ static uint64_t knc_pmu_testdev_happened(CPUX86State *env, int item)
     case ITEM_STOPPED:
         return knc_inject_stopped(env_cpu(env));
     case ITEM_GLOBAL_CTRL:
-        return s->global_ctrl;
+        return s->regs.global_ctrl;
     case ITEM_GLOBAL_STATUS:
-        return s->status;
+        return s->regs.status;
     case ITEM_LATE:
         return s->inject.late;
     default:
@@ -168,7 +168,7 @@ static uint64_t knc_pmu_testdev_select(uint32_t select)
 {
     CPUState *cs = qemu_get_cpu(select >> 16);
 
-    if (!cs || !X86_CPU(cs)->knc.pmu) {
+    if (!cs || !X86_CPU(cs)->env.knc.pmu) {
         return -1;
     }
     return knc_pmu_testdev_item(&X86_CPU(cs)->env, select & 0xffff,
@@ -184,14 +184,14 @@ static void knc_pmu_testdev_burst(KncPmuTestDev *s, uint32_t high)
     int n = high >> 16;
     bool line;
 
-    if (!cpu->knc.pmu || n >= KNC_PMU_COUNTERS || events > BURST_MAX ||
-        !(pmu->counter[n].rings & (1 << KNC_PMU_RING3))) {
+    if (!cpu->env.knc.pmu || n >= KNC_PMU_COUNTERS || events > BURST_MAX ||
+        !(pmu->regs.counter[n].rings & (1 << KNC_PMU_RING3))) {
         return;
     }
     knc_pmu_fold(&cpu->env);
-    line = pmu->pmi;
+    line = pmu->regs.pmi;
     knc_pmu_count(&cpu->env, n, events);
-    if (!line && pmu->pmi) {
+    if (!line && pmu->regs.pmi) {
         knc_pmu_raise(&cpu->env);
     }
     knc_pmu_refuel(&cpu->env);
@@ -211,7 +211,7 @@ static void knc_pmu_testdev_order(KncPmuTestDev *s, uint32_t order)
     CPUState *cs = qemu_get_cpu(order >> 16);
     KncOrder *o;
 
-    if (!cs || !X86_CPU(cs)->knc.pmu) {
+    if (!cs || !X86_CPU(cs)->env.knc.pmu) {
         return;
     }
     o = g_new(KncOrder, 1);

@@ -16,9 +16,9 @@ static void knc_pmu_branched(KncPmuState *s, int result)
 
     ev.n[KNC_BRANCHES_MISPREDICTED] = (result & KNC_BRANCH_WRONG) != 0;
     ev.n[KNC_PIPELINE_FLUSHES] = (result & KNC_BRANCH_FLUSHES) != 0;
-    s->observed.n[KNC_BRANCHES_MISPREDICTED] +=
+    s->seen.observed.n[KNC_BRANCHES_MISPREDICTED] +=
         ev.n[KNC_BRANCHES_MISPREDICTED];
-    s->observed.n[KNC_PIPELINE_FLUSHES] += ev.n[KNC_PIPELINE_FLUSHES];
+    s->seen.observed.n[KNC_PIPELINE_FLUSHES] += ev.n[KNC_PIPELINE_FLUSHES];
     knc_pmu_match(s, &ev);
 }
 
@@ -61,7 +61,7 @@ void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
 
-    o->branch_token = s->token;
+    o->branch_token = s->seen.token;
     o->branch_far = size & KNC_BRANCH_FAR;
     o->branch_pc = (knc_pmu_pc(env) & TARGET_PAGE_MASK) + offset;
     o->branch_next = o->branch_pc + (size & ~KNC_BRANCH_FAR);
@@ -74,8 +74,8 @@ void knc_pmu_interrupt(CPUX86State *env)
 
     s->mov_ss = false;
     /* If it interrupts a repeated string instruction, a row of stalls ends. */
-    s->stalls += s->stalling;
-    s->stalling = 0;
+    s->count.stalls += s->count.stalling;
+    s->count.stalling = 0;
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_pmu_flush_accesses(s);
         knc_pmu_resolve_branch(env);
@@ -83,7 +83,7 @@ void knc_pmu_interrupt(CPUX86State *env)
         if (knc_pmu_observed_overflow(s)) {
             knc_pmu_stop(env);
         }
-        s->token = 0;
+        s->seen.token = 0;
     }
 }
 
@@ -91,8 +91,8 @@ void knc_pmu_interrupt(CPUX86State *env)
 static void knc_pmu_retire_branch(KncPmuState *s)
 {
     if (s->tb_flags) {
-        s->uncounted--;
-        s->branches++;
+        s->count.uncounted--;
+        s->count.branches++;
     }
 }
 

@@ -28,7 +28,7 @@
 
 void knc_cpuid(CPUX86State *env, uint32_t *ebx)
 {
-    uint32_t siblings = env_archcpu(env)->knc.siblings;
+    uint32_t siblings = env->knc.siblings;
 
     if (siblings && (uint32_t)env->regs[R_EAX] == 1) {
         *ebx = (*ebx & ~SIBLINGS_MASK) | siblings << SIBLINGS_SHIFT;

@@ -90,7 +90,7 @@ static int64_t own_time(CPUState *cs)
     int64_t executed = cs->icount_budget -
                        (knc_icount_low(cs) + cs->icount_extra);
 
-    return s->clock.time + executed * s->slot_cycles;
+    return s->clock.time + executed * s->count.slot_cycles;
 }
 
 static bool is_executing(CPUState *cs)
@@ -336,7 +336,7 @@ static int64_t to_overflow(const KncPmuState *s)
 {
     const CPUX86State *env = container_of(s, CPUX86State, knc_pmu);
 
-    return s->tb_flags ? s->stop - knc_clock_slots(env) : INT64_MAX;
+    return s->tb_flags ? s->count.stop - knc_clock_slots(env) : INT64_MAX;
 }
 
 /* A counter may overflow sooner than it could: shorten the turn. */
@@ -373,10 +373,10 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
     if (s->tb_flags) {
         knc_pmu_boundary(&X86_CPU(cs)->env);
     } else {
-        s->slot_cycles = knc_pmu_slot_cost(&X86_CPU(cs)->env);
+        s->count.slot_cycles = knc_pmu_slot_cost(&X86_CPU(cs)->env);
     }
     left = cs == card.current ? card.horizon - s->clock.time : 0;
-    left = DIV_ROUND_UP(left, s->slot_cycles);
+    left = DIV_ROUND_UP(left, s->count.slot_cycles);
     return MAX(MIN(left, to_overflow(s)), 1);
 }
 
@@ -411,7 +411,8 @@ int64_t knc_clock_spend(CPUState *cs, int64_t executed)
     }
     if (executed) {
         clock_of(cs)->slots += executed;
-        clock_of(cs)->time += executed * X86_CPU(cs)->env.knc_pmu.slot_cycles;
+        clock_of(cs)->time += executed *
+                              X86_CPU(cs)->env.knc_pmu.count.slot_cycles;
         clock_of(cs)->reached = clock_of(cs)->time;
     }
     return 0;
@@ -439,7 +440,7 @@ uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra)
     CPUState *cs = env_cpu(env);
     KncClock *c = clock_of(cs);
     int64_t time = own_time(cs);
-    int64_t began = time - env->knc_pmu.slot_cycles;
+    int64_t began = time - env->knc_pmu.count.slot_cycles;
     int64_t seen = MAX(MAX(time, card.seen), c->read + BETWEEN_READS);
 
     began = began > c->time ? began : c->reached;
@@ -472,6 +473,6 @@ void knc_clock_pass(CPUX86State *env, uint64_t slots)
         cs->icount_extra -= extra;
         slots -= low + extra;
         env->knc_pmu.clock.slots += slots;
-        env->knc_pmu.clock.time += slots * env->knc_pmu.slot_cycles;
+        env->knc_pmu.clock.time += slots * env->knc_pmu.count.slot_cycles;
     }
 }

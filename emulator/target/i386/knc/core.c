@@ -21,11 +21,12 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
         CPUX86State *env = s->core->thread[i];
         const KncPmuState *t;
 
-        if (!env || env->knc_pmu.asleep) {
+        if (!env || env->knc_pmu.share.asleep) {
             continue;
         }
         t = &env->knc_pmu;
-        time = MAX(time, t->time + t->slot_cycles * knc_pmu_slots(t, t->ring));
+        time = MAX(time, t->share.time + t->count.slot_cycles *
+                         knc_pmu_slots(t, t->count.ring));
     }
     return time;
 }
@@ -35,17 +36,17 @@ uint64_t knc_pmu_slept(const KncPmuState *s)
 {
     uint64_t now;
 
-    if (!s->asleep) {
+    if (!s->share.asleep) {
         return 0;
     }
     now = knc_pmu_core_time(s);
-    return now > s->time ? now - s->time : 0;
+    return now > s->share.time ? now - s->share.time : 0;
 }
 
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles)
 {
-    s->time += cycles;
-    s->core->clock = MAX(s->core->clock, s->time);
+    s->share.time += cycles;
+    s->core->clock = MAX(s->core->clock, s->share.time);
 }
 
 /* A thread starts to count, at the time of the core. */
@@ -53,11 +54,12 @@ static void knc_pmu_join(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    s->time = knc_pmu_core_time(s);
-    s->wakes = s->core->wakes;
-    s->folded = knc_clock_slots(env);
-    s->branches = s->uncounted = s->replays = s->stalls = s->stalling = 0;
-    s->ring = knc_pmu_current_ring(env);
+    s->share.time = knc_pmu_core_time(s);
+    s->share.wakes = s->core->wakes;
+    s->count.folded = knc_clock_slots(env);
+    s->count.branches = s->count.uncounted = s->count.replays = 0;
+    s->count.stalls = s->count.stalling = 0;
+    s->count.ring = knc_pmu_current_ring(env);
 }
 
 /* The number of events in @rings that another thread has counted since reset */
@@ -70,7 +72,7 @@ uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
         if (rings & (1 << ring)) {
             KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
 
-            sum += s->true_count[ring].n[event] + ev.n[event];
+            sum += s->tally.true_count[ring].n[event] + ev.n[event];
         }
     }
     return sum;
@@ -91,7 +93,7 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
         if (knc_pmu_matches(c)) {
             for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
                 if (c->rings & (1 << ring)) {
-                    sum += other->knc_pmu.matches[s->thread][n][ring];
+                    sum += other->knc_pmu.share.matches[s->thread][n][ring];
                 }
             }
         } else {
@@ -108,11 +110,11 @@ void knc_pmu_match(KncPmuState *s, const KncPmuEvents *ev)
         CPUX86State *env = s->core->thread[i];
 
         for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
-            const KncPmuCounter *c = &env->knc_pmu.counter[n];
+            const KncPmuCounter *c = &env->knc_pmu.regs.counter[n];
 
             if (knc_pmu_matches(c) && (i == s->thread || c->any) &&
                 ev->n[c->event] >= c->threshold) {
-                s->matches[i][n][s->ring]++;
+                s->share.matches[i][n][s->count.ring]++;
             }
         }
     }
@@ -123,7 +125,7 @@ static bool knc_pmu_due(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    return (s->counter[n].any || s->asleep) &&
+    return (s->regs.counter[n].any || s->share.asleep) &&
            knc_pmu_value(env, n, 0) > CNTR_MASK;
 }
 
@@ -135,12 +137,12 @@ static bool knc_pmu_due(CPUX86State *env, int n)
  */
 static bool knc_pmu_stray(CPUX86State *env, CPUX86State *other, int n)
 {
-    if (!env_archcpu(env)->knc.stray || !other->knc_pmu.asleep ||
-        !(other->knc_pmu.counter[n].evtsel & EVTSEL_INT)) {
+    if (!env->knc.stray || !other->knc_pmu.share.asleep ||
+        !(other->knc_pmu.regs.counter[n].evtsel & EVTSEL_INT)) {
         return false;
     }
-    if (!(other->knc_pmu.strayed & (1u << n))) {
-        other->knc_pmu.strayed |= 1u << n;
+    if (!(other->knc_pmu.share.strayed & (1u << n))) {
+        other->knc_pmu.share.strayed |= 1u << n;
         knc_pmu_raise(env);
     }
     return true;
@@ -176,7 +178,7 @@ bool knc_pmu_fold_others(CPUX86State *env)
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
         CPUX86State *other = core->thread[i];
 
-        if (other && other != env && other->knc_pmu.wanted) {
+        if (other && other != env && other->knc_pmu.share.wanted) {
             raised |= knc_pmu_fold_other(env, other);
         }
     }
@@ -192,7 +194,7 @@ uint32_t knc_pmu_others_want(CPUX86State *env)
         CPUX86State *other = core->thread[i];
 
         if (other && other != env) {
-            wanted |= other->knc_pmu.wanted;
+            wanted |= other->knc_pmu.share.wanted;
         }
     }
     return wanted;
@@ -207,8 +209,8 @@ void knc_pmu_serve(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
     uint32_t flags;
 
-    s->serves = s->needs | knc_pmu_others_want(env);
-    flags = s->serves & ~NEEDS_MATCHES;
+    s->share.serves = s->share.needs | knc_pmu_others_want(env);
+    flags = s->share.serves & ~NEEDS_MATCHES;
     if (flags && !s->tb_flags) {
         knc_pmu_join(env);
     }
@@ -224,12 +226,12 @@ void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 {
     KncPmuState *s = &env->knc_pmu;
 
-    s->wanted = wanted;
+    s->share.wanted = wanted;
     for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
         CPUX86State *other = s->core->thread[i];
 
         /* What is no longer wanted they notice at their next turn. */
-        if (other && other != env && (wanted & ~other->knc_pmu.serves)) {
+        if (other && other != env && (wanted & ~other->knc_pmu.share.serves)) {
             knc_pmu_fold(other);
             knc_pmu_serve(other);
             knc_pmu_refuel(other);

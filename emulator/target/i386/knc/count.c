@@ -51,22 +51,22 @@ KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
     KncPmuEvents ev = {};
     uint64_t slots;
 
-    if (ring != s->ring) {
+    if (ring != s->count.ring) {
         return ev;
     }
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
-        ev = s->observed;
+        ev = s->seen.observed;
     }
     slots = knc_pmu_slots(s, ring) - self;
-    ev.n[KNC_INSTRUCTIONS_EXECUTED] = slots - s->replays;
-    ev.n[KNC_BRANCHES] = s->branches;
-    ev.n[KNC_CPU_CLK_UNHALTED] = slots * s->slot_cycles;
+    ev.n[KNC_INSTRUCTIONS_EXECUTED] = slots - s->count.replays;
+    ev.n[KNC_BRANCHES] = s->count.branches;
+    ev.n[KNC_CPU_CLK_UNHALTED] = slots * s->count.slot_cycles;
     ev.n[KNC_EXEC_STAGE_CYCLES] = slots;
-    ev.n[KNC_FE_STALLED] = s->replays * s->slot_cycles;
-    ev.n[KNC_STALL_BEGINS] = s->stalls;
-    ev.n[KNC_RING_BEGINS] = s->entries;
+    ev.n[KNC_FE_STALLED] = s->count.replays * s->count.slot_cycles;
+    ev.n[KNC_STALL_BEGINS] = s->count.stalls;
+    ev.n[KNC_RING_BEGINS] = s->count.entries;
     if (ring == KNC_PMU_RING0 && s->core) {
-        uint64_t wakes = s->core->wakes - s->wakes;
+        uint64_t wakes = s->core->wakes - s->share.wakes;
 
         ev.n[KNC_CPU_CLK_UNHALTED] += knc_pmu_slept(s);
         ev.n[KNC_UNHALTED_BEGINS] = wakes;
@@ -78,8 +78,8 @@ KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
 uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
                                   const KncPmuEvents *ev)
 {
-    const KncPmuCounter *c = &s->counter[n];
-    uint64_t matches = s->matches[s->thread][n][ring];
+    const KncPmuCounter *c = &s->regs.counter[n];
+    uint64_t matches = s->share.matches[s->thread][n][ring];
 
     if (!(c->rings & (1 << ring))) {
         return 0;
@@ -107,7 +107,7 @@ uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
 uint64_t knc_pmu_value(CPUX86State *env, int n, int self)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuCounter *c = &s->counter[n];
+    KncPmuCounter *c = &s->regs.counter[n];
     int current = knc_pmu_current_ring(env);
     uint64_t value = c->value;
 
@@ -126,7 +126,7 @@ uint64_t knc_pmu_value(CPUX86State *env, int n, int self)
 void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuCounter *c = &s->counter[n];
+    KncPmuCounter *c = &s->regs.counter[n];
 
     c->total += increment;
     c->value += increment;
@@ -136,14 +136,14 @@ void knc_pmu_count(CPUX86State *env, int n, uint64_t increment)
     c->value &= CNTR_MASK;
     c->overflows++;
     trace_knc_pmu_overflow(knc_pmu_cpu(env), n);
-    s->status |= 1u << n;
-    if (s->strayed & (1u << n)) {
-        s->strayed &= ~(1u << n);
+    s->regs.status |= 1u << n;
+    if (s->share.strayed & (1u << n)) {
+        s->share.strayed &= ~(1u << n);
         /* Another thread got the interrupt: knc_pmu_stray() */
         return;
     }
     if (c->evtsel & EVTSEL_INT) {
-        s->pmi |= 1u << n;
+        s->regs.pmi |= 1u << n;
     }
 }
 
@@ -155,30 +155,30 @@ static void knc_pmu_take(CPUX86State *env,
                          uint64_t increment[KNC_PMU_COUNTERS])
 {
     KncPmuState *s = &env->knc_pmu;
-    int ring = s->ring;
+    int ring = s->count.ring;
     KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
 
-    s->step &= !knc_pmu_slots(s, ring);
-    s->folded = knc_clock_slots(env);
-    s->branches = 0;
-    s->uncounted = 0;
-    s->replays = 0;
-    s->stalls = 0;
-    s->entries = 0;
-    memset(&s->observed, 0, sizeof(s->observed));
+    s->seen.step &= !knc_pmu_slots(s, ring);
+    s->count.folded = knc_clock_slots(env);
+    s->count.branches = 0;
+    s->count.uncounted = 0;
+    s->count.replays = 0;
+    s->count.stalls = 0;
+    s->count.entries = 0;
+    memset(&s->seen.observed, 0, sizeof(s->seen.observed));
     for (int i = 0; i < KNC_EVENTS; i++) {
-        s->true_count[ring].n[i] += ev.n[i];
+        s->tally.true_count[ring].n[i] += ev.n[i];
     }
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         increment[n] += knc_pmu_increment(s, n, ring, &ev);
-        s->matches[s->thread][n][ring] = 0;
+        s->share.matches[s->thread][n][ring] = 0;
     }
-    s->wakes += ev.n[KNC_UNHALTED_BEGINS];
+    s->share.wakes += ev.n[KNC_UNHALTED_BEGINS];
     knc_inject_count(s, ring, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
     knc_pmu_advance(s, ev.n[KNC_CPU_CLK_UNHALTED]);
     if (knc_pmu_current_ring(env) != ring) {
-        s->ring = knc_pmu_current_ring(env);
-        s->entries = 1;
+        s->count.ring = knc_pmu_current_ring(env);
+        s->count.entries = 1;
         knc_pmu_take(env, increment);
     }
 }
@@ -192,7 +192,7 @@ bool knc_pmu_fold(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
     uint64_t increment[KNC_PMU_COUNTERS] = {};
     uint64_t others[KNC_PMU_COUNTERS];
-    bool line = s->pmi;
+    bool line = s->regs.pmi;
     bool raised = false;
 
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
@@ -200,13 +200,13 @@ bool knc_pmu_fold(CPUX86State *env)
         knc_pmu_flush_accesses(s);
     }
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        KncPmuCounter *c = &s->counter[n];
+        KncPmuCounter *c = &s->regs.counter[n];
 
         others[n] = c->any && c->rings ? knc_pmu_others(env, n, c) : c->others;
     }
     knc_pmu_take(env, increment);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        KncPmuCounter *c = &s->counter[n];
+        KncPmuCounter *c = &s->regs.counter[n];
 
         increment[n] += others[n] - c->others;
         c->others = others[n];
@@ -216,7 +216,7 @@ bool knc_pmu_fold(CPUX86State *env)
     raised |= knc_inject_due(env);
 
     /* One line for both counters: two overflows make one edge. */
-    if (!line && s->pmi) {
+    if (!line && s->regs.pmi) {
         knc_pmu_raise(env);
         raised = true;
     }
@@ -270,13 +270,13 @@ int knc_pmu_may_wait(const KncPmuState *s, bool all)
     int64_t accesses = INT_MAX;
 
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        const KncPmuCounter *c = &s->counter[n];
+        const KncPmuCounter *c = &s->regs.counter[n];
         int64_t left = CNTR_MASK - c->value;
 
         if (!knc_pmu_observes(c) || (!all && knc_pmu_counts_hits(c))) {
             continue;
         }
-        left -= knc_pmu_increment(s, n, s->ring, &s->observed);
+        left -= knc_pmu_increment(s, n, s->count.ring, &s->seen.observed);
         accesses = MIN(accesses, left / knc_pmu_per_access(c));
     }
     return accesses;
@@ -291,7 +291,7 @@ static int knc_pmu_per_slot(const KncPmuState *s, const KncPmuCounter *c)
         switch (c->event) {
         case KNC_CPU_CLK_UNHALTED:
         case KNC_FE_STALLED:
-            return s->slot_cycles;
+            return s->count.slot_cycles;
         case KNC_UNHALTED_BEGINS:
         case KNC_RING_BEGINS:
             /* They come with a change of ring, which calls refuel. */
@@ -303,7 +303,7 @@ static int knc_pmu_per_slot(const KncPmuState *s, const KncPmuCounter *c)
     case KNC_MODE_CYCLES:
     case KNC_MODE_NO_EVENTS:
     case KNC_MODE_NO_MATCHES:
-        return s->slot_cycles;
+        return s->count.slot_cycles;
     default:
         return 0;
     }
@@ -331,12 +331,12 @@ static uint64_t knc_pmu_fuel_of(CPUX86State *env, CPUX86State *other,
     KncPmuState *s = &env->knc_pmu;
 
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        const KncPmuCounter *c = &other->knc_pmu.counter[n];
+        const KncPmuCounter *c = &other->knc_pmu.regs.counter[n];
         int per_slot = knc_pmu_observes(c) ? OBSERVED_MAX :
                        knc_pmu_per_slot(s, c);
         int64_t left = CNTR_MASK + 1 - knc_pmu_value(other, n, 0);
-        bool grows = c->any ? c->rings & (1 << s->ring) :
-                     other->knc_pmu.asleep && knc_pmu_counts_asleep(c);
+        bool grows = c->any ? c->rings & (1 << s->count.ring) :
+                     other->knc_pmu.share.asleep && knc_pmu_counts_asleep(c);
 
         /* One that has wrapped waits for its thread: knc_pmu_stray() */
         if (grows && per_slot && left > 0) {
@@ -357,12 +357,12 @@ void knc_pmu_refuel(CPUX86State *env)
     uint64_t fuel = FUEL_MAX;
     bool near = false;
 
-    s->slot_cycles = knc_pmu_slot_cost(env);
+    s->count.slot_cycles = knc_pmu_slot_cost(env);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        KncPmuCounter *c = &s->counter[n];
+        KncPmuCounter *c = &s->regs.counter[n];
         int per_slot = knc_pmu_per_slot(s, c);
 
-        if (!(c->rings & (1 << s->ring))) {
+        if (!(c->rings & (1 << s->count.ring))) {
             continue;
         }
         if (knc_pmu_near(c)) {
@@ -375,15 +375,15 @@ void knc_pmu_refuel(CPUX86State *env)
     for (int i = 0; i < KNC_CORE_THREADS; i++) {
         CPUX86State *other = s->core->thread[i];
 
-        if (other && other != env && other->knc_pmu.wanted) {
+        if (other && other != env && other->knc_pmu.share.wanted) {
             fuel = knc_pmu_fuel_of(env, other, fuel);
         }
     }
-    fuel = s->step ? 1 : knc_inject_fuel(s, s->ring, fuel);
+    fuel = s->seen.step ? 1 : knc_inject_fuel(s, s->count.ring, fuel);
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_observer_refuel(s, near);
     }
-    s->stop = knc_clock_slots(env) + fuel;
+    s->count.stop = knc_clock_slots(env) + fuel;
     knc_clock_limit(env);
 }
 
@@ -398,7 +398,7 @@ uint32_t knc_pmu_change_ring(CPUX86State *env)
 /* End the turn here: the next one begins with a fold. */
 void knc_pmu_stop(CPUX86State *env)
 {
-    env->knc_pmu.stop = knc_clock_slots(env);
+    env->knc_pmu.count.stop = knc_clock_slots(env);
     knc_clock_limit(env);
 }
 
@@ -412,11 +412,11 @@ int knc_pmu_self(KncPmuState *s)
 bool knc_pmu_observed_overflow(const KncPmuState *s)
 {
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        const KncPmuCounter *c = &s->counter[n];
+        const KncPmuCounter *c = &s->regs.counter[n];
         uint64_t value = c->value;
 
         if (knc_pmu_observes(c)) {
-            value += knc_pmu_increment(s, n, s->ring, &s->observed);
+            value += knc_pmu_increment(s, n, s->count.ring, &s->seen.observed);
         }
         if (value > CNTR_MASK) {
             return true;

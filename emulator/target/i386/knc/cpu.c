@@ -37,7 +37,7 @@ QEMU_BUILD_BUG_ON(HF_KNC_MASK &
 bool knc_pmu_boundary(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
-    bool wakes = s->asleep && !env_cpu(env)->halted;
+    bool wakes = s->share.asleep && !env_cpu(env)->halted;
     bool raised = false;
 
     if (wakes && knc_pmu_running(env) == 1) {
@@ -49,7 +49,7 @@ bool knc_pmu_boundary(CPUX86State *env)
         knc_pmu_refuel(env);
     }
     if (wakes) {
-        s->asleep = false;
+        s->share.asleep = false;
     }
     return raised;
 }
@@ -62,7 +62,7 @@ void knc_pmu_halt(CPUX86State *env)
     if (s->core) {
         knc_pmu_boundary(env);
         knc_inject_halt(env);
-        s->asleep = true;
+        s->share.asleep = true;
         knc_pmu_configure(env);
     }
 }
@@ -144,10 +144,10 @@ static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
     plain[1] &= KNC_UNWIND_CC_OP;
     plain_ops->restore_state_to_opc(cs, tb, plain);
     if (tb->flags & HF_KNC_PMU_MASK) {
-        s->branches -= knc_pmu_unwind_branches(ours);
-        s->uncounted -= knc_pmu_unwind_uncounted(ours);
+        s->count.branches -= knc_pmu_unwind_branches(ours);
+        s->count.uncounted -= knc_pmu_unwind_uncounted(ours);
         if (tb->flags & HF_KNC_OBSERVE_MASK) {
-            s->filter.hits -= knc_pmu_unwind_hits(ours);
+            s->seen.filter.hits -= knc_pmu_unwind_hits(ours);
             knc_pmu_abandon(s, knc_pmu_unwind_slots(ours));
         }
     }
@@ -158,7 +158,7 @@ static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
 
 uint32_t knc_mxcsr(CPUX86State *env, uint32_t value)
 {
-    return env_archcpu(env)->knc.strict ? value | MXCSR_DUE : value;
+    return env->knc.strict ? value | MXCSR_DUE : value;
 }
 
 /* INIT and reset have cleared these. */
@@ -270,7 +270,7 @@ static void knc_realize(DeviceState *dev, Error **errp)
     QemuOpts *icount = qemu_opts_find(qemu_find_opts("icount"), NULL);
     X86CPU *cpu = X86_CPU(dev);
 
-    if (cpu->knc.pmu) {
+    if (cpu->env.knc.pmu) {
         if (!tcg_enabled()) {
             error_setg(errp, "knc-pmu needs TCG");
             return;

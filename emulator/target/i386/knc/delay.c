@@ -17,16 +17,16 @@ static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
 
     knc_clock_pass(env, slots);
     if (s->tb_flags) {
-        s->replays += slots;
-        s->stalls += slots != 0;
-        s->waits[s->ring] += slots;
+        s->count.replays += slots;
+        s->count.stalls += slots != 0;
+        s->tally.waits[s->count.ring] += slots;
     }
 }
 
 /* DELAY: as many cycles as its operand says, 2^32 - 1 at most */
 void helper_knc_delay(CPUX86State *env, target_ulong cycles)
 {
-    int slot_cycles = env->knc_pmu.slot_cycles;
+    int slot_cycles = env->knc_pmu.count.slot_cycles;
 
     knc_pmu_delay(env, DIV_ROUND_UP(MIN(cycles, UINT32_MAX),
                                     (uint64_t)slot_cycles));
@@ -37,7 +37,7 @@ void knc_pmu_pause(CPUX86State *env)
 {
     CPUState *cs = env_cpu(env);
 
-    if (env_archcpu(env)->knc.pmu) {
+    if (env->knc.pmu) {
         knc_pmu_delay(env, PAUSE_SLOTS);
         cs->exception_index = -1;
         cpu_loop_exit(cs);

@@ -119,7 +119,7 @@ void knc_inject_halt(CPUX86State *env)
 /* Give the counter the rest of its period at once. */
 static void knc_inject_overflow(CPUX86State *env, int n)
 {
-    KncPmuCounter *c = &env->knc_pmu.counter[n];
+    KncPmuCounter *c = &env->knc_pmu.regs.counter[n];
 
     if (c->rings) {
         knc_pmu_count(env, n, CNTR_MASK + 1 - c->value);
@@ -188,7 +188,7 @@ bool knc_inject_holds(CPUX86State *env)
     KncInject *i = &env->knc_pmu.inject;
 
     if (i->in_flight) {
-        env->knc_pmu.delivered++;
+        env->knc_pmu.tally.delivered++;
         return true;
     }
     if (!i->skid) {

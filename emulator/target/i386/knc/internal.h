@@ -57,10 +57,10 @@ static inline uint64_t knc_pmu_slots(const KncPmuState *s, int ring)
 {
     const CPUX86State *env = container_of(s, CPUX86State, knc_pmu);
 
-    if (!s->tb_flags || ring != s->ring) {
+    if (!s->tb_flags || ring != s->count.ring) {
         return 0;
     }
-    return knc_clock_slots(env) - s->folded - s->uncounted;
+    return knc_clock_slots(env) - s->count.folded - s->count.uncounted;
 }
 
 /* events.c: what the event select register asks for */

@@ -11,7 +11,7 @@
 
 void knc_pmu_raise(CPUX86State *env)
 {
-    env->knc_pmu.edges++;
+    env->knc_pmu.tally.edges++;
     trace_knc_pmu_raise(knc_pmu_cpu(env));
     if (!knc_inject_holds(env)) {
         knc_pmu_deliver(env);
@@ -25,10 +25,10 @@ void knc_pmu_deliver(CPUX86State *env)
 
     mode = knc_tcg_deliver(env);
     if (mode < 0) {
-        s->lost++;
+        s->tally.lost++;
         trace_knc_pmu_lost(knc_pmu_cpu(env));
     } else {
-        s->delivered++;
+        s->tally.delivered++;
         trace_knc_pmu_deliver(knc_pmu_cpu(env), mode);
     }
 }
@@ -36,11 +36,11 @@ void knc_pmu_deliver(CPUX86State *env)
 void knc_pmu_clear_status(CPUX86State *env, uint32_t mask)
 {
     KncPmuState *s = &env->knc_pmu;
-    bool line = s->pmi;
+    bool line = s->regs.pmi;
 
-    s->status &= ~mask;
-    s->pmi &= s->status;
-    if (line && !s->pmi) {
+    s->regs.status &= ~mask;
+    s->regs.pmi &= s->regs.status;
+    if (line && !s->regs.pmi) {
         trace_knc_pmu_lower(knc_pmu_cpu(env));
     }
 }
@@ -57,7 +57,7 @@ static uint64_t knc_pmu_apic_insn_number(CPUX86State *env)
 
 void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val)
 {
-    env->knc_pmu.lvtpc_writes++;
+    env->knc_pmu.tally.lvtpc_writes++;
     if (trace_event_get_state_backends(TRACE_KNC_PMU_LVTPC)) {
         trace_knc_pmu_lvtpc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                             knc_pmu_apic_insn_number(env), val);
@@ -66,7 +66,7 @@ void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val)
 
 void knc_pmu_eoi_written(CPUX86State *env)
 {
-    env->knc_pmu.eoi_writes++;
+    env->knc_pmu.tally.eoi_writes++;
     if (trace_event_get_state_backends(TRACE_KNC_PMU_EOI)) {
         trace_knc_pmu_eoi(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                           knc_pmu_apic_insn_number(env));

@@ -14,7 +14,7 @@ void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
     int current = knc_pmu_current_ring(env);
 
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        truth->total[n] = s->counter[n].total;
+        truth->total[n] = s->regs.counter[n].total;
     }
     for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
         KncPmuEvents ev = knc_pmu_pending(s, ring, ring == current ? self : 0);
@@ -23,7 +23,7 @@ void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
             truth->total[n] += knc_pmu_increment(s, n, ring, &ev);
         }
         for (int i = 0; i < KNC_EVENTS; i++) {
-            truth->sum[ring].n[i] = s->true_count[ring].n[i] + ev.n[i];
+            truth->sum[ring].n[i] = s->tally.true_count[ring].n[i] + ev.n[i];
         }
     }
 }
@@ -48,7 +48,7 @@ static void knc_pmu_dump(CPUState *cs, run_on_cpu_data data)
     monitor_printf(mon, "CPU#%d, thread %d of its core\n", knc_pmu_cpu(env),
                    s->thread);
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        KncPmuCounter *c = &s->counter[n];
+        KncPmuCounter *c = &s->regs.counter[n];
 
         monitor_printf(mon, "  PerfEvtSel%d 0x%08x  PerfCntr%d 0x%010" PRIx64
                        "  events %" PRIu64 "  overflows %" PRIu64 "\n",
@@ -59,22 +59,22 @@ static void knc_pmu_dump(CPUState *cs, run_on_cpu_data data)
     }
     monitor_printf(mon, "  GLOBAL_CTRL 0x%x  GLOBAL_STATUS 0x%x  "
                    "SPFLT_CONTROL 0x%016" PRIx64 "\n",
-                   s->global_ctrl, s->status,
-                   s->spflt);
+                   s->regs.global_ctrl, s->regs.status,
+                   s->regs.spflt);
     monitor_printf(mon, "  line %d  edges %" PRIu64 "  delivered %" PRIu64
                    "  lost %" PRIu64 "\n",
-                   s->pmi != 0, s->edges,
-                   s->delivered, s->lost);
+                   s->regs.pmi != 0, s->tally.edges,
+                   s->tally.delivered, s->tally.lost);
     monitor_printf(mon, "  %-36s %20s %20s\n", "true counts", "ring 0",
                    "rings 1 to 3");
     for (int i = 0; (e = knc_pmu_event(i)); i++) {
         knc_pmu_dump_rings(mon, e->name, truth.sum[KNC_PMU_RING0].n[e->event],
                            truth.sum[KNC_PMU_RING3].n[e->event]);
     }
-    knc_pmu_dump_rings(mon, "descriptors", s->descriptors[KNC_PMU_RING0],
-                       s->descriptors[KNC_PMU_RING3]);
-    knc_pmu_dump_rings(mon, "waits", s->waits[KNC_PMU_RING0],
-                       s->waits[KNC_PMU_RING3]);
+    knc_pmu_dump_rings(mon, "descriptors", s->tally.descriptors[KNC_PMU_RING0],
+                       s->tally.descriptors[KNC_PMU_RING3]);
+    knc_pmu_dump_rings(mon, "waits", s->tally.waits[KNC_PMU_RING0],
+                       s->tally.waits[KNC_PMU_RING3]);
 }
 
 static void knc_pmu_hmp_info(Monitor *mon, const QDict *qdict)
@@ -83,7 +83,7 @@ static void knc_pmu_hmp_info(Monitor *mon, const QDict *qdict)
     CPUState *cs;
 
     CPU_FOREACH(cs) {
-        if (X86_CPU(cs)->knc.pmu) {
+        if (X86_CPU(cs)->env.knc.pmu) {
             run_on_cpu(cs, knc_pmu_dump, RUN_ON_CPU_HOST_PTR(mon));
             found = true;
         }

@@ -36,7 +36,7 @@ static void knc_pmu_model_matching(KncPmuState *s, int entries)
         }
         knc_mem_accesses(s->core, s->thread, &o->access[i], n, &ev);
         for (int e = KNC_OBSERVED; e < KNC_EVENTS; e++) {
-            s->observed.n[e] += ev.n[e];
+            s->seen.observed.n[e] += ev.n[e];
         }
         knc_pmu_match(s, &ev);
     }
@@ -46,7 +46,7 @@ static void knc_pmu_model_matching(KncPmuState *s, int entries)
 static void knc_pmu_forget_snoops(KncPmuState *s)
 {
     for (int i = 0; i < KNC_SNOOPS; i++) {
-        s->snooped[i] = s->core->snooped[s->thread][i];
+        s->seen.snooped[i] = s->core->snooped[s->thread][i];
     }
 }
 
@@ -62,21 +62,22 @@ static void knc_pmu_take_snoops(KncPmuState *s)
     for (int i = 0; i < KNC_SNOOPS; i++) {
         uint64_t now = s->core->snooped[s->thread][i];
 
-        s->observed.n[event[i]] += now - s->snooped[i];
-        s->snooped[i] = now;
+        s->seen.observed.n[event[i]] += now - s->seen.snooped[i];
+        s->seen.snooped[i] = now;
     }
 }
 
 static void knc_pmu_forget_lines(KncPmuState *s)
 {
-    memset(s->filter.latest, (uint8_t)NO_LINE, sizeof(s->filter.latest));
+    memset(s->seen.filter.latest, (uint8_t)NO_LINE,
+           sizeof(s->seen.filter.latest));
     memset(s->observer->page, -1, sizeof(s->observer->page));
 }
 
 static inline void knc_pmu_forget_set(KncPmuState *s, int set)
 {
-    memset(s->filter.latest[set], (uint8_t)NO_LINE,
-           sizeof(s->filter.latest[0]));
+    memset(s->seen.filter.latest[set], (uint8_t)NO_LINE,
+           sizeof(s->seen.filter.latest[0]));
 }
 
 /* The thread begins to observe, or does so no longer. */
@@ -84,10 +85,10 @@ void knc_observer_start(KncPmuState *s)
 {
     KncObserver *o = s->observer;
 
-    s->token = s->access_token = 0;
-    s->due = s->step = false;
-    s->filter.hits = 0;
-    s->filter.code = NO_LINE;
+    s->seen.token = s->seen.access_token = 0;
+    s->seen.due = s->seen.step = false;
+    s->seen.filter.hits = 0;
+    s->seen.filter.code = NO_LINE;
     o->accesses = o->completed = 0;
     o->branch_token = 0;
     o->code_page = -1;
@@ -105,7 +106,7 @@ static void knc_pmu_set_limit(KncPmuState *s)
 {
     KncObserver *o = s->observer;
 
-    o->limit = s->step ? ACCESSES_MAX - 2 :
+    o->limit = s->seen.step ? ACCESSES_MAX - 2 :
                MIN(knc_pmu_may_wait(s, !o->filters), ACCESSES_WAIT);
 }
 
@@ -114,7 +115,7 @@ void knc_observer_refuel(KncPmuState *s, bool all)
 {
     KncObserver *o = s->observer;
 
-    all |= s->serves & NEEDS_MATCHES;
+    all |= s->share.serves & NEEDS_MATCHES;
     if (o->filters == all) {
         o->filters = !all;
         knc_pmu_forget_lines(s);
@@ -127,7 +128,7 @@ static inline void knc_pmu_complete(KncPmuState *s, uint32_t token)
 {
     s->observer->completed = s->observer->accesses;
     s->observer->taken = 0;
-    s->access_token = token;
+    s->seen.access_token = token;
 }
 
 /* Give the model the first @entries accesses. */
@@ -135,10 +136,11 @@ static void knc_pmu_model(KncPmuState *s, int entries)
 {
     KncObserver *o = s->observer;
 
-    if (s->serves & NEEDS_MATCHES) {
+    if (s->share.serves & NEEDS_MATCHES) {
         knc_pmu_model_matching(s, entries);
     } else {
-        knc_mem_accesses(s->core, s->thread, o->access, entries, &s->observed);
+        knc_mem_accesses(s->core, s->thread, o->access, entries,
+                         &s->seen.observed);
     }
     o->accesses -= entries;
     o->completed -= entries;
@@ -152,17 +154,17 @@ static void knc_pmu_model(KncPmuState *s, int entries)
  */
 void knc_pmu_flush_accesses(KncPmuState *s)
 {
-    uint64_t reads = (uint32_t)s->filter.hits;
-    uint64_t writes = s->filter.hits / KNC_HIT_WRITE;
+    uint64_t reads = (uint32_t)s->seen.filter.hits;
+    uint64_t writes = s->seen.filter.hits / KNC_HIT_WRITE;
 
     knc_pmu_complete(s, 0);
     knc_pmu_take_snoops(s);
     knc_pmu_model(s, s->observer->accesses);
-    s->due = false;
-    s->observed.n[KNC_DATA_READ] += reads;
-    s->observed.n[KNC_DATA_WRITE] += writes;
-    s->observed.n[KNC_DATA_READ_OR_WRITE] += reads + writes;
-    s->filter.hits = 0;
+    s->seen.due = false;
+    s->seen.observed.n[KNC_DATA_READ] += reads;
+    s->seen.observed.n[KNC_DATA_WRITE] += writes;
+    s->seen.observed.n[KNC_DATA_READ_OR_WRITE] += reads + writes;
+    s->seen.filter.hits = 0;
 }
 
 /*
@@ -196,7 +198,7 @@ knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
 
-    if (s->access_token != s->token) {
+    if (s->seen.access_token != s->seen.token) {
         knc_pmu_complete(s, 0);
     }
     knc_pmu_model(s, o->completed);
@@ -205,14 +207,14 @@ knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
         return;
     }
     if (ra) {
-        s->step = true;
+        s->seen.step = true;
         knc_tcg_leave_before(env, ra);
     }
-    s->due = true;
+    s->seen.due = true;
     knc_pmu_stop(env);
     if (o->accesses + entries > ACCESSES_MAX) {
         /* No room left: count them even if the instruction faults later. */
-        knc_pmu_complete(s, s->token);
+        knc_pmu_complete(s, s->seen.token);
         knc_pmu_model(s, o->completed);
     }
 }
@@ -229,9 +231,9 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind,
     if (unlikely(o->accesses + entries > o->limit)) {
         knc_pmu_make_room(env, entries, ra);
     }
-    first = s->access_token != s->token || kind == KNC_KIND_CODE;
+    first = s->seen.access_token != s->seen.token || kind == KNC_KIND_CODE;
     if (first) {
-        knc_pmu_complete(s, kind == KNC_KIND_CODE ? 0 : s->token);
+        knc_pmu_complete(s, kind == KNC_KIND_CODE ? 0 : s->seen.token);
     }
     access = &o->access[o->accesses];
     access->kind = kind;
@@ -278,7 +280,7 @@ static void knc_pmu_set_latest(KncPmuState *s, const KncAccess *access)
     uint64_t last = access->vaddr + access->size - 1;
     uint64_t line = access->vaddr & -LINE_SIZE;
     int set = knc_pmu_l1_set(line);
-    uint64_t *latest = s->filter.latest[set];
+    uint64_t *latest = s->seen.filter.latest[set];
     bool dirty = latest[KNC_KIND_WRITE] == line;
     bool one_line = line == (last & -LINE_SIZE);
     uint64_t *lines;
@@ -323,7 +325,7 @@ static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
         o->code_page = line & TARGET_PAGE_MASK;
     }
     access = knc_pmu_new_access(env, KNC_KIND_CODE, 1, ra);
-    s->filter.code = line;
+    s->seen.filter.code = line;
     access->vaddr = line;
     access->size = 1;
     access->paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
@@ -336,14 +338,14 @@ static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
 /* Returns true if the fetch changes nothing in the model: only count it. */
 static inline bool knc_pmu_fetch_again(KncPmuState *s, uint64_t line)
 {
-    if (line == s->filter.code) {
+    if (line == s->seen.filter.code) {
         return true;
     }
     if (!knc_pmu_find_again(s, KNC_KIND_CODE, line, 1)) {
         return false;
     }
-    s->filter.code = line;
-    s->observed.n[KNC_CODE_READ]++;
+    s->seen.filter.code = line;
+    s->seen.observed.n[KNC_CODE_READ]++;
     return true;
 }
 
@@ -382,7 +384,7 @@ static void knc_pmu_look(CPUX86State *env, uintptr_t ra)
     KncPmuState *s = &env->knc_pmu;
 
     if (knc_pmu_observed_overflow(s)) {
-        s->token = 0;
+        s->seen.token = 0;
         knc_tcg_leave_before(env, ra);
     }
 }
@@ -394,7 +396,7 @@ void helper_knc_pmu_check(CPUX86State *env)
 
     knc_pmu_complete(s, 0);
     knc_pmu_model(s, s->observer->accesses);
-    s->due = false;
+    s->seen.due = false;
     knc_pmu_look(env, GETPC());
 }
 
@@ -452,7 +454,7 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
 /* The executing instruction has fewer hits than its block has counted. */
 static void knc_pmu_take_off(KncPmuState *s, uint64_t hits)
 {
-    s->filter.hits -= hits;
+    s->seen.filter.hits -= hits;
     s->observer->taken += hits;
 }
 
@@ -468,10 +470,10 @@ static void knc_pmu_report(CPUX86State *env, uint64_t addr, uint32_t info,
     bool counted = !(info & KNC_ACCESS_MAYBE);
     int size = info & KNC_ACCESS_SIZE;
 
-    s->token = info >> KNC_ACCESS_TOKEN_SHIFT;
+    s->seen.token = info >> KNC_ACCESS_TOKEN_SHIFT;
     if (!counted && knc_pmu_find_again(s, kind, addr, size)) {
-        if (s->access_token != s->token) {
-            knc_pmu_complete(s, s->token);
+        if (s->seen.access_token != s->seen.token) {
+            knc_pmu_complete(s, s->seen.token);
         }
         knc_pmu_take_off(s, -one);
     } else if (knc_pmu_access(env, addr, size, kind,
@@ -519,7 +521,7 @@ static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
     uint64_t in_gdt = addr - env->gdt.base, in_ldt = addr - env->ldt.base;
 
     if (type != MMU_DATA_LOAD || size != 4 || !o->accesses ||
-        env->knc_pmu.access_token != env->knc_pmu.token ||
+        env->knc_pmu.seen.access_token != env->knc_pmu.seen.token ||
         first->kind != KNC_KIND_READ || first->vaddr != addr - 4 ||
         first->size != 4 || (first->vaddr ^ addr) & TARGET_PAGE_MASK ||
         !((in_gdt % 8 == 4 && in_gdt <= env->gdt.limit) ||
@@ -528,7 +530,7 @@ static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
     }
     first->size = 8;
     knc_pmu_set_latest(&env->knc_pmu, first);
-    env->knc_pmu.descriptors[knc_pmu_current_ring(env)]++;
+    env->knc_pmu.tally.descriptors[knc_pmu_current_ring(env)]++;
     return true;
 }
 
@@ -540,7 +542,8 @@ void knc_pmu_helper_access(CPUState *cs, vaddr addr, MemOpIdx oi,
     int size = memop_size(get_memop(oi));
 
     /* Accesses of interrupt delivery have no token, and do not count. */
-    if (env->knc_pmu.token && !knc_pmu_second_half(env, addr, size, type)) {
+    if (env->knc_pmu.seen.token &&
+        !knc_pmu_second_half(env, addr, size, type)) {
         knc_pmu_access(env, addr, size,
                        type == MMU_DATA_STORE ? KNC_KIND_WRITE : KNC_KIND_READ,
                        get_mmuidx(oi), 0);
@@ -552,16 +555,16 @@ void knc_pmu_abandon(KncPmuState *s, uint32_t token)
 {
     KncObserver *o = s->observer;
 
-    if (token && s->access_token == token) {
+    if (token && s->seen.access_token == token) {
         o->accesses = o->completed;
-        s->filter.hits += o->taken;
+        s->seen.filter.hits += o->taken;
         knc_pmu_complete(s, 0);
         knc_pmu_forget_lines(s);
     }
     if (o->branch_token == token) {
         o->branch_token = 0;
     }
-    s->token = 0;
+    s->seen.token = 0;
 }
 
 /* TLB entries are dropped; the accesses up to here still used them. */
@@ -571,7 +574,7 @@ static void knc_pmu_forget_pages(KncPmuState *s)
         knc_pmu_flush_accesses(s);
         knc_pmu_forget_lines(s);
     }
-    s->filter.code = NO_LINE;
+    s->seen.filter.code = NO_LINE;
     s->observer->code_page = -1;
 }
 

@@ -56,7 +56,7 @@ static inline int knc_pmu_l1_set(uint64_t vaddr)
 static inline bool knc_pmu_find_again(KncPmuState *s, int kind, uint64_t vaddr,
                                       int size)
 {
-    return (s->filter.latest[knc_pmu_l1_set(vaddr)][kind] ^ vaddr) <=
+    return (s->seen.filter.latest[knc_pmu_l1_set(vaddr)][kind] ^ vaddr) <=
            LINE_SIZE - size;
 }
 

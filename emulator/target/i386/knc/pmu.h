@@ -289,11 +289,9 @@ typedef struct KncPmuConfig {
     bool stray;         /* a halted thread's PMI goes to one that executes */
 } KncPmuConfig;
 
-/* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
-typedef struct KncPmuState {
+/* Events since the last fold, all in one ring, by generated code: count.c */
+typedef struct KncCount {
     /*
-     * Updated by generated code: events since the last fold, all in one ring.
-     *
      * uncounted: slots of the clock that are no slots of the PMU, of
      * instructions that do not complete.  replays: slots that did not complete
      * an instruction: all but the last iteration of a repeated string
@@ -305,6 +303,15 @@ typedef struct KncPmuState {
     uint64_t replays;
     uint64_t stalls;
     uint64_t stalling;
+    uint64_t folded;        /* knc_clock_slots() at the last fold */
+    uint64_t stop;          /* the same, when a counter may overflow */
+    int slot_cycles;        /* cost of a slot */
+    uint64_t entries;       /* 1 if the ring has changed at the last fold */
+    int ring;               /* the ring since then */
+} KncCount;
+
+/* What the observer has seen, and what it asks for: observe.c */
+typedef struct KncSeen {
     KncFilter filter;
     /* Identifies the executing instruction within its block; 0: none */
     uint32_t token;
@@ -312,43 +319,42 @@ typedef struct KncPmuState {
     /* Accesses wait that may overflow a counter: gen_knc_pmu_check() */
     uint32_t due;
     bool step;              /* the next instruction has a block of its own */
-
-    uint32_t tb_flags;              /* HF_KNC_PMU_MASK while events count */
-    uint64_t folded;                /* knc_clock_slots() at the last fold */
-    uint64_t stop;                  /* the same, when a counter may overflow */
-    int slot_cycles;                /* cost of a slot */
-    uint32_t needs;                 /* what it counts for itself */
-    uint32_t wanted;                /* what the others must count for it */
-    uint32_t serves;                /* needs, and what the others want */
-
-    uint64_t time;          /* in cycles of the core */
-    uint64_t wakes;         /* KncCore.wakes at the last fold */
-    uint64_t entries;       /* 1 if the ring has changed then */
-    int ring;               /* the ring since then */
-    bool asleep;
-    bool mov_ss;            /* it began the latest HF_INHIBIT_IRQ_MASK */
-
-    KncPmuCounter counter[KNC_PMU_COUNTERS];
-    uint64_t spflt;
-    uint32_t status;
-    uint32_t global_ctrl;
-    uint32_t pmi;           /* status bits that drive the interrupt line */
-    uint32_t strayed;       /* overflows whose PMI another thread got */
-    int64_t tsc_adjust;
-
     /* KNC_OBSERVED and later, since the last fold */
     KncPmuEvents observed;
-    uint64_t snooped[KNC_SNOOPS];       /* KncCore.snooped already counted */
+    uint64_t snooped[KNC_SNOOPS];   /* KncCore.snooped already counted */
+} KncSeen;
+
+/* Time and thread count mode, which a core's threads share: core.c */
+typedef struct KncShare {
+    uint32_t needs;         /* what the thread counts for itself */
+    uint32_t wanted;        /* what the others must count for it */
+    uint32_t serves;        /* needs, and what the others want */
+    uint32_t strayed;       /* overflows whose PMI another thread got */
     /*
      * This thread's instructions that matched, for each counter of each thread
      * of the core; for its own counters since the last fold.
      */
     uint64_t matches[KNC_CORE_THREADS][KNC_PMU_COUNTERS][KNC_PMU_RINGS];
+    uint64_t time;          /* in cycles of the core */
+    uint64_t wakes;         /* KncCore.wakes at the last fold */
+    bool asleep;
+} KncShare;
 
-    /* True counts, for the test device and the monitor */
+/* registers.c, and line.c */
+typedef struct KncRegisters {
+    KncPmuCounter counter[KNC_PMU_COUNTERS];
+    uint64_t spflt;
+    uint32_t status;
+    uint32_t global_ctrl;
+    uint32_t pmi;           /* status bits that drive the interrupt line */
+    int64_t tsc_adjust;
+} KncRegisters;
+
+/* What only the test device and the monitor show: monitor.c */
+typedef struct KncTally {
     KncPmuEvents true_count[KNC_PMU_RINGS];
     uint64_t descriptors[KNC_PMU_RINGS];
-    uint64_t waits[KNC_PMU_RINGS];      /* slots of PAUSE and DELAY */
+    uint64_t waits[KNC_PMU_RINGS];  /* slots of PAUSE and DELAY */
     uint64_t edges;
     uint64_t delivered;
     uint64_t lost;
@@ -357,8 +363,18 @@ typedef struct KncPmuState {
     uint64_t rdpmcs;
     uint64_t lvtpc_writes;
     uint64_t eoi_writes;
+} KncTally;
 
+/* Cleared by a system reset, but not by INIT: knc_pmu_reset() */
+typedef struct KncPmuState {
+    KncCount count;
+    KncSeen seen;
+    KncShare share;
+    KncRegisters regs;
     KncInject inject;
+    KncTally tally;
+    uint32_t tb_flags;      /* HF_KNC_PMU_MASK while events count */
+    bool mov_ss;            /* it began the latest HF_INHIBIT_IRQ_MASK */
 
     /* Fields from here on are preserved across reset. */
     struct {} end_reset_fields;
@@ -375,7 +391,7 @@ uint32_t knc_pmu_change_ring(struct CPUArchState *env);
 /* The flags of the next block; a fold comes with each change of the ring. */
 #define knc_pmu_hflags(env) \
     ((env)->knc_pmu.tb_flags && \
-     (env)->knc_pmu.ring != knc_pmu_ring((env)->hflags & HF_CPL_MASK) ? \
+     (env)->knc_pmu.count.ring != knc_pmu_ring((env)->hflags & HF_CPL_MASK) ? \
      knc_pmu_change_ring(env) : (env)->hflags)
 
 #include "chip.h"

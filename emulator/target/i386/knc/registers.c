@@ -25,9 +25,9 @@
 
 static bool knc_pmu_counting(KncPmuState *s, int n)
 {
-    return (s->counter[n].evtsel & EVTSEL_EN) &&
-           (s->global_ctrl & (1u << n)) &&
-           (!(s->spflt & (1u << n)) || (s->spflt & SPFLT_USER_PREF));
+    return (s->regs.counter[n].evtsel & EVTSEL_EN) &&
+           (s->regs.global_ctrl & (1u << n)) &&
+           (!(s->regs.spflt & (1u << n)) || (s->regs.spflt & SPFLT_USER_PREF));
 }
 
 /* The counter still counts the same events of the other threads. */
@@ -40,7 +40,7 @@ static bool knc_pmu_same_sum(const KncPmuCounter *c, const KncPmuCounter *old)
 static void knc_pmu_configure_counter(CPUX86State *env, int n)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuCounter c = s->counter[n];
+    KncPmuCounter c = s->regs.counter[n];
 
     c.rings = 0;
     if (knc_pmu_counting(s, n)) {
@@ -52,10 +52,10 @@ static void knc_pmu_configure_counter(CPUX86State *env, int n)
         }
     }
     knc_pmu_configure_event(&c, n);
-    if (c.any && c.rings && !knc_pmu_same_sum(&c, &s->counter[n])) {
+    if (c.any && c.rings && !knc_pmu_same_sum(&c, &s->regs.counter[n])) {
         c.others = knc_pmu_others(env, n, &c);
     }
-    s->counter[n] = c;
+    s->regs.counter[n] = c;
 }
 
 /* Call this after every change of a control register or a counter. */
@@ -65,13 +65,13 @@ void knc_pmu_configure(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
     uint32_t all = knc_inject_needs(s), wanted = 0;
 
-    if (cpu->knc.always || cpu->knc.observe) {
+    if (cpu->env.knc.always || cpu->env.knc.observe) {
         all |= HF_KNC_PMU_MASK;
-        all |= cpu->knc.observe ?
+        all |= cpu->env.knc.observe ?
                HF_KNC_OBSERVE_MASK | HF_KNC_PREDICT_MASK : 0;
     }
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        KncPmuCounter *c = &s->counter[n];
+        KncPmuCounter *c = &s->regs.counter[n];
         uint32_t needs = 0;
 
         knc_pmu_configure_counter(env, n);
@@ -87,11 +87,11 @@ void knc_pmu_configure(CPUX86State *env)
         }
         all |= needs;
         wanted |= c->any && c->rings ? needs : 0;
-        if (s->asleep && knc_pmu_counts_asleep(c)) {
+        if (s->share.asleep && knc_pmu_counts_asleep(c)) {
             wanted |= HF_KNC_PMU_MASK;
         }
     }
-    s->needs = all;
+    s->share.needs = all;
     knc_pmu_serve(env);
     knc_pmu_refuel(env);
     knc_pmu_want(env, wanted);
@@ -107,7 +107,7 @@ uint64_t knc_pmu_insn_number(CPUX86State *env, int self)
         KncPmuEvents ev = knc_pmu_pending(s, ring,
                                           ring == current ? self : 0);
 
-        sum += s->true_count[ring].n[KNC_INSTRUCTIONS_EXECUTED] +
+        sum += s->tally.true_count[ring].n[KNC_INSTRUCTIONS_EXECUTED] +
                ev.n[KNC_INSTRUCTIONS_EXECUTED];
     }
     return sum;
@@ -135,16 +135,16 @@ static bool knc_pmu_read(CPUX86State *env, uint32_t msr, uint64_t *val)
         return true;
     case MSR_PERF_EVTSEL0:
     case MSR_PERF_EVTSEL1:
-        *val = s->counter[msr - MSR_PERF_EVTSEL0].evtsel;
+        *val = s->regs.counter[msr - MSR_PERF_EVTSEL0].evtsel;
         return true;
     case MSR_SPFLT_CONTROL:
-        *val = s->spflt;
+        *val = s->regs.spflt;
         return true;
     case MSR_GLOBAL_STATUS:
-        *val = s->status;
+        *val = s->regs.status;
         return true;
     case MSR_GLOBAL_CTRL:
-        *val = s->global_ctrl;
+        *val = s->regs.global_ctrl;
         return true;
     default:
         return false;
@@ -180,20 +180,20 @@ static void knc_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
     switch (msr) {
     case MSR_PERF_CNTR0:
     case MSR_PERF_CNTR1:
-        s->counter[msr - MSR_PERF_CNTR0].value = val;
+        s->regs.counter[msr - MSR_PERF_CNTR0].value = val;
         break;
     case MSR_PERF_EVTSEL0:
     case MSR_PERF_EVTSEL1:
-        s->counter[msr - MSR_PERF_EVTSEL0].evtsel = val;
+        s->regs.counter[msr - MSR_PERF_EVTSEL0].evtsel = val;
         break;
     case MSR_SPFLT_CONTROL:
-        s->spflt = val;
+        s->regs.spflt = val;
         break;
     case MSR_GLOBAL_OVF_CTRL:
         knc_pmu_clear_status(env, val);
         break;
     case MSR_GLOBAL_CTRL:
-        s->global_ctrl = val;
+        s->regs.global_ctrl = val;
         break;
     default:
         g_assert_not_reached();
@@ -225,7 +225,7 @@ static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val, uintptr_t ra)
         CPUX86State *thread = core->thread[i];
 
         if (thread) {
-            thread->knc_pmu.tsc_adjust = adjust;
+            thread->knc_pmu.regs.tsc_adjust = adjust;
         }
     }
 }
@@ -235,7 +235,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
     KncPmuState *s = &env->knc_pmu;
     uint32_t msr = env->regs[R_ECX];
 
-    if (!env_archcpu(env)->knc.pmu) {
+    if (!env->knc.pmu) {
         return false;
     }
     if (msr == MSR_TSC) {
@@ -248,7 +248,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
     if (!knc_pmu_read(env, msr, val)) {
         knc_pmu_gp(env, false, 0, ra);
     }
-    s->rdmsrs++;
+    s->tally.rdmsrs++;
     trace_knc_pmu_rdmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env, knc_pmu_self(s)),
                         msr, *val);
@@ -258,10 +258,10 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
 
 uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
 {
-    if (!env_archcpu(env)->knc.pmu) {
+    if (!env->knc.pmu) {
         return cpu_get_tsc(env);
     }
-    return knc_clock_tsc(env, ra) + env->knc_pmu.tsc_adjust;
+    return knc_clock_tsc(env, ra) + env->knc_pmu.regs.tsc_adjust;
 }
 
 /* Return false if the register in ECX is not one of the PMU. */
@@ -284,7 +284,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
     uint64_t val = (uint32_t)env->regs[R_EAX] |
                    (uint64_t)(uint32_t)env->regs[R_EDX] << 32;
 
-    if (!env_archcpu(env)->knc.pmu) {
+    if (!env->knc.pmu) {
         return false;
     }
     if (msr == MSR_TSC) {
@@ -297,7 +297,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
     if (val & knc_pmu_reserved(msr) || knc_pmu_reserved(msr) == -1) {
         knc_pmu_gp(env, true, val, ra);
     }
-    s->wrmsrs++;
+    s->tally.wrmsrs++;
     trace_knc_pmu_wrmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env, knc_pmu_self(s)),
                         msr, val);
@@ -317,7 +317,7 @@ void helper_knc_rdpmc(CPUX86State *env)
         raise_exception_err_ra(env, EXCP0D_GPF, 0, GETPC());
     }
     val = knc_pmu_read_own(env, n);
-    s->rdpmcs++;
+    s->tally.rdpmcs++;
     trace_knc_pmu_rdpmc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env, knc_pmu_self(s)), n, val);
     knc_inject_access(env, n | KNC_INJECT_RDPMC);
@@ -332,6 +332,7 @@ void helper_knc_spflt(CPUX86State *env, target_ulong val)
     trace_knc_pmu_spflt(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env, knc_pmu_self(s)), val & 1);
     knc_pmu_fold(env);
-    s->spflt = (s->spflt & ~SPFLT_USER_PREF) | (val & 1 ? SPFLT_USER_PREF : 0);
+    s->regs.spflt = (s->regs.spflt & ~SPFLT_USER_PREF) |
+                    (val & 1 ? SPFLT_USER_PREF : 0);
     knc_pmu_configure(env);
 }
