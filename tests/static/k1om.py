@@ -5,6 +5,7 @@ Each instruction is assembled at an address of its own, so that each is known to
 be found, and by itself. And what our programs for the card are made of passes.
 """
 import glob
+import itertools
 import os
 import re
 import shutil
@@ -64,6 +65,63 @@ uint64_t all(const volatile struct perf_event_mmap_page *page)
 	spflt_off();
 	knc_rdpmc(page, &value);
 	return value + knc_cpu();
+}
+"""
+
+
+# What uos/k1om.s rewrites: conditions, operands, and pieces that leave a result in RAX
+CONDITIONS = "a ae b be c e g ge l le nb nc ne no np ns o p s".split()
+OPERANDS = """%ecx,%eax; %rcx,%rax; %cx,%ax; (%r8),%eax; 8(%r8),%rax; 7(%r8,%r9),%rax;
+    (%r8, %r9, 8), %eax; (,%r10,8),%rax; words+8(%rip),%eax"""
+TOP_TO_RAX = "push %rax; fistpq (%rsp); pop %rax"
+FLOATS = """fld1; fldz; OP %st(1),%st; TOP; fstp %st(0)
+    fldz; fld1; OP %st(1),%st; TOP; fstp %st(0)
+    fld1; fld1; OP %st(1),%st; TOP; fstp %st(0)
+    fldz; fldz; fdiv %st(1),%st; OP %st(1),%st; TOP; fstp %st(0)
+    fld1; fldz; OPp %st(1),%st; TOP
+    fldz; fld1; OPp %st(1),%st; TOP"""
+ARITHMETIC, COMPARISON = 0x8d5, 0x45
+FUNCTION = """
+{prefix}{i}:
+	push	%rdi
+	popf
+	mov	$0x1111111111111111, %rax
+	mov	$0x2222222222222222, %rcx
+	lea	words(%rip), %r8
+	mov	$1, %r9d
+	mov	%r8, %r10
+	shr	$3, %r10
+	{code}
+	pushf
+	pop	%rdx
+	and	${flags}, %edx
+	mov	%rax, (%rsi)
+	mov	%rdx, 8(%rsi)
+	ret
+	.section .rodata
+	.quad	{prefix}{i}
+	.text
+"""
+DRIVER = """
+#include <stdio.h>
+extern void (*const chip[])(unsigned long, unsigned long *), (*const ours[])(unsigned long, unsigned long *);
+int main(void)
+{
+	unsigned long a[2], b[2], flags;
+	int i, j;
+
+	for (i = 0; chip[i]; i++) {
+		for (j = 0; j < 32; j++) {
+			flags = 2 | (j & 1) | (j & 2) << 1 | (j & 4) << 4 | (j & 8) << 4 | (j & 16) << 7;
+			chip[i](flags, a);
+			ours[i](flags, b);
+			if (a[0] != b[0] || a[1] != b[1]) {
+				printf("%d\\n", i);
+				break;
+			}
+		}
+	}
+	return 0;
 }
 """
 
@@ -153,8 +211,45 @@ def others(work):
             yield f"{name}: status {status}: {said}"
 
 
+def rewritten():
+    """Each piece of code, and the flags that have to be the same after it"""
+    for condition, operands in itertools.product(CONDITIONS, instructions(OPERANDS)):
+        yield f"cmov{condition} {operands}", ARITHMETIC
+    for name in ("fcomi", "fucomi"):
+        for code in FLOATS.split("\n"):
+            yield code.strip().replace("TOP", TOP_TO_RAX).replace("OP", name), COMPARISON
+    for condition in ("b", "be", "e", "u", "nb", "nbe", "ne", "nu"):
+        yield (f"fldz; fld1; fcmov{condition} %st(1),%st; {TOP_TO_RAX}; fstp %st(0)",
+               ARITHMETIC)
+
+
+def macros(work):
+    """Programs for the card do with what they have what an x86-64 does."""
+    pieces = [*rewritten()]
+    for prefix, first in (("chip", []), ("ours", [f"{TOP}/uos/k1om.s"])):
+        with open(f"{work}/{prefix}.s", "w", encoding="utf-8") as f:
+            f.write(f"\t.section .rodata\n\t.globl {prefix}\n{prefix}:\n\t.text\n")
+            for i, (code, flags) in enumerate(pieces):
+                f.write(FUNCTION.format(prefix=f"{prefix}_", i=i, code=code, flags=flags))
+            f.write("\t.section .rodata\n\t.quad 0\n")
+            f.write("words:\n\t.quad 0x3333333333333333, 0x4444444444444444\n"
+                    "\t.section .note.GNU-stack, \"\", @progbits\n")
+        subprocess.run(["as", "-o", f"{work}/{prefix}.o", *first, f"{work}/{prefix}.s"],
+                       check=True)
+    text = subprocess.run(["objdump", "-d", f"{work}/ours.o"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    yield from re.findall("[^\t]*(?:cmov|comi).*", text)
+    with open(f"{work}/driver.c", "w", encoding="utf-8") as f:
+        f.write(DRIVER)
+    subprocess.run(["gcc", "-O2", "-no-pie", "-mno-red-zone", "-o", f"{work}/driver",
+                    *(f"{work}/{name}" for name in ("driver.c", "chip.o", "ours.o"))], check=True)
+    said = subprocess.run([f"{work}/driver"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    for i in said.split():
+        yield f"is something else as macros: {pieces[int(i)][0]}"
+
+
 def wrong():
     """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (lacks, has, without_python, sources, others):
+        for test in (lacks, has, without_python, sources, others, macros):
             yield from test(work)
