@@ -3,9 +3,11 @@
  * Knights Corner: the card as a machine
  *
  * RAM, up to 62 cores with 4 threads each, the SBOX, and a host of which there
- * is nothing but the console.  There is no firmware, no ACPI and no port.
+ * is nothing but the console.  There is no firmware, no ACPI and no port.  An
+ * ISA bus for the devices of tests has its ports in memory.
  */
 #include "qemu/osdep.h"
+#include "qapi/error.h"
 #include "qemu/error-report.h"
 #include "qemu/log.h"
 #include "qemu/units.h"
@@ -13,6 +15,7 @@
 #include "hw/boards.h"
 #include "hw/hotplug.h"
 #include "hw/i386/x86.h"
+#include "hw/isa/isa.h"
 #include "hw/i386/knc-board.h"
 
 #define TYPE_KNC_MACHINE    MACHINE_TYPE_NAME("knc")
@@ -24,7 +27,7 @@
 #define RAM_MIN             (64 * MiB)
 #define PORTS               0x10000
 
-static MemoryRegion ports, ram_below, ram_above;
+static MemoryRegion ports, isa_ports, ram_below, ram_above;
 
 static uint64_t ports_read(void *opaque, hwaddr port, unsigned size)
 {
@@ -92,6 +95,9 @@ static void board_init(MachineState *machine)
     memory_region_init_io(&ports, NULL, &ports_ops, NULL, "knc-no-ports",
                           PORTS);
     memory_region_add_subregion(get_system_io(), 0, &ports);
+    memory_region_init(&isa_ports, NULL, "knc-isa-ports", PORTS);
+    memory_region_add_subregion(system, KNC_ISA_BASE, &isa_ports);
+    isa_bus_new(NULL, system, &isa_ports, &error_abort);
     knc_sbox_init(system);
     knc_lapic_init(system);
     knc_console_init(system, serial_hd(0));

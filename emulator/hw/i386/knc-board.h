@@ -40,6 +40,8 @@
 #define KNC_SBOX_SIZE       0x10000
 #define KNC_SBOX_IOAPIC     0xa800
 #define KNC_HOST_BASE       0x8000000000ull
+/* No card has this: ports of QEMU's ISA devices */
+#define KNC_ISA_BASE        0x8002000000ull
 
 /* The SBOX's interrupt for input on the console */
 #define KNC_SBOX_HVC        2

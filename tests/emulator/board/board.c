@@ -26,6 +26,7 @@ typedef unsigned long u64;
 #define CR0_TS		BIT(3)
 
 #define SBOX		0x8007d0000ul
+#define ISA_PORTS	0x8002000000ul
 #define ETC_LOW		0x1074
 #define ETC_HIGH	0x1078
 #define THERMAL_STATUS	0x107c
@@ -518,6 +519,10 @@ static void test_ports(void)
 		wrong += val != 0xff;
 	}
 	check("ports: read as all ones", wrong, 0);
+	/* knc-pmu-testdev: its magic number, "KNCP" */
+	READ(u32, ISA_PORTS + 0x5e0) = 0;
+	check("ports: those of the ISA bus are in memory", READ(u32, ISA_PORTS + 0x5e4),
+	      0x4b4e4350);
 }
 
 /* --- the SBOX --------------------------------------------------------------------- */
