@@ -88,8 +88,3 @@ KNC_FCMOVS b, b, nb
 KNC_FCMOVS be, be, nbe
 KNC_FCMOVS e, e, ne
 KNC_FCMOVS u, p, np
-
-# To other processors it is a NOP.
-.macro pause
-	nop
-.endm

@@ -415,7 +415,7 @@ void cpuid(u32 leaf, u32 r[4])
 	asm volatile("cpuid" : "+a"(r[0]), "=b"(r[1]), "+c"(r[2]), "=d"(r[3]));
 }
 
-/* Returns true if CPUID has CMOV, and so PAUSE: on knc-strict it has not. */
+/* Returns true if CPUID has CMOV: on knc-strict it has not. */
 int modern(void)
 {
 	static int answer = -1;
@@ -431,11 +431,7 @@ int modern(void)
 /* Wait a moment for another CPU. */
 void relax(void)
 {
-	if (modern())
-		asm volatile("pause" : : : "memory");
-	else
-		asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" /* delay %%eax */
-			     : : "a"(1) : "memory");
+	asm volatile("pause" : : : "memory");
 }
 
 static void set_gate(int vector, u64 handler, int dpl)

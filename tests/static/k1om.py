@@ -26,7 +26,7 @@ LACKS = """
     movq %mm0,%mm1; movd %eax,%mm2; paddb %mm0,%mm1; emms
     movaps %xmm0,%xmm1; addss %xmm0,%xmm1; movd %eax,%xmm0; cvtsi2sd %eax,%xmm0
     pxor %xmm0,%xmm0; movdqa (%rax),%xmm3
-    lfence; mfence; sfence; pause; movnti %eax,(%rbx); clflush (%rax)
+    lfence; mfence; sfence; movnti %eax,(%rbx); clflush (%rax)
     prefetcht0 (%rax); prefetcht1 (%rax); prefetcht2 (%rax); prefetchnta (%rax)
     prefetchw (%rax); nopl 0(%rax); nopw 0(%rax,%rax,1); endbr64
     cmpxchg16b (%rax); lock cmpxchg16b (%rax); sysenter; sysexit; rdtscp
@@ -41,7 +41,7 @@ HAS = """
     bsf %rax,%rbx; bsr %rax,%rbx; bts %eax,(%rbx); sete %al; setnbe %bl; je 1f; jnp 1f
     imul $40,%rax,%rbx; div %rcx; shl $40,%rax; shrd $8,%rax,%rbx; cqto; cltq; cwtl
     rep movsb; rep stosq; repnz scasb; push %rbp; pop %rbp; leave; ret; repz ret
-    call *%rax; jmp *%rax; int3; iretq; nop; xchg %ax,%ax; cli; sti; hlt; ud2
+    call *%rax; jmp *%rax; int3; iretq; nop; pause; xchg %ax,%ax; cli; sti; hlt; ud2
     rdmsr; wrmsr; rdpmc; rdtsc; cpuid; swapgs; sysretq; invlpg (%rax); mov %cr4,%rax
     fld1; fadd %st(1),%st; fxsave (%rax); ldmxcsr (%rax); stmxcsr (%rax)
     popcnt %eax,%ebx; lzcnt %eax,%ebx
