@@ -42,7 +42,7 @@ class Board:
     def boot(self, threads, words=""):
         initrd = self.work / "initrd"
         initrd.write_text("initrd")
-        return self.run(*CPU, "-device", "knc-pmu-testdev", "-initrd", initrd, "-append",
+        return self.run(*CPU, "-device", "knc-pmu-testdev,limit=1000", "-initrd", initrd, "-append",
                         f"ram={MIB << 20:#x} threads={threads:#x} {words}",
                         smp=f"{threads},cores={threads // 4},threads=4", typed=TYPED)
 
