@@ -215,6 +215,12 @@ u64 spin_cost(void);
 struct knc_test_loop;
 void kernel_loop(struct knc_test_loop *run, u64 n);
 
+/* In a loop that waits. As a mnemonic, of which scripts/build-k1om makes what a card has. */
+static inline void relax(void)
+{
+	asm volatile("pause" : : : "memory");
+}
+
 /* CPUs and processes */
 
 int cpus_online(void);

@@ -15,7 +15,10 @@
 
 .macro FUNCTION name
 	.type	\name, @function
+	/* A card lacks the NOPs that would fill the gaps. */
+#ifndef __k1om__
 	.p2align 6
+#endif
 LABEL \name
 .endm
 

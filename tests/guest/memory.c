@@ -65,15 +65,15 @@ static void go(const struct walk *w, char *from, u64 size, u64 stride)
 
 static void check_walk(const struct walk *w, int which, char *memory, u64 stride)
 {
+	long double got, of, want = w->of[which] == ALL ? (long double)stride / LINE : 0;
+	/* The debug kernel has the caches to itself for more of the time. */
+	double off = scale() > 1 ? 0.1 : 0.02;
 	/* A modified line may leave its cache for one of the kernel's: count both. */
 	bool both = w->config == LINES_WRITTEN_BACK || w->config == L2_VICTIM_WITH_DATA;
 	struct perf_event_attr attr = both ? attr_of(w->config) : user_attr(w->config);
 	struct perf_event_attr all = user_attr(w->write ? DATA_WRITE : DATA_READ);
 	int event = ev_open(attr, 0, -1, -1), accesses = ev_open(all, 0, -1, event);
 	u64 size = sizes[which], passes = 1 + 250000 * stride / size;
-	double got, of, want = w->of[which] == ALL ? (double)stride / LINE : 0;
-	/* The debug kernel has the caches to itself for more of the time. */
-	double off = scale() > 1 ? 0.1 : 0.02;
 	u64 before, before_of, i;
 
 	ev_on(accesses);
@@ -87,11 +87,11 @@ static void check_walk(const struct walk *w, int which, char *memory, u64 stride
 		go(w, memory, size, stride);
 	got = ev_count(event) - before;
 	of = ev_count(accesses) - before_of;
-	must(of >= passes * (size / stride), "%s, %llu by %llu: %.0f accesses", w->name, size,
+	must(of >= passes * (size / stride), "%s, %llu by %llu: %.0Lf accesses", w->name, size,
 	     stride, of);
 	got /= of;
 	must(got >= want * (1 - off) && got <= (want ? want * (1 + off) : off),
-	     "%s, %llu by %llu: rate %.4f, not %.4f", w->name, size, stride, got, want);
+	     "%s, %llu by %llu: rate %.4Lf, not %.4Lf", w->name, size, stride, got, want);
 	close(accesses);
 	close(event);
 }

@@ -30,11 +30,11 @@ static u64 run_at_once(const u64 *configs, int n, unsigned int ms, struct times 
  */
 TEST(multiplex, "multiplex", 120)
 {
+	long double parts = 0;
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, CYCLES };
 	static const char * const names[] = { "instructions", "branches", "cycles" };
 	u64 n, enabled = 0, running = 0, truth[3], cycles = 0;
 	struct times t[3];
-	double parts = 0;
 	int i;
 
 	pin(0);
@@ -47,16 +47,16 @@ TEST(multiplex, "multiplex", 120)
 	truth[2] = td_present() ? td_read(0, TD_CYCLES_USER) - cycles : 0;
 
 	for (i = 0; i < 3; i++) {
-		double scaled;
+		long double scaled;
 
 		must(t[i].running && t[i].running < t[i].enabled,
 		     "%s ran %llu of %llu ns: no turns taken", names[i],
 		     t[i].running, t[i].enabled);
-		scaled = (double)t[i].value * t[i].enabled / t[i].running;
+		scaled = (long double)t[i].value * t[i].enabled / t[i].running;
 		must(!truth[i] || (scaled > truth[i] * 0.98 && scaled < truth[i] * 1.02),
-		     "%s: scaled %.0f, true %llu", names[i], scaled, truth[i]);
+		     "%s: scaled %.0Lf, true %llu", names[i], scaled, truth[i]);
 		must(t[i].value, "%s did not count", names[i]);
-		parts += truth[i] ? (double)t[i].value / truth[i] : 0;
+		parts += truth[i] ? (long double)t[i].value / truth[i] : 0;
 		running += t[i].running;
 		enabled = t[i].enabled;
 		/* perf's clock differs from the loop's by up to a thousandth */
@@ -68,7 +68,7 @@ TEST(multiplex, "multiplex", 120)
 	must(running > enabled * 1.99 && running < enabled * 2.01,
 	     "two counters were in use for %llu of %llu ns", running, enabled);
 	must(!truth[2] || (parts > 1.98 && parts < 2.02),
-	     "two counters have counted %.4f times what there was", parts);
+	     "two counters have counted %.4Lf times what there was", parts);
 }
 
 static void runs(int fd, const char *what)

@@ -370,14 +370,14 @@ TEST(spflt_several, "spflt-several", 120)
 		n += 20000;
 	}
 	for (i = 0; i < 3; i++) {
+		long double scaled;
 		u64 truth = configs[i] == BRANCHES ? n : 2 * n;
-		double scaled;
 
 		t = ev_times(fd[i]);
 		must(t.running && t.running < t.enabled, "event %d of three: no turns taken", i);
-		scaled = (double)t.value * t.enabled / t.running;
+		scaled = (long double)t.value * t.enabled / t.running;
 		must(scaled > truth * 0.98 && scaled < truth * 1.02,
-		     "event %d of three: scaled %.0f, true %llu", i, scaled, truth);
+		     "event %d of three: scaled %.0Lf, true %llu", i, scaled, truth);
 		close(fd[i]);
 	}
 }
