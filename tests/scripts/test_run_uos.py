@@ -87,6 +87,26 @@ class RunUos(ScriptTest):
         self.assertEqual(status, 0, err)
         self.assertIn(" -device knc-pmu-testdev ", said)
 
+    def test_run_uos_board(self):
+        """Its ports in place of serial ones; --init lies over an initrd."""
+        init, initrd = self.path("init", b"of ours"), self.path("theirs", b"070701 of theirs")
+        status, said, err = self.boot(f'echo "$*"; cat "$initrd"; {FINAL}', "--board",
+                                      "--init", init, "--initrd", initrd)
+        self.assertEqual(status, 0, err)
+        self.assertRegex(said, "-M knc -cpu knc-strict .*-chardev stdio,id=results")
+        self.assertNotIn("serial", said)
+        self.assertRegex(said, "(?s)of theirs.*of ours")
+        status, said, err = self.boot('echo "$*"', "--board", "--initrd", initrd,
+                                      "--interactive")
+        self.assertEqual(status, 0, err)
+        self.assertRegex(said, "-M knc .*-serial mon:stdio")
+        for why, args in (("needs --init FILE", ["--kernel", initrd]),
+                          ("needs --init FILE", ["--kernel", initrd, "--initrd", initrd]),
+                          ("needs --kernel and a card's kernel", ["--init", init]),
+                          ("252 threads: the emulator has 248 at most",
+                           ["--kernel", initrd, "--init", init, "--cores", "63"])):
+            self.refuses(why, 2, "run-uos", "--board", *args, "--", "true")
+
     def test_run_uos_stands_still(self):
         """Where the guest's time stands still"""
         run_uos = load("run-uos")
@@ -126,7 +146,7 @@ class RunUos(ScriptTest):
                 ("uos", ["a/knc_pmu.ko"], False, False),
                 ("builtin", [], False, False)):
             args = types.SimpleNamespace(kernel=kernel, module=module, no_load=no_load,
-                                         cores=1, threads_per_core=4)
+                                         cores=1, threads_per_core=4, board=False)
             with self.subTest(kernel=kernel, module=module):
                 got = load("run-uos").kernel_arguments(args)
                 self.assertEqual(words in got.split(), want, got)
