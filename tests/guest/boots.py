@@ -74,6 +74,21 @@ OLD_MAIN = without(MAIN, """modprobe sample-cpu-time cgroup page-times spflt-hot
     perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason report soak hotplug*
     unload-left unload-closing unload-mux-timer fault-* nosym""") + " take-over"
 OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
+# The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
+# what OLD_MAIN leaves out are
+#   report, which is a shell script, and knc-stat, if there is no shell in an initrd (INITRD):
+#       there is none in a card's code here; stat-exact and selftest are their programs alone;
+#   spflt-hotplug, and hotplug-reset on 244 threads: synchronize_sched() does not return there,
+#       without the driver either, while CPUs come and go and most others are idle;
+#   own-*, which are about the kernel's own driver, and wrong-cpu, as the board has no other CPU.
+# On 244 threads one test of each kind, with those that go to all threads.
+BOARD = f"{OLD}-k1om"
+BOARD_MAIN = without(OLD_MAIN, "knc-stat") + " stat-exact selftest"
+BOARD_CARD = """count-exact count-both count-kernel sample-one sample-all sample-two multiplex
+    groups-refused group-read inherit spflt-region spflt-switch spflt-migrate spflt-inherit
+    cpu-wide sample-wide task-switch unload-busy reload selftest stat-exact pmi-storm
+    hotplug"""
+
 # Tests that load and unload have no meaning with that kernel's own driver, it knows nothing
 # of SPFLT, and need not survive hostile and fuzz.
 OWN = without(OLD_MAIN, """reset-state spflt-* take-over unload-busy reload selftest-in-use
@@ -161,6 +176,12 @@ BOOTS = (
     # On one core: a CPU that comes up has two seconds for it there, or the kernel panics,
     # with its own driver as well; and the busy others take turns with it.
     Boot("hotplug", "hotplug", kernels=OLD),
+    Boot("main", BOARD_MAIN, kernels=BOARD, seconds=240),
+    Boot("races", OLD_RACES, kernels=BOARD, seconds=200),
+    Boot("idle", "idle-lost idle-lost-other idle-reload", kernels=BOARD),
+    Boot("cpus", "hotplug hotplug-reset hotplug-unloaded", kernels=BOARD, seconds=120),
+    Boot("shell", "knc-stat", "--cores 2", kernels=BOARD),
+    Boot("card", BOARD_CARD, "--cores 61", kernels=BOARD, seconds=600, prefix="card-"),
     # It measures the clock, and would be wrong if a busy host held it up meanwhile.
     Boot("other", "wrong-cpu", "--cpu qemu64 --qemu-arg=-icount "
          "--qemu-arg=shift=0,sleep=off", kernels=OLD),

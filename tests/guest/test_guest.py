@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import pytest
-from boots import BOOTS, OLD, WITHOUT_OWN_DRIVER
+from boots import BOARD, BOOTS, OLD, WITHOUT_OWN_DRIVER
 from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
 
 HERE = f"{TESTS}/guest"
@@ -27,8 +27,10 @@ PHI = "/usr/share/likwid/perfgroups/phi"
 def prepared(kernel, driver):
     """The guest's /tests."""
     work = tempfile.TemporaryDirectory(prefix="guest.")
-    build = [f"{TESTS}/uos/build", os.environ["KDIR"]] if kernel == OLD else \
-        [f"{HERE}/build", kernel, driver]
+    build = [f"{HERE}/build", kernel, driver]
+    if kernel.startswith(OLD):
+        build = [f"{TESTS}/uos/build", *(["--k1om"] if kernel == BOARD else []),
+                 os.environ["KDIR"]]
     if subprocess.run([*build, work.name], check=False, stdin=subprocess.DEVNULL).returncode:
         pytest.fail("a test, or the driver, does not build", pytrace=False)
     return work
@@ -99,9 +101,13 @@ def options_of(boot, flavour, settings, work, tests):
         options += ["--expect-splat", "kernel/jump_label"]
     if re.match("stock|mainline", flavour):
         options += WITHOUT_OWN_DRIVER.split()
-    if flavour == OLD:
+    if flavour.startswith(OLD):
         with open(f"{tests}/append", encoding="utf-8") as f:
             options += ["--init", f"{tests}/init", "--append", f.read().strip()]
+    if flavour == BOARD:
+        options.append("--board")
+        if os.environ.get("INITRD"):
+            options += ["--initrd", os.environ["INITRD"]]
     return options
 
 
@@ -121,10 +127,10 @@ class Guest(Lines):
         tests = [boot.known[name][0] if name in boot.known else name.removeprefix(boot.prefix)
                  for name in names if not name.startswith("boot-")]
         # Of 2.6.38 it is the same with its own driver.
-        made = prepared(kernel, "" if kernel == OLD else driver).name
+        made = prepared(kernel, "" if kernel.startswith(OLD) else driver).name
         super().__init__(
             names, f"{SCRIPTS}/run-uos", "--out", self.out, "--add-dir", f"{made}:/tests",
-            "--kernel", os.environ["IMAGE"] if kernel == OLD else kernel,
+            "--kernel", os.environ["IMAGE"] if kernel.startswith(OLD) else kernel,
             *options_of(boot, flavour, settings, self.work.name, made), "--",
             " ".join([*(f"{name}={value}" for name, value in settings.items()),
                       "sh /tests/guest.sh", boot.name, *tests]), stderr=subprocess.STDOUT)
@@ -199,9 +205,9 @@ def perf_selftest(_work):
     assert len(re.findall(": Ok$", said, re.M)) == 4 and not re.search("FAILED|Skip", said), said
 
 
-def warnings():
+def warnings(kernel):
     """What the compiler minds about the driver, for Linux 2.6.38"""
-    with open(f"{prepared(OLD, '').name}/warnings", encoding="utf-8") as f:
+    with open(f"{prepared(kernel, '').name}/warnings", encoding="utf-8") as f:
         said = f.read()
     assert not said, said
 
@@ -209,6 +215,11 @@ def warnings():
 def no_kernel():
     pytest.skip("needs a card's kernel: make check-uos KDIR=<build tree, x86_64> "
                 "IMAGE=<bzImage>")
+
+
+def no_board():
+    pytest.skip("needs a card's kernel, and its compiler: make check-board IMAGE=<bzImage> "
+                "KDIR=<build tree, k1om> CROSS_COMPILE=<what its compiler's name begins with>")
 
 
 def from_outside(function):
@@ -220,8 +231,8 @@ def from_outside(function):
 
 def cases(run):
     kernel = run.kernel or "uos"
-    if kernel == OLD and not (os.environ.get("KDIR") and os.environ.get("IMAGE")):
-        yield Case("all", no_kernel)
+    if kernel.startswith(OLD) and not (os.environ.get("KDIR") and os.environ.get("IMAGE")):
+        yield Case("all", no_board if kernel == BOARD else no_kernel)
         return
     asked = {*run.names, *os.environ.get("TEST", "").split()}
     for boot in BOOTS:
@@ -234,8 +245,8 @@ def cases(run):
                 not boot.asked or asked & {boot.name, *names, *end}):
             for name in names + end:
                 yield Case(name, start, boot.name, boot.seconds, name in end)
-    if kernel == OLD:
-        yield Case("warnings", warnings)
+    if kernel.startswith(OLD):
+        yield Case("warnings", lambda: warnings(kernel))
     if kernel == "uos":
         for function in (get, from_host, shell, watch, perf_selftest):
             yield Case(function.__name__.replace("_", "-"),
