@@ -11,9 +11,10 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <math.h>
+#include <float.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/wait.h>
 
 #include "../guest/lib.h"
@@ -32,8 +33,9 @@ static const enum td_item items[] = {
 
 #define NITEMS	ARRAY_SIZE(items)
 
+/* long double, which programs for the card have as well: build-k1om */
 struct cost {
-	double item[NITEMS];
+	long double item[NITEMS];
 };
 
 struct row {
@@ -72,14 +74,14 @@ static struct cost measure_round(const struct row *row, unsigned int count)
 
 static int compare(const void *a, const void *b)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	long double x = *(const long double *)a, y = *(const long double *)b;
 
 	return (x > y) - (x < y);
 }
 
 static struct cost measure_median(const struct row *row, unsigned int count)
 {
-	double seen[NITEMS][STEADY_ROUNDS];
+	long double seen[NITEMS][STEADY_ROUNDS];
 	struct cost median;
 
 	for (int r = 0; r < STEADY_ROUNDS; r++) {
@@ -89,7 +91,7 @@ static struct cost measure_median(const struct row *row, unsigned int count)
 			seen[i][r] = cost.item[i];
 	}
 	for (size_t i = 0; i < NITEMS; i++) {
-		qsort(seen[i], STEADY_ROUNDS, sizeof(double), compare);
+		qsort(seen[i], STEADY_ROUNDS, sizeof(seen[i][0]), compare);
 		median.item[i] = seen[i][STEADY_ROUNDS / 2];
 	}
 	return median;
@@ -102,17 +104,17 @@ static struct cost measure_least(const struct row *row, unsigned int count)
 	int again = 0;
 
 	for (size_t i = 0; i < NITEMS; i++)
-		best.item[i] = INFINITY;
+		best.item[i] = LDBL_MAX;
 	for (int r = 0; r < MOST_ROUNDS && again < AGAIN; r++) {
 		struct cost cost = measure_round(row, count);
 		bool less = false, same = true;
 
 		for (size_t i = 0; i < NITEMS; i++) {
-			double d = cost.item[i];
+			long double d = cost.item[i];
 
 			less |= d < best.item[i];
 			same &= d == best.item[i];
-			best.item[i] = fmin(best.item[i], d);
+			best.item[i] = MIN(best.item[i], d);
 		}
 		again = less ? 0 : again + same;
 	}
@@ -139,7 +141,7 @@ static void print(const char *name, struct cost cost)
 {
 	printf("row %s", name);
 	for (size_t i = 0; i < NITEMS; i++)
-		printf(" %.2f", cost.item[i]);
+		printf(" %.2Lf", cost.item[i]);
 	printf("\n");
 }
 
@@ -527,15 +529,15 @@ static void begin_and_end(unsigned int count)
 	}
 }
 
-static double least_of(unsigned int count, enum td_item item)
+static u64 least_of(unsigned int count, enum td_item item)
 {
-	double least = INFINITY;
+	u64 least = -1;
 
 	for (int round = 0; round < 20; round++) {
 		u64 before = td_read(0, item);
 
 		begin_and_end(count);
-		least = fmin(least, td_read(0, item) - before);
+		least = MIN(least, td_read(0, item) - before);
 	}
 	return least;
 }
@@ -546,7 +548,7 @@ static void print_region(const char *name)
 	for (int i = 0; i < 2; i++) {
 		enum td_item item = i ? TD_INSN_KERNEL : TD_INSN_USER;
 
-		printf(" %.1f", (least_of(200, item) - least_of(100, item)) / 100);
+		printf(" %.1Lf", (least_of(200, item) - least_of(100, item)) / 100.0L);
 	}
 	printf("\n");
 }
