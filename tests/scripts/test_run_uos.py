@@ -122,6 +122,16 @@ class RunUos(ScriptTest):
                 self.assertIn(why, told)
                 self.assertEqual(not why, not told)
 
+    def test_run_uos_says_much(self):
+        """Who says something does not stand still, however little time has passed."""
+        run_uos = load("run-uos")
+        run_uos.MOST_LOOKS = 3
+        run_uos.processor_time = lambda qemu: 0
+        with subprocess.Popen(["sh", "-c", "for i in 1 2 3 4 5 6; do echo; sleep 0.1; done"],
+                              stdout=subprocess.PIPE) as qemu:
+            self.assertEqual(
+                run_uos.follow(qemu, run_uos.Results("", io.BytesIO()), 1), "")
+
     def test_run_uos_flavour(self):
         """A flavour is one where a directory has its name, as in a checkout."""
         image = self.path("bzImage", b"none")
