@@ -5,6 +5,8 @@
  */
 #include "bare.h"
 
+extern code f_int80;
+
 #define TIMES		5000000ul
 #define WORK		(2 * 2 * TIMES)	/* in cycles, alone */
 #define OTHER_CORE	4
@@ -95,6 +97,32 @@ static void busy_until_timer(const char *name)
 		;
 	asm volatile("cli");
 	near(name, rdtsc() - tsc, 1000000, LEAD + 3000);
+}
+
+/*
+ * A counter of ring 3 is about to overflow, which makes the thread's turn short. Then it
+ * enters ring 0, where that counter does not count. The clock must not skip what the turn
+ * would have had without the counter: here until the timer.
+ */
+static void near_overflow(void)
+{
+	u64 tsc = rdtsc(), runs, timer;
+
+	handle_ints(ignore);
+	start_timer(1000000);
+	for (int after = 1; after <= 20; after++) {
+		arm_pmi(EV_INSTRUCTIONS | SEL_USR, after, LVT_MASKED);
+		user_run(f_int80);
+	}
+	runs = rdtsc() - tsc;
+	asm volatile("sti");
+	while (!ticked)
+		;
+	asm volatile("cli");
+	timer = rdtsc() - tsc;
+	near("clock: into ring 0 near an overflow", runs, 0, 100000);
+	near("clock: a timer, after that", timer, 1000000, 3000);
+	pmu_quiet();
 }
 
 /* CPU 0 and CPUs @first to @last work. */
@@ -258,7 +286,6 @@ static u64 wake(int n)
 
 SUITE(test_clock, "clock")
 {
-	handlers[2] = take_nmi;
 	agree("clock: alone", long_loop, TIMES, WORK, 100, 0);
 	agree("clock: delay", wait_cycles, 1000001, 1000002, 100, 0);
 	agree("clock: the longest delay", wait_cycles, -1, 1ul << 32, 100, 0);
@@ -266,7 +293,9 @@ SUITE(test_clock, "clock")
 	agree("clock: rep", copy, 4096, 2 * 4096, 200, 0);
 	idle();
 	busy_until_timer("clock: a timer, alone");
+	near_overflow();
 
+	handlers[2] = take_nmi;
 	start_cpus();
 	for (int n = 1; n < ncpus(); n++)
 		send_to_sleep(n);
