@@ -24,10 +24,14 @@
 #include "qemu/error-report.h"
 #include "qemu/timer.h"
 #include "cpu.h"
-#include "hw/i386/knc-board.h"
 #include "hw/isa/isa.h"
 #include "qom/object.h"
 #include "target/i386/knc/internal.h"
+#if KNC_QEMU(10, 0)
+#include "system/runstate.h"
+#else
+#include "sysemu/runstate.h"
+#endif
 
 #define TYPE_KNC_PMU_TESTDEV "knc-pmu-testdev"
 OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
@@ -48,7 +52,7 @@ enum {
     ITEM_LOST           = 1,    /* edges */
     ITEM_EDGES          = 2,
     ITEM_DELIVERED      = 3,
-    ITEM_TOTAL          = 4,    /* events, whatever is written to the counter */
+    ITEM_TOTAL          = 4,    /* events counted; writes add none */
     ITEM_OVERFLOWS      = 6,
     ITEM_RDMSRS         = 8,
     ITEM_WRMSRS         = 9,

@@ -46,7 +46,7 @@ void knc_pmu_resolve_branch(CPUX86State *env)
 }
 
 /* An interrupt or exception flushes the pipeline as well. */
-void knc_pmu_flush_pipeline(CPUX86State *env)
+static void knc_pmu_flush_pipeline(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
 

@@ -7,14 +7,16 @@
  * slots that it has executed.  The threads have turns.  The one with the
  * earliest time is next, and its turn ends when it is LEAD ahead of the next
  * earliest, when a timer is due, or where a counter may overflow.  A timer runs
- * when all threads have reached its time.  A thread that reads the clock gets
- * its own time, or, as the clock never goes back, the latest value that any
- * thread has read.  So who reads moves the clock for those that are behind.
- * That must not be far: if the value is more than LOOK after the time of the
- * thread that is last, the reader's turn ends, and it reads when that one has
- * caught up.  The time of a halted thread stops, and continues at the time of
- * the thread that wakes it.  While all are halted the clock jumps to the next
- * timer; with sleep=on the host sleeps for so long, or until there is input.
+ * when all threads have reached its time.  The time of a halted thread stops,
+ * and continues at the time of the thread that wakes it.  While all are halted
+ * the clock jumps to the next timer; with sleep=on the host sleeps for so long,
+ * or until there is input.
+ *
+ * The clock never goes back: a thread that reads it gets its own time, or the
+ * latest value that any thread has read, if that is later.  So a thread that is
+ * ahead moves the clock for the others when it reads.  If its time is more than
+ * LOOK after the earliest thread's, its turn ends before the read, and it reads
+ * when the other has caught up.
  *
  * One thread of the host executes all threads of the card.  So no two of them
  * change anything at the same time, and the one that has its turn may change
@@ -148,7 +150,7 @@ void knc_clock_wake(CPUState *cs)
     }
 }
 
-void knc_clock_forget(CPUState *cs)
+static void knc_clock_forget(CPUState *cs)
 {
     KncClock *c = clock_of(cs);
 
@@ -339,7 +341,7 @@ static int64_t to_overflow(const KncPmuState *s)
     return s->tb_flags ? s->count.stop - knc_clock_slots(env) : INT64_MAX;
 }
 
-/* A counter may overflow sooner than it could: shorten the turn. */
+/* A counter may overflow before the turn ends: shorten the turn. */
 void knc_clock_limit(CPUX86State *env)
 {
     CPUState *cs = env_cpu(env);

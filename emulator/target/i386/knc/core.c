@@ -63,7 +63,7 @@ static void knc_pmu_join(CPUX86State *env)
 }
 
 /* The number of events in @rings that another thread has counted since reset */
-uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
+static uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
 {
     KncPmuState *s = &env->knc_pmu;
     uint64_t sum = 0;
@@ -185,7 +185,7 @@ bool knc_pmu_fold_others(CPUX86State *env)
     return raised;
 }
 
-uint32_t knc_pmu_others_want(CPUX86State *env)
+static uint32_t knc_pmu_others_want(CPUX86State *env)
 {
     KncCore *core = env->knc_pmu.core;
     uint32_t wanted = 0;

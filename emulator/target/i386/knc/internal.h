@@ -49,7 +49,7 @@ static inline bool knc_pmu_matches(const KncPmuCounter *c)
     return c->mode == KNC_MODE_MATCHES || c->mode == KNC_MODE_NO_MATCHES;
 }
 
-/* All slots that the thread has executed, by the clock */
+/* clock.c: all slots that the thread has executed */
 uint64_t knc_clock_slots(const CPUX86State *env);
 
 /* Issue slots in @ring since the last fold */
@@ -93,17 +93,13 @@ void knc_pmu_stop(CPUX86State *env);
 bool knc_pmu_observed_overflow(const KncPmuState *s);
 int knc_pmu_may_wait(const KncPmuState *s, bool all);
 int knc_pmu_self(KncPmuState *s);
-void knc_pmu_interrupt(CPUX86State *env);
-void knc_pmu_interrupted(CPUX86State *env, bool is_int);
 
 /* core.c: the core's time, and thread count mode */
 uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
-uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event);
 uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c);
 void knc_pmu_match(KncPmuState *s, const KncPmuEvents *ev);
 bool knc_pmu_fold_others(CPUX86State *env);
-uint32_t knc_pmu_others_want(CPUX86State *env);
 void knc_pmu_serve(CPUX86State *env);
 void knc_pmu_want(CPUX86State *env, uint32_t wanted);
 int knc_pmu_running(CPUX86State *env);
@@ -144,8 +140,9 @@ void knc_pmu_flush_accesses(KncPmuState *s);
 void knc_pmu_abandon(KncPmuState *s, uint32_t token);
 
 /* branch.c: branches and interrupts in the pipeline */
+void knc_pmu_interrupt(CPUX86State *env);
+void knc_pmu_interrupted(CPUX86State *env, bool is_int);
 void knc_pmu_resolve_branch(CPUX86State *env);
-void knc_pmu_flush_pipeline(CPUX86State *env);
 
 /* monitor.c: what a thread has counted, by counter and by ring */
 typedef struct KncPmuTruth {
@@ -180,15 +177,6 @@ bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr);
 bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
                        KncAccess *access);
 
-/* clock.c: the card clock, which follows what the threads execute */
-void knc_clock_enable(bool sleeps);
-int64_t knc_clock_read(void);
-void knc_clock_wake(CPUState *cs);
-void knc_clock_forget(CPUState *cs);
-void knc_clock_pass(CPUX86State *env, uint64_t slots);
-void knc_clock_limit(CPUX86State *env);
-uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
-
 /* Leave the block before the instruction for which a helper was called. */
 G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra);
 
@@ -197,5 +185,13 @@ void knc_tcg_wait(CPUX86State *env, uintptr_t ra);
 
 /* knc_pmu_unwind_data() of an instruction that accesses a device, or 0 */
 uint64_t knc_tcg_unwind_io(CPUX86State *env);
+
+/* clock.c: the card clock, which follows what the threads execute */
+void knc_clock_enable(bool sleeps);
+int64_t knc_clock_read(void);
+void knc_clock_wake(CPUState *cs);
+void knc_clock_pass(CPUX86State *env, uint64_t slots);
+void knc_clock_limit(CPUX86State *env);
+uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
 
 #endif /* I386_KNC_INTERNAL_H */

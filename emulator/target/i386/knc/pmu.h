@@ -318,7 +318,7 @@ typedef struct KncSeen {
     uint32_t access_token;  /* that of the last reported access, or 0 */
     /* Accesses wait that may overflow a counter: gen_knc_pmu_check() */
     uint32_t due;
-    bool step;              /* the next instruction has a block of its own */
+    bool step;              /* the turn ends after the next instruction */
     /* KNC_OBSERVED and later, since the last fold */
     KncPmuEvents observed;
     uint64_t snooped[KNC_SNOOPS];   /* KncCore.snooped already counted */
