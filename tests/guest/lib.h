@@ -32,6 +32,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "files.h"
+
 typedef unsigned long long u64;
 typedef uint32_t u32;
 
@@ -215,12 +217,6 @@ u64 spin_cost(void);
 struct knc_test_loop;
 void kernel_loop(struct knc_test_loop *run, u64 n);
 
-/* In a loop that waits. As a mnemonic, of which scripts/build-k1om makes what a card has. */
-static inline void relax(void)
-{
-	asm volatile("pause" : : : "memory");
-}
-
 /* CPUs and processes */
 
 int cpus_online(void);
@@ -261,16 +257,9 @@ bool try_rdpmc(u32 counter, u64 *value);
 bool kernel_before(unsigned int version, unsigned int patchlevel);
 /* Linux 2.6.38, which the cards have: its perf core has fewer features. */
 #define cards_kernel()	kernel_before(3, 0)
-/* A short text, which is there until the fourth one after it is made */
-char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/*
- * NULL if a file is not there, and false if it has no number; the text is there until
- * the next file is read. file_write() returns 0, or -1 with errno.
- */
-char *file_text(const char *path);
+/* False if the file is not there, or has no number */
 bool file_number(const char *path, u64 *n);
 u64 must_number(const char *path);
-int file_write(const char *path, const char *text);
 void must_write(const char *path, const char *text);
 long sysctl_get(const char *name);	/* e.g. "kernel/perf_event_paranoid" */
 void sysctl_set(const char *name, long value);

@@ -343,7 +343,7 @@ static void *actor_main(void *unused)
 	while (read(actor.wake[0], &c, 1) == 1) {
 		s = actor.shot;
 		while (actor.armed && !td_read(s->cpu, TD_STOPPED))
-			relax();
+			__builtin_ia32_pause();
 		if (td_read(s->cpu, TD_STOPPED))
 			s->race->act(s);
 		/* that did not interrupt the stopped thread: let it go on */
@@ -366,7 +366,7 @@ static void actor_disarm(void)
 {
 	actor.armed = false;
 	while (!actor.idle)
-		relax();
+		__builtin_ia32_pause();
 }
 
 static void operation(struct shot *s)

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +34,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "../guest/files.h"
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MODULE	"/tests/modules/knc_pmu.ko"
 #define IDLE	"/tests/modules/knc_test_idle.ko"
@@ -48,45 +49,6 @@ static const char * const splats[] = {
 
 static char *boot;
 static bool with_module;
-
-/* A short text, which is there until the fourth one after it is made */
-static char *text_of(const char *fmt, ...)
-{
-	static char texts[4][320];
-	static unsigned int turn;
-	char *text = texts[turn++ % ARRAY_SIZE(texts)];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(texts[0]), fmt, ap);
-	va_end(ap);
-	return text;
-}
-
-static char *slurp(const char *path)
-{
-	static char text[65536];
-	int fd = open(path, O_RDONLY);
-	ssize_t n = 0, got;
-
-	if (fd < 0)
-		return NULL;
-	while ((got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
-		n += got;
-	close(fd);
-	text[n] = '\0';
-	return text;
-}
-
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
 
 #ifdef __k1om__
 /* QEMU's isa-debugcon devices, as run-uos --board has them */
@@ -162,7 +124,7 @@ static void make_nodes(const char *class)
 	while (dir && (entry = readdir(dir))) {
 		char *path = text_of("/dev/%s", entry->d_name);
 
-		numbers = slurp(text_of("/sys/class/%s/%s/dev", class, entry->d_name));
+		numbers = file_text(text_of("/sys/class/%s/%s/dev", class, entry->d_name));
 		if (!numbers || sscanf(numbers, "%u:%u", &major, &minor) != 2)
 			continue;
 		if (!strcmp(class, "msr")) {
@@ -252,7 +214,7 @@ static void open_results(void)
 
 static void finish(const char *how)
 {
-	char token[64] = "", *text = slurp("/uos/settings");
+	char token[64] = "", *text = file_text("/uos/settings");
 	char *at = text ? strstr(text, "token=") : NULL;
 
 	if (at)
@@ -340,8 +302,8 @@ static void all_online(void)
 		if (strncmp(entry->d_name, "cpu", 3) || !isdigit(entry->d_name[3]))
 			continue;
 		path = text_of(CPUS "/%s/online", entry->d_name);
-		if (!access(path, F_OK) && *slurp(path) == '0')
-			put(path, "1");
+		if (!access(path, F_OK) && *file_text(path) == '0')
+			file_write(path, "1");
 	}
 	closedir(dir);
 }
@@ -384,7 +346,7 @@ static bool run_program(const char *test)
 
 static bool said(const char *text)
 {
-	char *out = slurp("/tmp/report");
+	char *out = file_text("/tmp/report");
 
 	return out && strstr(out, text);
 }
@@ -417,10 +379,10 @@ static void test_report(void)
 			missing = wanted[i];
 	if (!missing && said("not found"))
 		missing = "a program that is not there";
-	if (!missing && !atoi(slurp("/sys/module/knc_test_idle/parameters/lost")))
+	if (!missing && !atoi(file_text("/sys/module/knc_test_idle/parameters/lost")))
 		missing = "an overflow as a CPU wakes";
 	if (missing) {
-		printf("# %s\n", slurp("/tmp/report") ?: "nothing");
+		printf("# %s\n", file_text("/tmp/report") ?: "nothing");
 		printf("FAIL report without: %s\n", missing);
 		return;
 	}
@@ -464,7 +426,7 @@ static bool stat_rounds(char *rounds, long long count[2])
 
 	if (run(argv))
 		return false;
-	text = slurp("/tmp/stat");
+	text = file_text("/tmp/stat");
 	count[0] = text ? atoll(text) : 0;
 	text = text ? strchr(text, '\n') : NULL;
 	count[1] = text ? atoll(text + 1) : 0;
@@ -476,7 +438,7 @@ static void test_stat_exact(void)
 	long long few[2], many[2];
 
 	/* A program that starts at another address may take some instructions more. */
-	put("/proc/sys/kernel/randomize_va_space", "0");
+	file_write("/proc/sys/kernel/randomize_va_space", "0");
 	if (!stat_rounds("100000", few) || !stat_rounds("200000", many))
 		puts("FAIL stat-exact knc-stat does not count");
 	else if (many[0] - few[0] != 20 << 20 || many[1] - few[1] != 1 << 20)
@@ -484,12 +446,12 @@ static void test_stat_exact(void)
 		       many[0] - few[0], many[1] - few[1]);
 	else
 		puts("ok stat-exact");
-	put("/proc/sys/kernel/randomize_va_space", "2");
+	file_write("/proc/sys/kernel/randomize_va_space", "2");
 }
 
 static void run_test(const char *test)
 {
-	char *up = slurp("/proc/uptime");
+	char *up = file_text("/proc/uptime");
 
 	printf("# begin %s at %.*s\n", test, up ? (int)strcspn(up, " ") : 0, up);
 	if (with_module && strcmp(test, "reset-state") && strcmp(test, "wrong-cpu") &&
@@ -551,10 +513,10 @@ int main(void)
 	open_results();
 	install_busybox();
 	chdir("/tests");
-	put("/proc/sys/kernel/perf_event_paranoid", "1");
-	put("/proc/sys/kernel/kptr_restrict", "0");
+	file_write("/proc/sys/kernel/perf_event_paranoid", "1");
+	file_write("/proc/sys/kernel/kptr_restrict", "0");
 
-	snprintf(line, sizeof(line), "%s", slurp("/uos/command") ?: "");
+	snprintf(line, sizeof(line), "%s", file_text("/uos/command") ?: "");
 	line[strcspn(line, "\n")] = '\0';
 	for (word = strtok(line, " "); word && strchr(word, '='); word = strtok(NULL, " "))
 		putenv(word);
