@@ -178,6 +178,37 @@ TEST(reload, "reload", 300)
 	must_sample("at the end");
 }
 
+/* Of an event that was opened enabled: perf core adds it at once. */
+static void must_count_first(pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	u64 counted;
+	int fd;
+
+	must_unload();
+	must_load();
+	attr.disabled = 0;
+	fd = ev_open(attr, pid, cpu, -1);
+	counted = ev_count(fd);
+	spin(5000);
+	counted = ev_count(fd) - counted;
+	must(counted >= 10000, "the first event after loading: %llu of 10000 instructions",
+	     counted);
+	close(fd);
+}
+
+TEST(reload_first, "reload-first", 60)
+{
+	int cpu;
+
+	module_need();
+	for (cpu = 0; cpu < cpus_online(); cpu++) {
+		pin(cpu);
+		must_count_first(0, -1);
+		must_count_first(-1, cpu);
+	}
+}
+
 static void must_be_busy(const char *what)
 {
 	must(driver_try_unload() == -1, "unloaded with %s", what);
