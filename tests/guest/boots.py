@@ -35,7 +35,7 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     refuse-reason report selftest-in-use hostile fuzz soak hotplug hotplug-opens
     hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     hotplug-unloaded unload-busy unload-left unload-closing unload-mux-timer reload
-    fault-load fault-open fault-hotplug nosym"""
+    reload-first fault-load fault-open fault-hotplug nosym"""
 # These make allocations fail, which "debug" and "gcov" kernels can.
 FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
 
@@ -78,8 +78,6 @@ OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # what OLD_MAIN leaves out are
 #   report, which is a shell script, and knc-stat, if there is no shell in an initrd (INITRD):
 #       there is none in a card's code here; stat-exact and selftest are their programs alone;
-#   spflt-hotplug, and hotplug-reset on 244 threads: synchronize_sched() does not return there,
-#       without the driver either, while CPUs come and go and most others are idle;
 #   own-*, which are about the kernel's own driver, and wrong-cpu, as the board has no other CPU.
 # On 244 threads one test of each kind, with those that go to all threads.
 BOARD = f"{OLD}-k1om"
@@ -87,11 +85,11 @@ BOARD_MAIN = without(OLD_MAIN, "knc-stat") + " stat-exact selftest"
 BOARD_CARD = """count-exact count-both count-kernel sample-one sample-all sample-two multiplex
     groups-refused group-read inherit spflt-region spflt-switch spflt-migrate spflt-inherit
     cpu-wide sample-wide task-switch unload-busy reload selftest stat-exact pmi-storm
-    hotplug"""
+    hotplug hotplug-reset spflt-hotplug"""
 
 # Tests that load and unload have no meaning with that kernel's own driver, it knows nothing
 # of SPFLT, and need not survive hostile and fuzz.
-OWN = without(OLD_MAIN, """reset-state spflt-* take-over unload-busy reload selftest-in-use
+OWN = without(OLD_MAIN, """reset-state spflt-* take-over unload-busy reload* selftest-in-use
     knc-stat hostile fuzz""")
 
 WITHOUT_OWN_DRIVER = "--append initcall_blacklist=init_hw_perf_events"
@@ -179,7 +177,8 @@ BOOTS = (
     Boot("main", BOARD_MAIN, kernels=BOARD, seconds=240),
     Boot("races", OLD_RACES, kernels=BOARD, seconds=200),
     Boot("idle", "idle-lost idle-lost-other idle-reload", kernels=BOARD),
-    Boot("cpus", "hotplug hotplug-reset hotplug-unloaded", kernels=BOARD, seconds=120),
+    Boot("cpus", "hotplug hotplug-reset spflt-hotplug hotplug-unloaded", kernels=BOARD,
+         seconds=200),
     Boot("shell", "knc-stat", "--cores 2", kernels=BOARD),
     Boot("card", BOARD_CARD, "--cores 61", kernels=BOARD, seconds=600, prefix="card-"),
     # It measures the clock, and would be wrong if a busy host held it up meanwhile.

@@ -327,7 +327,7 @@ static void must_work(int cpu, const char *when)
 	must_sample(when);
 }
 
-TEST(hotplug_reset, "hotplug-reset", 60)
+TEST(hotplug_reset, "hotplug-reset", 240)
 {
 	int cpu, n = cpus_online();
 
