@@ -14,7 +14,8 @@ that was delivered (327357-001, Figure 1-2):
   start the counters      WRMSR GLOBAL_CTRL
 
 and nothing else on that hardware thread in between. A PMI that comes where the
-kernel has stopped the counters anyway has neither the first nor the last.
+kernel has stopped the counters anyway has neither the first nor the last. One that
+comes beside the kernel's own write of GLOBAL_CTRL reads that register before all.
 
 Prints what is wrong and exits 1, or prints how many of each kind it saw.
 """
@@ -88,7 +89,7 @@ class Cpu:
         if str(fields.get("mode")).lower() not in ("nmi", "4", str(LVT_NMI)):
             raise Wrong(f"delivered in mode {fields.get('mode')}, not as an NMI")
         self.pmi = {"line": number, "running": self.ctrl != 0, "steps": [], "status": None,
-                    "late": set(), "raised_by": self.raised_by}
+                    "late": set(), "raised_by": self.raised_by, "looked": False}
         self.raised_by = set()
 
     def overflow(self, counter):
@@ -110,6 +111,10 @@ class Cpu:
         if kind == "rdmsr" and what == GLOBAL_STATUS:
             pmi["status"] = value
         index = len(pmi["steps"])
+        # The PMI has come beside a write of GLOBAL_CTRL by the task: it looks once.
+        if index == 0 and (kind, what) == ("rdmsr", GLOBAL_CTRL) and not pmi["looked"]:
+            pmi["looked"] = True
+            return None
         pmi["steps"].append((kind, what, value))
         want = expected(pmi["status"] or 0, pmi["running"])
         if index >= len(want):
