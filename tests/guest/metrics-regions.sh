@@ -26,22 +26,22 @@ count_by_hand()
 	[ "$(tail -n 1 "$tmp"/file.*)" = '# end' ] || fail "$1: $(cat "$tmp"/file.* "$tmp/said")"
 }
 
-# 2 MiB are read side by side, and a number in each of its 512 pages 100 times.
+# 2 MiB are read side by side, and a number in each of its 512 pages 100 times. Loops have
+# some reads more, by what calls them, and some walks, as the threads of a core share its TLB:
+# up to 640 in 262144 reads, and 51300 in 51200.
 for program in ./marked ./marked-fortran; do
 	into said knc-metrics -u --regions --per-thread -f csv -o "$tmp/csv" \
 		-M cpi_thread,ipc,l1_tlb_miss_ratio $program
 	for thread in '' 0; do
 		between "$program, side by side" "$(value 'side by side' "$thread" l1_tlb_miss_ratio)" \
-			0.19 0.21
+			0.195 0.2442
 		between "$program, page by page" "$(value 'page by page' "$thread" l1_tlb_miss_ratio)" \
-			99.9 100.1
+			99.9 100.2
 		between "$program, ipc" "$(value 'side by side' "$thread" ipc)" 0.2 0.501
 	done
 	count_by_hand $program
-	# The loops read, and what calls them has some numbers on its stack.
 	between "$program: reads" "$(counted 'side by side')" 262144 262160
 	between "$program: reads of pages" "$(counted 'page by page')" 51200 51220
-	# The threads of a core share its TLB.
 	between "$program: walks" "$(counted 'side by side' 8)" 512 640
 	between "$program: walks of pages" "$(counted 'page by page' 8)" 51200 51300
 done
