@@ -73,7 +73,7 @@ struct event {
 	char *name;
 	struct attr attr;
 	int group, turn;
-	int duration, unsupported;
+	int duration, unsupported, without_model;
 };
 
 struct times {
@@ -107,12 +107,17 @@ static const char usage[] =
 "  --turn MS       how long a turn is, where events do not fit two counters (100)\n";
 
 /*
- * Unit mask and code of the events that the emulated card has no model of, as in
- * knc_pmu_tables.ini. They never count there, and 0 is no count.
+ * Events that the emulated card has no model of, as in knc_pmu_tables.ini. They never count
+ * there, and 0 is no count.
  */
-static const unsigned short without_model[] = {
-	0x0009, 0x000a, 0x0017, 0x001f, 0x0020, 0x0021, 0x002c, 0x10c3, 0x10c4, 0x10ce, 0x10cf,
-	0x10e3, 0x10ff, 0x2000, 0x2001, 0x2003, 0x2004, 0x2005, 0x2016, 0x2017, 0x2018,
+static const char * const without_model[] = {
+	"memory_accesses_in_both_pipes", "bank_conflicts", "instructions_executed_v_pipe",
+	"pipeline_agi_stalls", "l1_data_hit_inflight_pf1", "pipeline_sg_agi_stalls",
+	"microcode_cycles", "hwp_l2hit", "hwp_l2miss",
+	"l2_strongly_ordered_streaming_vstores_miss", "l2_weakly_ordered_streaming_vstore_miss",
+	"snp_hitm_bunit", "l2_data_hit_inflight_pf2", "vpu_data_read", "vpu_data_write",
+	"vpu_data_read_miss", "vpu_data_write_miss", "vpu_stall_reg",
+	"vpu_instructions_executed", "vpu_instructions_executed_v_pipe", "vpu_elements_active",
 };
 
 static struct event events[MAX_EVENTS];
@@ -312,6 +317,22 @@ static void add_modifiers(struct event *event, const char *modifiers)
 		event->attr.flags |= EXCLUDE_KERNEL;
 }
 
+/* By the same code and unit mask, however the event was named */
+static int is_without_model(const struct event *event)
+{
+	size_t i;
+
+	for (i = 0; is_emulated && event->attr.type != TYPE_HARDWARE &&
+	     i < ARRAY_SIZE(without_model); i++) {
+		struct event other = { .name = NULL };
+
+		if (add_alias(&other, without_model[i]) &&
+		    other.attr.config == (event->attr.config & 0xffff))
+			return 1;
+	}
+	return 0;
+}
+
 /* NAME[:uk], rXXXX[:uk] or PMU/TERMS/[uk] */
 static void add_event(const char *text, int group)
 {
@@ -354,6 +375,7 @@ static void add_event(const char *text, int group)
 			add_term(event, copy, NULL);
 		}
 	}
+	event->without_model = is_without_model(event);
 	free(copy);
 }
 
@@ -672,16 +694,6 @@ static void print_text(const struct line *line)
 	fputc('\n', out);
 }
 
-static int is_modelled(const struct event *event)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(without_model); i++)
-		if (without_model[i] == (event->attr.config & 0xffff))
-			return !is_emulated || event->attr.type == TYPE_HARDWARE;
-	return 1;
-}
-
 /* What an event has counted in its part of the time is taken for the whole of it. */
 static void print_count(const struct event *event, const struct times *count, u64 whole,
 			u64 time, int cpu)
@@ -692,7 +704,7 @@ static void print_count(const struct event *event, const struct times *count, u6
 
 	if (event->unsupported)
 		strcpy(line.value, "<not supported>");
-	else if (!is_modelled(event))
+	else if (event->without_model)
 		strcpy(line.value, "<not modelled>");
 	else if (!count->running)
 		strcpy(line.value, "<not counted>");
