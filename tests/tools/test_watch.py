@@ -208,6 +208,8 @@ def test_watch_goes_and_returns(watch):
     watch.card("mic1", f'interval 10.0 "{INSTRUCTIONS}"\n')
     watch.start("mic0", "mic1", "-e", "instructions")
     watch.until(up("mic1"), "1")
+    # It is 0 before the first interval as well.
+    watch.until(events("mic0", "instructions"), "7")
     watch.until(up("mic0"), "0")
     assert watch.value(events("mic0", "instructions")) == "7"
     watch.until(events("mic0", "instructions"), "14")
