@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""setup, with other programs in place of apt-get and dpkg-query."""
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from common import ScriptTest
+
+# As apt-get and dpkg do: a second one fails, and a package that is being replaced is not
+# there for a while.
+FAKES = {"apt-get": 'cd "$WORK" && echo "$1" >>calls && mkdir busy || exit 100\n'
+                    'rm -f installed; sleep 0.5\n'
+                    '[ "$1" = update ] || echo installed >installed\nrmdir busy',
+         "dpkg-query": 'cat "$WORK/installed"',
+         "sudo": 'exec "$@"'}
+
+
+class Setup(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("bin"))
+        for name, body in FAKES.items():
+            os.chmod(self.path(f"bin/{name}", f"#!/bin/sh\n{body}\n".encode()), 0o755)
+
+    def setup(self):
+        return self.run_it("setup", "demo", WORK=self.work, KNC_PMU_CACHE=self.path("cache"),
+                           PATH=f"{self.path('bin')}:{os.environ['PATH']}")
+
+    def test_setup_beside_another(self):
+        """Runs that come while one installs wait for it, and have nothing to do."""
+        with ThreadPoolExecutor() as pool:
+            for status, _, err in pool.map(lambda _: self.setup(), range(4)):
+                self.assertEqual(status, 0, err)
+        with open(self.path("calls"), encoding="utf-8") as f:
+            self.assertEqual(f.read().split(), ["update", "install"])
