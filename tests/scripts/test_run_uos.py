@@ -103,6 +103,8 @@ class RunUos(ScriptTest):
         for why, args in (("needs --init FILE", ["--kernel", initrd]),
                           ("needs --init FILE", ["--kernel", initrd, "--initrd", initrd]),
                           ("needs --kernel and a card's kernel", ["--init", init]),
+                          ("--get needs the uOS",
+                           ["--kernel", initrd, "--init", init, "--get", "file"]),
                           ("252 threads: the emulator has 248 at most",
                            ["--kernel", initrd, "--init", init, "--cores", "63"])):
             self.refuses(why, 2, "run-uos", "--board", *args, "--", "true")
