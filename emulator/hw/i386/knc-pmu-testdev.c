@@ -88,12 +88,6 @@ struct KncPmuTestDev {
     uint32_t limit;
 };
 
-typedef struct KncOrder {
-    uint32_t after;
-    uint32_t access;
-    uint32_t order;
-} KncOrder;
-
 /* What has happened */
 static uint64_t knc_pmu_testdev_happened(CPUX86State *env, int item)
 {
@@ -202,29 +196,13 @@ static void knc_pmu_testdev_burst(KncPmuTestDev *s, uint32_t high)
     knc_pmu_refuel(&cpu->env);
 }
 
-static void knc_pmu_testdev_do_order(CPUState *cs, run_on_cpu_data data)
-{
-    KncOrder *o = data.host_ptr;
-
-    knc_inject_order(&X86_CPU(cs)->env, o->after, o->access, o->order);
-    g_free(o);
-}
-
-/* Only the thread itself may change its state. */
 static void knc_pmu_testdev_order(KncPmuTestDev *s, uint32_t order)
 {
     CPUState *cs = qemu_get_cpu(order >> 16);
-    KncOrder *o;
 
-    if (!cs || !X86_CPU(cs)->env.knc.pmu) {
-        return;
-    }
-    o = g_new(KncOrder, 1);
-    *o = (KncOrder){ s->after, s->access, order & 0xffff };
-    if (cs == current_cpu) {
-        knc_pmu_testdev_do_order(cs, RUN_ON_CPU_HOST_PTR(o));
-    } else {
-        async_run_on_cpu(cs, knc_pmu_testdev_do_order, RUN_ON_CPU_HOST_PTR(o));
+    if (cs && X86_CPU(cs)->env.knc.pmu) {
+        knc_inject_order(&X86_CPU(cs)->env, s->after, s->access,
+                         order & 0xffff);
     }
 }
 

@@ -174,7 +174,7 @@ static void knc_exec_enter(CPUState *cs)
 static void knc_handle_interrupt(CPUState *cs, int mask)
 {
     knc_clock_wake(cs);
-    knc_inject_interrupted(cs);
+    knc_inject_release(cs);
     plain_interrupt(cs, mask);
 }
 

@@ -63,7 +63,8 @@ uint64_t knc_inject_left(const KncPmuState *s)
     return left;
 }
 
-static void knc_inject_release(CPUState *cs, run_on_cpu_data data)
+/* A stopped thread continues when an interrupt is pending, masked or not. */
+void knc_inject_release(CPUState *cs)
 {
     if (knc_inject_stopped(cs)) {
         knc_clock_wake(cs);
@@ -75,7 +76,7 @@ static void knc_inject_release(CPUState *cs, run_on_cpu_data data)
 /* The sender of the interrupt may itself wait for the stopped thread. */
 static void knc_inject_too_long(void *opaque)
 {
-    async_run_on_cpu(opaque, knc_inject_release, RUN_ON_CPU_NULL);
+    knc_inject_release(opaque);
 }
 
 static void knc_inject_stop(CPUState *cs, run_on_cpu_data data)
@@ -94,14 +95,6 @@ static void knc_inject_stop(CPUState *cs, run_on_cpu_data data)
               qemu_clock_get_ms(QEMU_CLOCK_VIRTUAL) + STOP_MS);
     s->inject.stopped = true;
     cs->halted = 1;
-}
-
-/* A stopped thread continues when an interrupt is pending, masked or not. */
-void knc_inject_interrupted(CPUState *cs)
-{
-    if (knc_inject_stopped(cs)) {
-        async_run_on_cpu(cs, knc_inject_release, RUN_ON_CPU_NULL);
-    }
 }
 
 bool knc_inject_stopped(CPUState *cs)
@@ -242,7 +235,7 @@ void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
 {
     KncInject *i = &env->knc_pmu.inject;
 
-    knc_inject_release(env_cpu(env), RUN_ON_CPU_NULL);
+    knc_inject_release(env_cpu(env));
     knc_pmu_fold(env);
     if ((order & 0xf) == KNC_INJECT_SKID) {
         knc_inject_skid(env, after);

@@ -122,7 +122,7 @@ void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions);
 uint64_t knc_inject_left(const KncPmuState *s);
 bool knc_inject_stopped(CPUState *cs);
 void knc_inject_halt(CPUX86State *env);
-void knc_inject_interrupted(CPUState *cs);
+void knc_inject_release(CPUState *cs);
 bool knc_inject_due(CPUX86State *env);
 bool knc_inject_holds(CPUX86State *env);
 void knc_inject_access(CPUX86State *env, uint32_t access);
