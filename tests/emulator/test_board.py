@@ -27,9 +27,9 @@ class Board:
     def run(self, *options, typed="", **instead):
         """QEMU with -M knc and these options; a value of None leaves one out."""
         given = {"m": MIB, "kernel": self.program, "smp": "4,cores=1,threads=4",
-                 "serial": "stdio", **instead}
+                 "serial": "stdio", "monitor": "none", **instead}
         command = ["timeout", str(LIMIT), self.qemu, "-M", "knc", "-display", "none",
-                   "-nic", "none", "-monitor", "none"]
+                   "-nic", "none"]
         for name, value in given.items():
             command += [f"-{name}", str(value)] if value is not None else []
         typing = self.work / "typed"
@@ -80,6 +80,17 @@ def unknown(board):
         yield result(f"unknown: {what}", what not in said and tail(said))
 
 
+def monitor(board):
+    """QEMU's monitor reads the board's memory, where no thread makes the access."""
+    done = board.run(*CPU, "-S", serial="none", monitor="stdio", typed="".join(
+        f"xp /1wx {address:#x}\n"
+        for address in (0xfee00020, 0x8007d0000 + 0xab30, 0x8001000000)) + "quit\n")
+    for name, word in (("no local APIC", "0xffffffff"), ("the SBOX", "0x2800000f"),
+                       ("the console's header", "0x0000bad0")):
+        yield result(f"monitor: {name}", f": {word}" not in done.stdout and
+                     f"status {done.returncode}: {done.stdout}{done.stderr}")
+
+
 def refusals(board):
     """What cannot be a card is refused before anything runs."""
     elf, big = f"{board.program}.elf", board.work / "big"
@@ -113,7 +124,7 @@ def cases(run):
     for name, check in (("board", partial(program, threads=4, words="vectors")),
                         ("board-244", partial(program, threads=244)),
                         ("board-crash", crash), ("board-unknown", unknown),
-                        ("board-refusals", refusals)):
+                        ("board-monitor", monitor), ("board-refusals", refusals)):
         yield Case(name, lambda *on, check=check: check(Board(run.kernel, *on)), seconds=10)
 
 

@@ -43,9 +43,10 @@ static MemoryRegion region;
 static MemoryRegion *plain; /* QEMU's; it knows whose access it is */
 static KncLapic lapics[IDS];
 
+/* Of the thread that makes the access; NULL if the monitor does */
 static KncLapic *lapic_self(void)
 {
-    return &lapics[X86_CPU(current_cpu)->apic_id];
+    return current_cpu ? &lapics[X86_CPU(current_cpu)->apic_id] : NULL;
 }
 
 static uint64_t lapic_pass_read(hwaddr addr, unsigned size)
@@ -118,6 +119,9 @@ static uint64_t lapic_read(void *opaque, hwaddr addr, unsigned size)
 {
     KncLapic *s = lapic_self();
 
+    if (!s) {
+        return -1;
+    }
     switch (addr) {
     case APIC_ID:
         return lapic_pass_read(addr, size) >> QEMU_ID_SHIFT << KNC_ID_SHIFT;
@@ -136,6 +140,9 @@ static void lapic_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
 {
     KncLapic *s = lapic_self();
 
+    if (!s) {
+        return;
+    }
     switch (addr) {
     case APIC_ID: /* is the place of the thread on the chip */
         break;
