@@ -102,7 +102,10 @@ def refusals(board):
             ("no such file", "No such file", {"kernel": "/nonexistent"}),
             ("three threads a core", "1 to 62 cores", {"smp": "3,cores=1,threads=3"}),
             ("two packages", "1 to 62 cores", {"smp": "8,sockets=2,cores=1,threads=4"}),
-            ("too little memory", "at least -m 64", {"m": 32}),
+            ("too little memory", "needs -m 64 to 16384", {"m": 32}),
+            ("too much memory", "needs -m 64 to 16384", {
+                "m": "17G", "machine": "memory-backend=ram",
+                "object": "memory-backend-ram,id=ram,size=17G,reserve=off"}),
             ("no room for the initrd", "does not fit", {"initrd": big}),
             ("a long command line", "longer than", {"append": "x" * 4096}),
             ("another CPU", "its CPU is knc-strict", {"cpu": "knc"})):

@@ -25,6 +25,7 @@
 /* The local APICs are behind the end of the lower part. */
 #define RAM_BELOW_4G        0xe0000000ull
 #define RAM_MIN             (64 * MiB)
+#define RAM_MAX             (16 * GiB)
 #define PORTS               0x10000
 
 static MemoryRegion ports, isa_ports, ram_below, ram_above;
@@ -74,8 +75,9 @@ static void board_check(MachineState *machine)
                      THREADS);
         exit(1);
     }
-    if (machine->ram_size < RAM_MIN) {
-        error_report("-M knc: needs at least -m %d", (int)(RAM_MIN / MiB));
+    if (machine->ram_size < RAM_MIN || machine->ram_size > RAM_MAX) {
+        error_report("-M knc: needs -m %d to %d", (int)(RAM_MIN / MiB),
+                     (int)(RAM_MAX / MiB));
         exit(1);
     }
 }

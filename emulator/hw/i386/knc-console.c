@@ -14,7 +14,6 @@
 #include "qemu/log.h"
 #include "chardev/char-fe.h"
 #include "cpu.h"
-#include "exec/cpu-common.h"
 #include "hw/boards.h"
 #include "hw/i386/knc-board.h"
 
@@ -72,11 +71,18 @@ static hwaddr console_card_addr(int offset)
     return console_word(offset) | (hwaddr)console_word(offset + 4) << 32;
 }
 
+/* The addresses are the card's: what is there need not be memory. */
+static void console_write_card(hwaddr addr, const void *from, hwaddr size)
+{
+    MemTxAttrs attrs = { .memory = true };
+
+    address_space_write(&address_space_memory, addr, attrs, from, size);
+}
+
 static void console_tell(int field, uint32_t val)
 {
     val = cpu_to_le32(val);
-    cpu_physical_memory_write(console_card_addr(IN_HEADER) + field, &val,
-                              sizeof(val));
+    console_write_card(console_card_addr(IN_HEADER) + field, &val, sizeof(val));
 }
 
 static bool console_ready(void)
@@ -122,8 +128,8 @@ static void console_receive(void *opaque, const uint8_t *buf, int count)
     uint32_t size = console_in_size();
 
     for (int i = 0; i < count; i++) {
-        cpu_physical_memory_write(console_card_addr(IN_ADDR) + console.in_write,
-                                  &buf[i], 1);
+        console_write_card(console_card_addr(IN_ADDR) + console.in_write,
+                           &buf[i], 1);
         console.in_write = (console.in_write + 1) & (size - 1);
     }
     console_tell(CARD_IN_WRITE, console.in_write);

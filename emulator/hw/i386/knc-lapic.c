@@ -71,29 +71,16 @@ static void lapic_send(uint32_t dest, uint32_t command)
     lapic_pass_write(APIC_ICR, command & ~ICR_LOGICAL, 4);
 }
 
-/* QEMU's APIC has no room for the logical ID, but knows if INIT cleared it. */
-static uint32_t lapic_logical_id(CPUState *cs)
-{
-    X86CPU *cpu = X86_CPU(cs);
-    APICCommonState *apic = APIC_COMMON(cpu->apic_state);
-
-    return apic->log_dest ? lapics[cpu->apic_id].ldr : 0;
-}
-
-static void lapic_set_logical_id(KncLapic *s, uint32_t id)
-{
-    s->ldr = id;
-    lapic_pass_write(APIC_LDR, (id ? 0xffu : 0) << QEMU_ID_SHIFT, 4);
-}
-
 /* To those whose logical ID has a bit of @dest, or to the first of them */
 static void lapic_send_logical(uint32_t dest, uint32_t command)
 {
     CPUState *cs;
 
     CPU_FOREACH(cs) {
-        if (lapic_logical_id(cs) & dest) {
-            lapic_send(X86_CPU(cs)->apic_id, command);
+        uint32_t id = X86_CPU(cs)->apic_id;
+
+        if (lapics[id].ldr & dest) {
+            lapic_send(id, command);
             if ((command & ICR_MODE) == ICR_LOWEST) {
                 return;
             }
@@ -126,7 +113,7 @@ static uint64_t lapic_read(void *opaque, hwaddr addr, unsigned size)
     case APIC_ID:
         return lapic_pass_read(addr, size) >> QEMU_ID_SHIFT << KNC_ID_SHIFT;
     case APIC_LDR:
-        return lapic_logical_id(current_cpu) << KNC_DEST_SHIFT;
+        return s->ldr << KNC_DEST_SHIFT;
     case APIC_ICR:
         return s->icr;
     case APIC_ICR2:
@@ -147,7 +134,7 @@ static void lapic_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
     case APIC_ID: /* is the place of the thread on the chip */
         break;
     case APIC_LDR:
-        lapic_set_logical_id(s, val >> KNC_DEST_SHIFT);
+        s->ldr = val >> KNC_DEST_SHIFT;
         break;
     case APIC_ICR:
         lapic_command(s, val);
@@ -171,9 +158,10 @@ static const MemoryRegionOps lapic_ops = {
     .endianness = DEVICE_LITTLE_ENDIAN,
 };
 
-static void lapic_reset(void *opaque)
+/* Of the system, or by INIT */
+static void lapic_reset(APICCommonState *apic)
 {
-    memset(lapics, 0, sizeof(lapics));
+    memset(&lapics[apic->cpu->apic_id], 0, sizeof(lapics[0]));
 }
 
 /* As the message that an MSI is, which QEMU's APICs take at their address */
@@ -185,10 +173,12 @@ void knc_lapic_deliver(uint8_t dest, uint8_t vector)
 /* The CPUs and their APICs are there. */
 void knc_lapic_init(MemoryRegion *system)
 {
-    plain = &APIC_COMMON(X86_CPU(first_cpu)->apic_state)->io_memory;
+    APICCommonState *apic = APIC_COMMON(X86_CPU(first_cpu)->apic_state);
+
+    plain = &apic->io_memory;
+    APIC_COMMON_GET_CLASS(apic)->reset = lapic_reset;
     memory_region_init_io(&region, NULL, &lapic_ops, NULL, "knc-lapic",
                           TARGET_PAGE_SIZE);
     memory_region_add_subregion_overlap(system, APIC_DEFAULT_ADDRESS, &region,
                                         PRIORITY);
-    qemu_register_reset(lapic_reset, NULL);
 }

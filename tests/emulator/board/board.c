@@ -654,6 +654,18 @@ static void tell_ldr(void)
 	told_ldr = apic(APIC_LDR);
 }
 
+static volatile u32 told_icr2;
+
+static void set_icr2(void)
+{
+	apic_write(APIC_ICR2, 0x12340000);
+}
+
+static void tell_icr2(void)
+{
+	told_icr2 = apic(APIC_ICR2);
+}
+
 static void send(u32 dest, u32 command)
 {
 	apic_write(APIC_ICR2, dest << 16);
@@ -791,6 +803,7 @@ static void test_vectors(void)
 	      FAULTS((u8 *)out + 32, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), GP);
 	check("vectors: store to what is not aligned",
 	      FAULTS((u8 *)out + 8, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x00), GP);
+	check("vectors: kmov of 64 bits", FAULTS(0, 0xc4, 0xe1, 0xf8, 0x92, 0xc8), UD);
 	check("vectors: with a mask", FAULTS(out, 0x62, 0xf1, 0x78, 0x09, 0x28, 0x00), UD);
 	check("vectors: with a conversion",
 	      FAULTS(out, 0x62, 0xf1, 0x78, 0x18, 0x28, 0x00), UD);
@@ -933,6 +946,19 @@ static void test_input(void)
 	check("console: interrupts came with it", input_irqs > 1, 1);
 }
 
+/* The host writes to the card's memory, and to nothing else that is there. */
+static void test_no_memory(void)
+{
+	u64 icr2 = APIC_BASE + APIC_ICR2;
+
+	host->in_header = (u64)&host->out_write;
+	host->out_write = host->out_write;
+	host->in_header = icr2;
+	host->out_write = host->out_write;
+	host->in_header = (u64)&card;
+	check("console: it writes to no device", apic(APIC_ICR2), 0x12340000);
+}
+
 int main(void)
 {
 	u32 all;
@@ -959,11 +985,16 @@ int main(void)
 		test_unpack();
 		test_output();
 		test_input();
+		set_icr2();
+		test_no_memory();
 	}
+	on_cpu(1, set_icr2);
 	start_all();
 	check("threads: INIT and SIPI start them again", awake_twice(2), cpus - 1);
 	on_cpu(1, tell_ldr);
 	check("apic: INIT has cleared the LDR", told_ldr, 0);
+	on_cpu(1, tell_icr2);
+	check("apic: and the ICR", told_icr2, 0);
 	if (find("vectors")) {
 		on_cpu(1, save1);
 		check("vectors: INIT leaves them", same(&in[1], &out[1], sizeof(*in)), 1);
