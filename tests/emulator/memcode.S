@@ -166,6 +166,33 @@ at_saved:
 	.fill	10, 1, 0x90
 	ret
 
+/* Loads of ten lines, with @insn before each; @first is after the first load. */
+	.macro	LOADS first, insn:vararg
+	movl	$buffer + (1 << 20), %esi
+	xorl	%ecx, %ecx
+	\insn
+	movb	(%rsi), %bl
+	.globl	\first
+\first :
+	.rept	9
+	addq	$64, %rsi
+	\insn
+	movb	(%rsi), %bl
+	.endr
+	ret
+	.endm
+
+FUNCTION cold_rdpmc
+	LOADS after_rdpmc, rdpmc
+
+FUNCTION cold_invlpg
+	movl	$PAGED_AREA, %edi
+	LOADS after_invlpg, invlpg (%rdi)
+
+FUNCTION cold_fxsave
+	fxsave	buffer + (1 << 20) + 2048
+	LOADS after_fxsave
+
 /* 10 instructions with two accesses, 5 with one */
 FUNCTION mixed
 	.rept	10

@@ -4,8 +4,9 @@
 
 extern code walk_read, walk_write, ten_loads, mixed, lines16, code16k,
 	code48k, hops, alternating, two_targets, delayed, delayed_long,
-	delayed_longest, chained, ten_lines, saved;
-extern char at_saved[];
+	delayed_longest, chained, ten_lines, saved, cold_rdpmc, cold_invlpg,
+	cold_fxsave;
+extern char at_saved[], after_rdpmc[], after_invlpg[], after_fxsave[];
 extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_call,
 	f_int80, f_syscall, f_fault_ud;
 extern u64 walk_from, walk_to, walk_step, chained_to;
@@ -265,6 +266,38 @@ static u64 hinted(u32 event, code *before, code *fn)
 {
 	count0(before, EV_L2_READ_MISS);
 	return count0(fn, event);
+}
+
+/*
+ * The last ten events are the misses of ten loads, of which the first ends at
+ * @at and each next one @step bytes later.  What is between them gives the model
+ * the accesses before its time.
+ */
+static void misses_between(const char *name, code *fn, char *at, int step)
+{
+	u64 sel = EV_DATA_MISS | SEL_OS, events;
+	int wrong = 0;
+
+	hint_from = (u64)buffer + MB;
+	clevict1();
+	events = count0(fn, EV_DATA_MISS);
+	for (int n = 0; n < 10; n++) {
+		clevict1();
+		arm_pmi(sel | SEL_INT, events - 9 + n, LVT_NMI);
+		measure0(fn);
+		wrong += !came_at(at + n * step, KERNEL_CS);
+	}
+	check(name, wrong, 0);
+}
+
+static void misses_among_others(void)
+{
+	misses_between("memory: no skid after misses, between RDPMCs", cold_rdpmc,
+		       after_rdpmc, 8);
+	misses_between("memory: no skid after misses, between INVLPGs", cold_invlpg,
+		       after_invlpg, 9);
+	misses_between("memory: no skid after misses, behind fxsave", cold_fxsave,
+		       after_fxsave, 6);
 }
 
 /* @event comes once for each line, or never, in fn() after before(). */
@@ -537,6 +570,7 @@ SUITE(test_memory, "memory")
 		       1);
 	precise_misses("memory: no skid after two L2 misses at once", 62,
 		       EV_L2_READ_MISS, 2);
+	misses_among_others();
 	prefetches_of_nothing();
 	counter0();
 	tlbs();

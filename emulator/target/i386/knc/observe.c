@@ -102,6 +102,10 @@ void knc_observer_reset(KncPmuState *s)
     knc_observer_start(s);
 }
 
+/*
+ * So many accesses may wait.  What the model has counted since the last fold
+ * brings a counter nearer to its overflow: work it out again.
+ */
 static void knc_pmu_set_limit(KncPmuState *s)
 {
     KncObserver *o = s->observer;
@@ -165,6 +169,7 @@ void knc_pmu_flush_accesses(KncPmuState *s)
     s->seen.observed.n[KNC_DATA_WRITE] += writes;
     s->seen.observed.n[KNC_DATA_READ_OR_WRITE] += reads + writes;
     s->seen.filter.hits = 0;
+    knc_pmu_set_limit(s);
 }
 
 /*
@@ -397,6 +402,7 @@ void helper_knc_pmu_check(CPUX86State *env)
     knc_pmu_complete(s, 0);
     knc_pmu_model(s, s->observer->accesses);
     s->seen.due = false;
+    knc_pmu_set_limit(s);
     knc_pmu_look(env, GETPC());
 }
 
