@@ -117,11 +117,44 @@ static void vectors(int strict)
 	more("strict: and one write", &f_vector_store, EV_DATA_WRITE, 1);
 }
 
+/*
+ * The opcode of a NOP is the end of a page, and its operand is in the next one, which
+ * is absent: the fault is that of the NOP, and what comes before it has been executed.
+ */
+static u64 fault_rip;
+
+static void note_rip(struct regs *r)
+{
+	fault_rip = r->rip;
+	map_and_retry(r);
+}
+
+static void across_pages(void)
+{
+	static const u8 end[] = { 0xff, 0xc0 /* incl %eax */, 0x0f, 0x1f /* nopl */ };
+	static const u8 begin[] = { 0x00 /* (%rax) */, 0xc3 };
+	u32 times = 0;
+
+	for (u32 i = 0; i < sizeof(end); i++)
+		pages[0][4096 - sizeof(end) + i] = end[i];
+	for (u32 i = 0; i < sizeof(begin); i++)
+		pages[1][i] = begin[i];
+	map_page(0, 1, 1);
+	map_page(1, 0, 0);
+	handlers[14] = note_rip;
+	asm volatile("call *%1" : "+a"(times)
+		     : "r"(PAGED_AREA + 4096ul - sizeof(end)) : "memory", "cc");
+	handlers[14] = 0;
+	check("strict: an instruction whose end is absent", fault_rip, PAGED_AREA + 4096 - 2);
+	check("strict: the one before it, once", times, 1);
+}
+
 SUITE(test_strict, "strict")
 {
 	int strict = !modern();
 
 	always_due(strict);
+	across_pages();
 	without_osfxsr(strict);
 	vectors(strict);
 	undefined(strict_has, 0);
