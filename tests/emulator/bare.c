@@ -519,11 +519,18 @@ void send_nmi(int n)
 	apic_write(APIC_ICR, 0x4400);
 }
 
+/* INIT: the CPU drops what it does, and waits for a SIPI. */
+void stop_cpu(int n)
+{
+	cpu[n].up = 0;
+	cpu[n].fn = 0;
+	icr(n, 0x4500);
+}
+
 /* INIT, then SIPI: the CPU restarts at the trampoline. */
 void init_cpu(int n)
 {
-	cpu[n].up = 0;
-	icr(n, 0x4500);
+	stop_cpu(n);
 	icr(n, 0x4600 | TRAMPOLINE >> 12);
 	while (!cpu[n].up)
 		relax();

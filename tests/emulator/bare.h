@@ -268,6 +268,7 @@ int modern(void);
 void relax(void);
 void start_cpus(void);
 void start_so_many_cpus(int count);
+void stop_cpu(int cpu);
 void init_cpu(int cpu);
 void on_cpu(int cpu, void (*fn)(void));
 void on_cpu_start(int cpu, void (*fn)(void));

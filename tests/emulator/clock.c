@@ -5,7 +5,7 @@
  */
 #include "bare.h"
 
-extern code f_int80;
+extern code f_int80, f_loop_hlt;
 
 #define TIMES		5000000ul
 #define WORK		(2 * 2 * TIMES)	/* in cycles, alone */
@@ -122,6 +122,18 @@ static void near_overflow(void)
 	timer = rdtsc() - tsc;
 	near("clock: into ring 0 near an overflow", runs, 0, 100000);
 	near("clock: a timer, after that", timer, 1000000, 3000);
+	pmu_quiet();
+}
+
+/* The halt itself overflows a counter, and the PMI ends it. */
+static void halt_at_overflow(void)
+{
+	u64 tsc = rdtsc(), insns = 200000 + 3;
+
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, insns, LVT_NMI);
+	measure0(f_loop_hlt);
+	near("clock: a halt that overflows a counter", rdtsc() - tsc, 2 * insns, 3000);
+	check("clock: the PMI that ends it", pmi.count, 1);
 	pmu_quiet();
 }
 
@@ -294,6 +306,7 @@ SUITE(test_clock, "clock")
 	idle();
 	busy_until_timer("clock: a timer, alone");
 	near_overflow();
+	halt_at_overflow();
 
 	handlers[2] = take_nmi;
 	start_cpus();
@@ -316,14 +329,56 @@ SUITE(test_clock, "clock")
 	all_look();
 }
 
+/* The host sleeps for what the clock skips, and often for longer. */
+SUITE(test_sleeps, "sleeps")
+{
+	for (int i = 0; i < 20; i++) {
+		u64 tsc = rdtsc();
+
+		halt_until_timer(1000000);
+		near("clock: the host sleeps, until a timer", rdtsc() - tsc, 1000000, 3000);
+	}
+}
+
+/*
+ * QEMU's main loop receives what is typed, and sets a timer for a FIFO that does not
+ * become full: four times ten bits, at 115200 a second.
+ */
+#define COM1_FIFO	0x3fa
+#define FIFO_ON		0xc3		/* empty, interrupts at 14 bytes */
+#define FIFO_TIMEOUT	0xc
+
+SUITE(test_typed, "typed")
+{
+	u64 tsc;
+
+	outb(0x3fb, 0x80);
+	outb(0x3f8, 1);
+	outb(0x3f9, 0);
+	outb(0x3fb, 3);
+	outb(0x3f9, 1);
+	outb(COM1_FIFO, FIFO_ON);
+	print("type\n");
+	while (!(inb(0x3fd) & 1))
+		;
+	tsc = rdtsc();
+	while ((inb(COM1_FIFO) & 0xf) != FIFO_TIMEOUT)
+		;
+	tsc = rdtsc() - tsc;
+	result(tsc < 2000000, "clock: a timer of QEMU's main loop", "after %ld", tsc);
+}
+
 SUITE(never_ends, "busy")
 {
+	start_cpus();
+	print("busy\n");
 	for (;;)
 		relax();
 }
 
 SUITE(never_wakes, "asleep")
 {
+	print("asleep\n");
 	for (;;)
 		asm volatile("cli; hlt");
 }

@@ -322,6 +322,14 @@ at_shadow_end:
 	nop
 	ret
 
+/* 100,000 rounds, and a halt */
+FUNCTION f_loop_hlt
+	movl	$100000, %ecx
+1:	decl	%ecx
+	jnz	1b
+	hlt
+	ret
+
 FUNCTION f_hlt
 	nop
 	hlt

@@ -7,11 +7,13 @@ QEMU in the environment is the emulator; without it, what scripts/build-qemu has
 QEMU_SANITIZED is not empty the one with sanitizers.
 """
 import collections
+import contextlib
 import csv
 import difflib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -36,7 +38,8 @@ LIMIT = 12000 if SANITIZED else 1200
 class Boot:
     """The program runs @suite on so many @threads. The @label stands before each result.
     If it is @modest it takes no more memory than a suite that does nothing of the kind.
-    QEMU knows the @options @since this version."""
+    QEMU knows the @options @since this version. While all threads are halted the host
+    has to @sleep, or it goes on at once."""
     label: str
     suite: str
     threads: int = 1
@@ -44,6 +47,7 @@ class Boot:
     options: str = ""
     modest: bool = False
     since: tuple = ()
+    sleep: str = "off"
 
 
 ICOUNT = ("-icount", "shift=0,sleep=off")
@@ -63,6 +67,7 @@ SUITES = {
     # Of more than two threads any of those that execute may be the one.
     "stray": [Boot("two threads", "stray", 2, cpu="knc,pmu-stray=on")],
     "clock": [Boot("clock", "clock", 8, options=TWO_CORES(8, 4))],
+    "sleeps": [Boot("one thread", "sleeps", sleep="on")],
     "reset": [Boot("two threads", "reset", 2)],
     # QEMU takes in what a guest keeps doing without growing.
     "hostile": [Boot("one core", "hostile", 4, modest=True),
@@ -114,7 +119,8 @@ class Machine:
         """The results of its suite, and a failure if there is more to say of the run"""
         threads = f"{boot.threads},sockets=1,cores=1,threads={boot.threads}"
         command = self.command(
-            boot.suite, "-M", "pc", "-cpu", boot.cpu, *ICOUNT, "-smp", threads,
+            boot.suite, "-M", "pc", "-cpu", boot.cpu,
+            "-icount", f"shift=0,sleep={boot.sleep}", "-smp", threads,
             "-serial", "stdio", "-monitor", "none", "-device", "isa-debug-exit,iobase=0xf4",
             *boot.options.split(), *options)
         out, err = self.work / "out", self.work / "err"
@@ -180,6 +186,81 @@ def limit(machine):
             took = time.monotonic() - began
             yield result("limit: the host sleeps while the guest does",
                          took < seconds - 1 and f"{took} s of the host")
+
+
+def stopped(machine):
+    """While the monitor has stopped the machine no time passes, also if it sleeps."""
+    serial = machine.work / "serial"
+    serial.touch()
+    with subprocess.Popen(
+            machine.command("asleep", "-cpu", "knc", "-icount", "shift=0,sleep=on",
+                            "-global", "knc-pmu-testdev.limit=2",
+                            "-serial", f"file:{serial}", "-monitor", "stdio"),
+            env=ENVIRONMENT, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and "asleep" not in serial.read_text(errors="replace"):
+            time.sleep(0.1)
+        for order, seconds in (("stop", 2), ("cont", 0)):
+            process.stdin.write(f"{order}\n")
+            process.stdin.flush()
+            time.sleep(seconds)
+        began = time.monotonic()
+        status = process.wait()
+    left = time.monotonic() - began
+    yield result("stopped: the time for which it is stopped is not the guest's",
+                 (status != 124 or left < 0.5) and f"status {status}, {left} s later")
+
+
+def typed(machine):
+    """What QEMU's main loop sets a timer for is on time."""
+    with subprocess.Popen(
+            machine.command("typed", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
+                            "-device", "isa-debug-exit,iobase=0xf4"),
+            env=ENVIRONMENT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        until(process.stdout, "type")
+        said = process.communicate("xx")[0]
+    yield from (line.replace(" ", " typed: ", 1) for line in said.splitlines()
+                if re.match("ok|FAIL", line))
+    if "done 1 " not in said:
+        yield result("typed", f"did not come to its end: {said}")
+
+
+def until(stream, text):
+    for line in stream:
+        if text in line:
+            return
+
+
+def gdb(machine):
+    """gdb executes an instruction of one thread, and of the other, while it holds the rest."""
+    path = machine.work / "gdb"
+    qemu = machine.command("busy", "-cpu", "knc", *ICOUNT, "-smp",
+                           "2,sockets=1,cores=1,threads=2", "-serial", "stdio",
+                           "-gdb", f"unix:{path},server=on,wait=off")[2:]
+    with subprocess.Popen(qemu, env=ENVIRONMENT, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        until(process.stdout, "busy")
+        with socket.socket(socket.AF_UNIX) as stub:
+            stub.settimeout(20)
+            stub.connect(str(path))
+            ask(stub, "qSupported:multiprocess+")
+            ask(stub, "?")
+            for thread in (2, 1, 2):
+                said = ask(stub, f"vCont;s:p1.{thread}")
+                yield result(f"gdb: a step of thread {thread}",
+                             f"thread:p01.0{thread};" not in said and f"said: {said}")
+        process.kill()
+
+
+def ask(stub, packet):
+    """The answer to a packet of gdb's remote protocol, or what there was of it"""
+    stub.sendall(f"${packet}#{sum(packet.encode()) % 256:02x}".encode())
+    said = b""
+    with contextlib.suppress(TimeoutError):
+        while not re.search(rb"\$[^#]*#..", said):
+            said += stub.recv(4096) or b"$end#00"
+        stub.sendall(b"+")
+    return said.decode()
 
 
 def refused(machine):
@@ -405,8 +486,8 @@ def qemu(release):
 def cases(run):
     checks = {name: partial(suite, name) for name in SUITES}
     checks |= {check.__name__: check
-               for check in (clock, limit, refused, hotplug, trace, compare, events, items, style,
-                             install)}
+               for check in (clock, limit, stopped, typed, gdb, refused, hotplug, trace, compare,
+                             events, items, style, install)}
     for name, check in checks.items():
         yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
                    seconds=20)

@@ -73,6 +73,69 @@ static void init_keeps(void)
 	on_cpu(1, pmu_quiet);
 }
 
+/* INIT is no instruction, and a thread that waits for a SIPI is halted. */
+static void count_and_init(void)
+{
+	switch_on(EV_INSTRUCTIONS | SEL_OS, 0);
+	apic_write(APIC_ICR2, this_cpu() << 24);
+	apic_write(APIC_ICR, 0x4500);
+}
+
+/* For 10 ms: INIT comes before the next instruction. */
+static void count_and_wait(void)
+{
+	switch_on(EV_INSTRUCTIONS | SEL_OS, 0);
+	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0 /* delay */" : : "a"(10000000));
+	for (;;)
+		relax();
+}
+
+static void count_cycles(void)
+{
+	switch_on(EV_CYCLES | SEL_OS, 0);
+	for (;;)
+		relax();
+}
+
+/* What the thread counts in @fn until an INIT, its own or this one, starts it again */
+static u64 until_init(void (*fn)(void))
+{
+	u64 insns;
+
+	mark();
+	on_cpu_start(1, fn);
+	delay(1000000);
+	stop_cpu(1);
+	delay(20000000);
+	insns = since(1, ITEM_INSNS0);
+	init_cpu(1);
+	on_cpu(1, pmu_quiet);
+	return insns;
+}
+
+static void init_counts(void)
+{
+	u64 insns, cycles;
+
+	insns = until_init(count_and_init);
+	result(insns >= 2 && insns < 20, "init: of itself, what it has executed", "%ld",
+	       insns);
+	insns = until_init(count_and_wait);
+	result(insns >= 2 && insns < 20, "init: after a DELAY, what it has executed", "%ld",
+	       insns);
+
+	on_cpu_start(1, count_cycles);
+	delay(1000000);
+	stop_cpu(1);
+	cycles = item(1, ITEM_CYCLES0);
+	delay(1000000);
+	cycles = item(1, ITEM_CYCLES0) - cycles;
+	result(cycles >= 1000000 && cycles < 1100000,
+	       "init: while it waits, cycles of the core", "%ld", cycles);
+	init_cpu(1);
+	on_cpu(1, pmu_quiet);
+}
+
 /* The registers of one thread do not affect another's. */
 static void separate(void)
 {
@@ -330,6 +393,7 @@ SUITE(test_threads, "threads")
 	separate();
 	shared_tsc();
 	init_keeps();
+	init_counts();
 	sample_all();
 	user_sampling();
 	steady();

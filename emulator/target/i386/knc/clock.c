@@ -100,9 +100,27 @@ static bool is_executing(CPUState *cs)
     return cs && cs->running;
 }
 
+/* This host thread asks when a timer expires: for it the clock is at 0. */
+static __thread bool asking;
+
+/*
+ * When the next timer is due, or INT64_MAX.  Of a timer that is overdue QEMU
+ * would not tell since when.
+ */
+static int64_t next_timer(void)
+{
+    int64_t when;
+
+    asking = true;
+    when = timerlist_deadline_ns(main_loop_tlg.tl[QEMU_CLOCK_VIRTUAL]);
+    asking = false;
+    return when < 0 ? INT64_MAX : when;
+}
+
 /*
  * The present: the time of the thread that executes or has the turn, else that
- * of the timer that runs
+ * of the timer that runs.  While the host sleeps, its time passes, though not
+ * beyond the next timer.
  */
 static int64_t now(void)
 {
@@ -112,7 +130,10 @@ static int64_t now(void)
     if (card.current) {
         return clock_of(card.current)->time;
     }
-    return card.present + (card.sleeping ? get_clock() - card.since : 0);
+    if (card.sleeping) {
+        return MIN(card.present + get_clock() - card.since, next_timer());
+    }
+    return card.present;
 }
 
 /* End the current turn at @horizon if that is sooner. */
@@ -138,7 +159,8 @@ void knc_clock_wake(CPUState *cs)
     if (!card.on) {
         return;
     }
-    if (asleep(cs) || !c->awake) {
+    /* Its own PMI may come with the HLT that it executes. */
+    if ((asleep(cs) && !is_executing(cs)) || !c->awake) {
         c->time = c->reached = MAX(MAX(c->time, now()), card.seen - LOOK);
     }
     if (!c->awake) {
@@ -166,13 +188,42 @@ static void knc_clock_forget(CPUState *cs)
     }
 }
 
-/* The thread with the earliest time; *@next is the next earliest time. */
+/* QEMU stops all threads; gdb may hold some while others execute. */
+static bool is_held(CPUState *cs)
+{
+    return cs->stop || cpu_is_stopped(cs);
+}
+
+/* Returns true if no thread may execute.  No time passes then. */
+static bool all_held(void)
+{
+    CPUState *cs;
+
+    CPU_FOREACH(cs) {
+        if (!is_held(cs)) {
+            return false;
+        }
+    }
+    if (card.sleeping) {
+        card.present = now();
+        card.sleeping = false;
+    }
+    return true;
+}
+
+/*
+ * Of the threads that may execute, the one with the earliest time; *@next is
+ * the next earliest time.
+ */
 static KncClock *last_of_all(int64_t *next)
 {
     KncClock *c, *last = NULL;
 
     *next = INT64_MAX;
     QTAILQ_FOREACH(c, &card.awake, next) {
+        if (is_held(c->cs)) {
+            continue;
+        }
         if (!last || c->reached < last->reached) {
             *next = last ? last->reached : INT64_MAX;
             last = c;
@@ -183,33 +234,21 @@ static KncClock *last_of_all(int64_t *next)
     return last;
 }
 
-/* This host thread asks when a timer expires: for it the clock is at 0. */
-static __thread bool asking;
-
-/*
- * When the next timer is due, or INT64_MAX.  Of a timer that is overdue QEMU
- * would not tell since when.
- */
-static int64_t next_timer(void)
-{
-    int64_t when;
-
-    asking = true;
-    when = timerlist_deadline_ns(main_loop_tlg.tl[QEMU_CLOCK_VIRTUAL]);
-    asking = false;
-    return when < 0 ? INT64_MAX : when;
-}
-
 /* All threads have reached the next timer.  Returns false if it must wait. */
 static bool run_timers(int64_t when)
 {
+    bool sleeping = card.sleeping;
+
     card.current = NULL;
     if (when == INT64_MAX || card.jumps >= MOST_JUMPS) {
         return false;
     }
     card.since += when - card.present;
     card.present = when;
+    /* The host may have slept for longer; the timer does not see that. */
+    card.sleeping = false;
     qemu_clock_run_timers(QEMU_CLOCK_VIRTUAL);
+    card.sleeping = sleeping;
     return true;
 }
 
@@ -279,21 +318,19 @@ CPUState *knc_clock_next(CPUState *cs)
     if (!card.on) {
         return cs ? CPU_NEXT(cs) : first_cpu;
     }
-    if (cs && (cs->stop || cpu_is_stopped(cs))) {
-        return CPU_NEXT(cs);
-    }
-    if (cpu_is_stopped(first_cpu)) {
-        return NULL;
-    }
-    if (cs && was_kicked(cs)) {
+    if (all_held() || (cs && was_kicked(cs))) {
         return NULL;
     }
     cs = cs ? cs : card.current;
     if (cs && asleep(cs)) {
         knc_clock_forget(cs);
-    } else if (cs && cs == card.current &&
+    } else if (cs && cs == card.current && !is_held(cs) &&
                clock_of(cs)->reached < card.horizon) {
-        return cs;
+        /* QEMU's main loop may have set a timer. */
+        shorten(next_timer());
+        if (clock_of(cs)->reached < card.horizon) {
+            return cs;
+        }
     }
     return pick();
 }
@@ -303,7 +340,7 @@ bool knc_clock_idle(void)
 {
     int64_t timer, left;
 
-    if (!card.on || cpu_is_stopped(first_cpu)) {
+    if (!card.on || all_held()) {
         return false;
     }
     timer = next_timer();
@@ -341,18 +378,34 @@ static int64_t to_overflow(const KncPmuState *s)
     return s->tb_flags ? s->count.stop - knc_clock_slots(env) : INT64_MAX;
 }
 
-/* A counter may overflow before the turn ends: shorten the turn. */
-void knc_clock_limit(CPUX86State *env)
+/* Let the turn end after at most @slots. */
+static void limit_to(CPUState *cs, int64_t slots)
 {
-    CPUState *cs = env_cpu(env);
     int64_t left = knc_icount_low(cs) + cs->icount_extra;
-    int64_t over = left - MAX(to_overflow(&env->knc_pmu), 0);
+    int64_t over = left - slots;
 
     if (over > 0) {
         cs->icount_budget -= over;
         left -= over;
         knc_icount_low(cs) = MIN(left, knc_icount_low(cs));
         cs->icount_extra = left - knc_icount_low(cs);
+    }
+}
+
+/* A counter may overflow before the turn ends: shorten the turn. */
+void knc_clock_limit(CPUX86State *env)
+{
+    limit_to(env_cpu(env), MAX(to_overflow(&env->knc_pmu), 0));
+}
+
+/*
+ * INIT is pending: for QEMU it clears what is left of the turn, which would
+ * count as executed.  Leave nothing.
+ */
+void knc_clock_init(CPUState *cs)
+{
+    if (is_executing(cs)) {
+        limit_to(cs, 0);
     }
 }
 
@@ -379,7 +432,8 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
     }
     left = cs == card.current ? card.horizon - s->clock.time : 0;
     left = DIV_ROUND_UP(left, s->count.slot_cycles);
-    return MAX(MIN(left, to_overflow(s)), 1);
+    left = MAX(MIN(left, to_overflow(s)), 1);
+    return cs->interrupt_request & CPU_INTERRUPT_INIT ? 0 : left;
 }
 
 /*

@@ -54,17 +54,13 @@ bool knc_pmu_boundary(CPUX86State *env)
     return raised;
 }
 
-/* HLT has been executed; knc_pmu_boundary() ends the halt. */
-void knc_pmu_halt(CPUX86State *env)
+/* HLT, or INIT, has been executed; knc_pmu_boundary() ends the halt. */
+static void knc_pmu_halt(CPUX86State *env)
 {
-    KncPmuState *s = &env->knc_pmu;
-
-    if (s->core) {
-        knc_pmu_boundary(env);
-        knc_inject_halt(env);
-        s->share.asleep = true;
-        knc_pmu_configure(env);
-    }
+    knc_pmu_boundary(env);
+    knc_inject_halt(env);
+    env->knc_pmu.share.asleep = true;
+    knc_pmu_configure(env);
 }
 
 /* A PMI after an instruction comes before a fault of the next one. */
@@ -171,8 +167,19 @@ static void knc_exec_enter(CPUState *cs)
     env->mxcsr = knc_mxcsr(env, env->mxcsr);
 }
 
+static void knc_exec_exit(CPUState *cs)
+{
+    if (cs->halted) {
+        knc_pmu_halt(&X86_CPU(cs)->env);
+    }
+    plain_ops->cpu_exec_exit(cs);
+}
+
 static void knc_handle_interrupt(CPUState *cs, int mask)
 {
+    if (mask & CPU_INTERRUPT_INIT) {
+        knc_clock_init(cs);
+    }
     knc_clock_wake(cs);
     knc_inject_release(cs);
     plain_interrupt(cs, mask);
@@ -190,6 +197,7 @@ static void knc_take_tables(CPUClass *cc)
     plain_ops = cc->tcg_ops;
     ops = *plain_ops;
     ops.cpu_exec_enter = knc_exec_enter;
+    ops.cpu_exec_exit = knc_exec_exit;
     ops.cpu_exec_interrupt = knc_exec_interrupt;
     ops.debug_check_breakpoint = knc_check_breakpoint;
     ops.do_interrupt = knc_do_interrupt;

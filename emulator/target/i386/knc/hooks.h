@@ -27,7 +27,6 @@ void knc_pmu_write_cr(CPUX86State *env, int reg, uint64_t val);
 void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 
 /* tcg/: a thread waits; INTO */
-void knc_pmu_halt(CPUX86State *env);
 void knc_pmu_pause(CPUX86State *env);
 void knc_pmu_into(CPUX86State *env);
 

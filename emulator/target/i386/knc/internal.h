@@ -190,6 +190,7 @@ uint64_t knc_tcg_unwind_io(CPUX86State *env);
 void knc_clock_enable(bool sleeps);
 int64_t knc_clock_read(void);
 void knc_clock_wake(CPUState *cs);
+void knc_clock_init(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
 void knc_clock_limit(CPUX86State *env);
 uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
