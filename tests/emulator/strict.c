@@ -117,10 +117,6 @@ static void vectors(int strict)
 	more("strict: and one write", &f_vector_store, EV_DATA_WRITE, 1);
 }
 
-/*
- * The opcode of a NOP is the end of a page, and its operand is in the next one, which
- * is absent: the fault is that of the NOP, and what comes before it has been executed.
- */
 static u64 fault_rip;
 
 static void note_rip(struct regs *r)
@@ -129,6 +125,10 @@ static void note_rip(struct regs *r)
 	map_and_retry(r);
 }
 
+/*
+ * The opcode of a NOP is the end of a page, and its operand is in the next one, which
+ * is absent: the fault is that of the NOP, and what comes before it has been executed.
+ */
 static void across_pages(void)
 {
 	static const u8 end[] = { 0xff, 0xc0 /* incl %eax */, 0x0f, 0x1f /* nopl */ };
