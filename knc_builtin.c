@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Host of the Knights Corner PMU backend: the kernel's x86 perf core */
-#define pr_fmt(fmt) "knc_pmu: " fmt
-
 #include <linux/init.h>
 #include <linux/perf_event.h>
 
@@ -61,7 +59,7 @@ static bool knc_must_stay_stopped(const struct perf_event *event)
 	       (!COMPAT_UNTHROTTLES_STARTED || this_cpu_read(cpu_hw_events.n_added));
 }
 
-static void knc_enable(struct perf_event *event)
+static void knc_enable_event(struct perf_event *event)
 {
 	if (knc_must_stay_stopped(event))
 		x86_pmu_stop(event, PERF_EF_UPDATE);
@@ -69,7 +67,7 @@ static void knc_enable(struct perf_event *event)
 		knc_event_start(event);
 }
 
-static void knc_disable(struct perf_event *event)
+static void knc_disable_event(struct perf_event *event)
 {
 	/* First: if its last overflow throttles it, x86_pmu_stop() has nothing to do. */
 	__clear_bit(event->hw.idx, this_cpu_ptr(&cpu_hw_events)->active_mask);
@@ -114,8 +112,8 @@ static const struct x86_pmu knc_x86_pmu __initconst = {
 	.handle_irq		= knc_pmi,
 	.disable_all		= knc_disable_all,
 	.enable_all		= knc_enable_all,
-	.enable			= knc_enable,
-	.disable		= knc_disable,
+	.enable			= knc_enable_event,
+	.disable		= knc_disable_event,
 	.hw_config		= knc_hw_config,
 	.schedule_events	= x86_schedule_events,
 	.get_event_constraints	= knc_get_event_constraints,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Host of the Knights Corner PMU backend: a module, which brings its own struct pmu */
-#define pr_fmt(fmt) "knc_pmu: " fmt
-
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/module.h>
@@ -161,12 +159,12 @@ int knc_event_init(struct perf_event *event)
 	return knc_spflt_event_init(event);
 }
 
-static void knc_host_disable(struct pmu *pmu)
+static void knc_disable_all(struct pmu *pmu)
 {
 	knc_pmu_disable(this_cpu_ptr(&knc_cpu));
 }
 
-static void knc_host_enable(struct pmu *pmu)
+static void knc_enable_all(struct pmu *pmu)
 {
 	knc_pmu_enable(this_cpu_ptr(&knc_cpu));
 }
@@ -216,8 +214,8 @@ static void knc_del(struct perf_event *event, int flags)
 
 const struct pmu knc_pmu_callbacks = {
 	.task_ctx_nr	= perf_hw_context,
-	.pmu_enable	= knc_host_enable,
-	.pmu_disable	= knc_host_disable,
+	.pmu_enable	= knc_enable_all,
+	.pmu_disable	= knc_disable_all,
 	.add		= knc_add,
 	.del		= knc_del,
 	.start		= knc_start,

@@ -11,17 +11,18 @@
 struct pt_regs;
 struct tracepoint;
 
-/* knc_pmu.c: the backend */
+/* knc_config.c: what can be counted */
 extern const struct attribute_group knc_pmu_format_group;
 extern const struct attribute_group knc_pmu_events_group;
 
+int knc_event_config(struct perf_event *event);
+unsigned long knc_event_counters(const struct perf_event *event);
+
+/* knc_pmu.c: starts, stops and reads counters */
 int knc_pmu_probe(void);
 void knc_pmu_reset(struct knc_cpu *kc);
 void knc_pmu_quiesce(struct knc_cpu *kc);
 void knc_pmu_enable(struct knc_cpu *kc);
-
-int knc_event_config(struct perf_event *event);
-unsigned long knc_event_counters(const struct perf_event *event);
 void knc_event_start(struct perf_event *event);
 bool knc_event_stop(struct perf_event *event);
 void knc_event_read(struct perf_event *event);
@@ -35,7 +36,7 @@ static inline bool knc_event_is_throttled(const struct perf_event *event)
 int knc_pmi(struct pt_regs *regs);
 void knc_pmi_replay(struct knc_cpu *kc);
 
-/* compat/user_regs.c; compat/2.6.38/user_regs.c */
+/* knc_user_regs.c, or compat/2.6.38/user_regs.c: what a program had in its registers */
 void knc_find_syscall(void);
 void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 
@@ -64,7 +65,7 @@ extern const struct pmu knc_pmu_callbacks;
 int knc_event_init(struct perf_event *event);
 
 /*
- * knc_perf.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
+ * knc_perf_core.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
  * is called first; it returns -EBUSY if another driver has perf's raw events, or -ENOMEM.
  */
 extern bool knc_rdpmc_open;		/* a program can use RDPMC, or once could */

@@ -12,8 +12,6 @@
 #include <asm/apic.h>
 #include <asm/msr.h>
 
-#include "compat.h"
-
 /* CPUID of a Knights Corner; model 0 of the family is Knights Ferry. */
 #define KNC_FAMILY			0x0b
 #define KNC_MODEL			0x01

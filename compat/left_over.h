@@ -12,8 +12,6 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 
-#include "../compat.h"
-
 static bool compat_events_left_over(struct pmu *pmu)
 {
 	struct task_struct *group, *task;

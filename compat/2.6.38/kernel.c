@@ -9,8 +9,6 @@
 #include <linux/notifier.h>
 #include <linux/smp.h>
 
-#include "../../compat.h"
-
 /* Memory that is freed after a grace period */
 
 void compat_free_rcu(struct rcu_head *head)

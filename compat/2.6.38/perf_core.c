@@ -11,8 +11,6 @@
  * that the kernel's own driver does not write the registers. At unload they are
  * given back.
  */
-#define pr_fmt(fmt) "knc_pmu: " fmt
-
 #include <linux/err.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>

@@ -21,9 +21,9 @@ import re
 from faults import Fault, Wrong, functions
 from lines import strip_comments
 
-FILES = ("knc_pmu.c", "knc_pmi.c", "compat/user_regs.c", "spflt.c", "knc_module.c",
-         "knc_perf.c", "knc_softmask.h", "knc_counter.h", "knc_pmu_msr.h", "compat.h",
-         "compat/rdpmc.h")
+FILES = ("knc_config.c", "knc_pmu.c", "knc_pmi.c", "knc_user_regs.c", "spflt.c",
+         "knc_module.c", "knc_perf_core.c", "knc_softmask.h", "knc_counter.h",
+         "knc_pmu_msr.h", "compat/compat.h", "compat/rdpmc.h")
 
 # What becomes what, by one operator
 OPERATORS = (

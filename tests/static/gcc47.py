@@ -4,8 +4,7 @@
 That compiler, of Intel's SDK, is not to be had any more. So this looks for what came
 to gcc after it: words, attributes and built-in functions, each with the version that
 brought it (gcc's own lists of changes), and for the C99 that its default, gnu89, does
-not know. What an #if has for other kernels is left out. Each entry of the table has a
-line in which it must be found.
+not know. Each entry of the table has a line in which it must be found.
 """
 import re
 
@@ -69,38 +68,22 @@ def find(text, table):
                 yield number, found.group(0).strip(), since
 
 
-def for_cards(text):
-    """Without what #if LINUX_VERSION_CODE has for newer kernels."""
-    lines, stack = [], []
-    for line in text.split("\n"):
-        word = re.match(r"\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b(.*)", line)
-        if word and word.group(1).startswith("if"):
-            version = re.search(r"LINUX_VERSION_CODE\s*(<|>=)\s*KERNEL_VERSION", word.group(2))
-            # Every version that is asked for is newer.
-            stack.append({"<": True, ">=": False}[version.group(1)] if version else None)
-        elif word and word.group(1) == "endif":
-            stack.pop()
-        elif word and stack and stack[-1] is not None:
-            stack[-1] = not stack[-1]
-        lines.append("" if False in stack else line)
-    return "\n".join(lines)
-
-
 def wrong():
     """What is not as it should be"""
     for entry in NEWER + C99:
         if not list(find(entry[2], [entry])):
             yield f"{entry[0]} does not find: {entry[2]}"
     # All that Kbuild compiles for that kernel, and what a program includes
-    names = sources(r"(?!knc_builtin|knc_perf)(knc_[^/]*|spflt|compat)\.[ch]|"
+    names = sources(r"(?!knc_builtin|knc_perf_core|knc_user_regs)(knc_[^/]*|spflt)\.[ch]|"
                     r"compat/2\.6\.38/.*\.[ch]|include/.*\.h|tools/.*\.c")
-    for name in ("knc_pmu.c", "knc_pmi.c", "spflt.c", "knc_module.c", "compat.h",
-                 "compat/2.6.38/perf_core.c", "include/knc_pmu_user.h",
-                 "include/knc_pmu_regions.h", "include/likwid-marker.h", "tools/knc-stat.c"):
+    for name in ("knc_pmu.c", "knc_pmi.c", "knc_config.c", "spflt.c", "knc_module.c",
+                 "compat/2.6.38/compat.h", "compat/2.6.38/perf_core.c",
+                 "include/knc_pmu_user.h", "include/knc_pmu_regions.h",
+                 "include/likwid-marker.h", "tools/knc-stat.c"):
         if name not in names:
             yield f"{name} was not looked at"
     for name in names:
-        text = strip_comments(for_cards(read(name)))
+        text = strip_comments(read(name))
         table = NEWER if name.startswith("include/") else NEWER + C99
         for number, what, since in find(text, table):
             yield f"{name}:{number}: {what}: in gcc since {since}"

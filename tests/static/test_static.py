@@ -87,7 +87,7 @@ X86 = "ARCH_INCLUDE_LINUX"
 # What checkpatch is not asked about: the first that matches
 STYLES = (
     # The one place that may ask for the kernel's version
-    (r"compat\.h", "LINUX_VERSION_CODE,CONSTANT_COMPARISON"),
+    (r"compat/compat\.h", "LINUX_VERSION_CODE,CONSTANT_COMPARISON"),
     # What is deprecated was not then; and an attribute is a whole definition.
     (r"compat/2\.6\.38/.*", f"{LISTS},{X86},DEPRECATED_API,TRAILING_SEMICOLON,MEMORY_BARRIER"),
     # Names of perf's events have dashes, and are no differences.

@@ -20,8 +20,6 @@
 #include <asm/nmi.h>
 #include <asm/perf_event.h>
 
-#include "../../compat.h"
-
 enum host_thing {
 	HOST_CPU, HOST_APIC, HOST_MSR_CTRL, HOST_MSR_STATUS, HOST_MSR_SPFLT,
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,

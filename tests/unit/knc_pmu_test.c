@@ -27,14 +27,13 @@
 #define __exit __maybe_unused
 
 #define KNC_PMU_RECORD_ACCESSES
-#undef pr_fmt
+#include "../../knc_config.c"
 #include "../../knc_pmu.c"
 #include "../../knc_pmi.c"
-#include "../../compat/user_regs.c"
+#include "../../knc_user_regs.c"
 #include "../../spflt.c"
-#undef pr_fmt
 #include "../../knc_module.c"
-#include "../../knc_perf.c"
+#include "../../knc_perf_core.c"
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
 /* PerfEvtSel: USR | OS | INT | EN, as every unfiltered event has them */
@@ -139,12 +138,12 @@ static struct knc_cpu *this_cpu(void)
 /* perf_pmu_disable() and perf_pmu_enable() */
 static void disable(void)
 {
-	knc_host_disable(&host_pmu);
+	knc_disable_all(&host_pmu);
 }
 
 static void enable(void)
 {
-	knc_host_enable(&host_pmu);
+	knc_enable_all(&host_pmu);
 }
 
 /* The kernel before the module is loaded */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The module and perf core: registration, and delivery of samples */
-#define pr_fmt(fmt) "knc_pmu: " fmt
-
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>

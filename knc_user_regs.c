@@ -18,7 +18,7 @@
 #include <asm/ptrace.h>
 #include <asm/segment.h>
 
-#include "../knc_pmu.h"
+#include "knc_pmu.h"
 
 /* The general registers are the first in struct pt_regs, up to RDI. */
 static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,

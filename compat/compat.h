@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What differs between kernels: the driver is written for the newest one. */
+/*
+ * Differences between kernels. The driver is written for the newest one; Kbuild includes
+ * this before each of its files.
+ */
 #ifndef _KNC_COMPAT_H
 #define _KNC_COMPAT_H
-
-#include <linux/version.h>
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(3, 0, 0)
-#include "compat/2.6.38/compat.h"
-#else
 
 #include <linux/cred.h>
 #include <linux/device.h>
@@ -19,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/version.h>
 
 #include <asm/msr.h>
 
@@ -155,11 +153,9 @@ static inline void compat_remove_interval(struct pmu *pmu)
 #endif
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#include "compat/since-6.2.h"
+#include "since-6.2.h"
 #else
-#include "compat/before-6.2.h"
+#include "before-6.2.h"
 #endif
-
-#endif /* 2.6.38 */
 
 #endif /* _KNC_COMPAT_H */
