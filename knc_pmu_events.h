@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the Knights Corner core PMU can count: the one list of events. Every table, every
- * file under events/ and the documentation is made from it (scripts/gen-events). The
+ * file under events/ and the book's tables are made from it (scripts/gen-events). The
  * rows and names are those of Table 1-6 of Intel document 327357-001.
  */
 #ifndef _KNC_PMU_EVENTS_H

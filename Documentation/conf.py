@@ -2,9 +2,10 @@
 """Sphinx's settings for the book; "make book" builds it."""
 import os
 import re
+import subprocess
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dkms.conf"),
-          encoding="utf-8") as _f:
+_TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+with open(os.path.join(_TOP, "dkms.conf"), encoding="utf-8") as _f:
     version = release = re.search(r'^PACKAGE_VERSION="(.*)"', _f.read(), re.M).group(1)
 
 project = "knc-pmu"
@@ -23,3 +24,16 @@ html_theme_options = {"page_width": "1200px", "sidebar_width": "240px",
                       "description": "perf on Knights Corner"}
 html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
 html_show_sourcelink = False
+
+
+def _fill(_app, _page, source):
+    """Put the tables that gen-events prints where a page asks for them."""
+    source[0] = re.sub(
+        r"^\.\. generated: (.*)$",
+        lambda found: subprocess.run([os.path.join(_TOP, "scripts/gen-events"), found[1]],
+                                     check=True, stdout=subprocess.PIPE, text=True).stdout,
+        source[0], flags=re.M)
+
+
+def setup(app):
+    app.connect("source-read", _fill)

@@ -773,8 +773,3 @@ def test_per_thread(tmp_path):
     assert "\n0,1,cpi_thread,8.0,,1,\n" in run.out, run.out
     run = Run(tmp_path, "-a", *args, perf=f"{HERE}/perf perf", cpus=cpus)
     assert run.status == 1 and "which core CPU 0 belongs to" in run.err, run.err
-
-
-def test_generated():
-    """The documents are what the header and the tables make of them"""
-    subprocess.run([f"{TOP}/scripts/gen-events", "--check"], check=True)
