@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The documents: commands in their literal blocks, which are run in a copy of the
-checkout, and the parts of them that programs write.
+checkout, and their tables.
 """
 import os
 import re
 import shutil
 import subprocess
-import sys
 
 from knc_scripts import TOP
 
@@ -49,22 +48,3 @@ def table(head, rows):
         line if isinstance(line, str) else
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
         for line in lines)
-
-
-def put(name, kind, texts, check=False):
-    """Put texts between their marks in a document, unless this is only a check; True if
-    it had them already.
-    """
-    path = os.path.join(DOCUMENTS, name)
-    with open(path, encoding="utf-8") as f:
-        before = after = f.read()
-    for what, text in texts.items():
-        after, count = re.subn(
-            rf"(?s)(\.\. begin {kind}: {what}\n).*?(\.\. end {kind}: {what}\n)",
-            lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", after)
-        if count != 1:
-            sys.exit(f"{path} has no place for: {what}")
-    if after != before and not check:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(after)
-    return after == before
