@@ -47,7 +47,9 @@ install-tools:
 	for t in $(tools); do \
 		install -m 755 "tools/$$t" '$(DESTDIR)$(tools_dir)' && \
 		ln -sf '$(tools_dir)'/"$$t" '$(DESTDIR)$(bindir)'/"$$t" || exit 1; done
-	install -m 644 $(filter-out man/knc-perf.1,$(wildcard man/*.1)) '$(DESTDIR)$(mandir)/man1'
+	for t in $(tools); do \
+		man/from-help "tools/$$t" $(version) >'$(DESTDIR)$(mandir)/man1'/"$$t.1" && \
+		chmod 644 '$(DESTDIR)$(mandir)/man1'/"$$t.1" || exit 1; done
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
 		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
