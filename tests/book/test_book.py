@@ -1,35 +1,50 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The documentation: Sphinx builds it as one book without a message; each command in the
-tutorial and in README's tour does what they say, and prints what they show; of all
-others commands.txt says which test runs them, or "commands" does.
+tutorial and in README's tour does what they say, and prints what they show; comments
+below each other literal block with commands say what is done with them. These are behind a
+prompt, if there is one in the block.
 
-A command is what stands in a literal block, behind a prompt if there is one in it, and
-``words`` in the text that begin with a program of ours, make, perf with an option, and
-the like. With WORD in TEST_COMMANDS "commands" runs only those that have it.
+    .. runs: card        "commands" runs them in this order, as root in /root of an emulated
+                         card; "host": in a copy of the checkout, where ssh reaches the cards
+                         mic0 and mic1. card$ and host$ are prompts of these
+    .. before: COMMAND   that is needed first, on that machine
+    .. then: COMMAND     that is run last
+    .. holds: REGEX      it is found in what they print, behind what the last one has found
+
+    .. runs: in PART/NAME    that test of "scripts/check PART" does
+    .. runs: never: REASON
+
+In Markdown "<!-- holds: REGEX -->" is a comment. One comment is enough for a block that
+stands in several places, and commands that run tests need none. ``make TARGET`` in the text
+names a target, and ``scripts/NAME --option`` an option that is in --help. With WORD in
+TEST_COMMANDS "commands" runs only blocks that have it.
 """
 import functools
 import html
+import itertools
 import os
 import re
 import shlex
 import sys
 from pathlib import Path
 
-from lines import SCRIPTS, TESTS, TOP, Case, built, none_of, quietly
+from lines import SCRIPTS, TOP, Case, built, none_of, quietly
 
 sys.path.append(SCRIPTS)
 from knc_documents import copy_checkout, literal_blocks, run_in  # noqa: E402
 
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
+PAGES = [Path(TOP, "README.md"), *DOCUMENTS]
 # Whose "$" and "uos#" commands are run by gen-tutorial
 GENERATED = ("README.md", "tutorial.rst", "uneven.rst")
-PROMPT = re.compile(r"(?:\$|#|uos#|card\$|host\$) (.*)")
+PROMPT = re.compile(r"(\$|#|uos#|card\$|host\$) (.*)")
+COMMENT = re.compile(r" *(?:\.\.|<!--) (runs|before|then|holds): (.*?)(?: -->)?")
 INLINE = re.compile(r"(`{1,2})([^`]+)\1")
-PROGRAM = re.compile(r"(make|scripts/[a-z0-9-]+|tests/[a-z]+/run|knc-[a-z]+|sysctl|modprobe"
-                     r"|insmod|modinfo|uname|stress-ng|bpftrace|likwid-[a-zA-Z]+) \S|perf \S+ \S")
-# Commands that follow each other have the same lines below them.
-ROWS = re.compile(r"((?:^\$ .*\n)+)((?:^[a-z].*\n)+)", re.M)
-KINDS = ("card", "host", "test", "option", "never")
+PROGRAM = re.compile(r"(make|scripts/[a-z0-9-]+|tests/[a-z]+/run|knc-[a-z]+) \S")
+TESTS_RUN = re.compile(r"(TEST_\w+=\d+ )*make check")
+# What is typed where a document has a name for it
+REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$DESTDIR",
+        "k1om-mpss-linux-gcc": "gcc"}
 # The widest font of the theme for code, DejaVu Sans Mono: width by height
 LETTER = 0.602
 # The theme's sizes: text, page, sidebar, a letter of text, a letter of code
@@ -69,111 +84,116 @@ def ugly(book):
 # --- what the documents have ------------------------------------------------------
 
 def typed(block, generated):
-    """The commands of a block, without comments; a line that goes on is one line."""
+    """(prompt, command) of a block, without comments; a line that goes on is one line."""
     lines = re.sub(r"\\\n\s*", "", "\n".join(block)).split("\n")
     prompts = [line for line in lines if PROMPT.fullmatch(line)]
     if prompts and generated and not any(line.startswith("# ") for line in prompts):
         return
-    for line in prompts or lines:
-        found = PROMPT.fullmatch(line)
-        yield re.sub(r"\s+# .*", "", found[1] if found else line).strip()
+    for line in filter(None, prompts or lines):
+        prompt, command = (PROMPT.fullmatch(line) or ("", "", line)).groups() \
+            if prompts else ("", line)
+        yield prompt, re.sub(r"\s+# .*", "", command).strip()
 
 
-def commands_of(path):
-    # Code is marked as such, and is no command.
-    text = re.sub(r"^```c\n.*?^```$", "", path.read_text(), flags=re.M | re.S)
-    for _, _, block in literal_blocks(path, text):
-        yield from typed(block, path.name in GENERATED)
-    # An inline command may go over a line's end.
-    for paragraph in re.split(r"\n\s*\n", text):
-        for _, words in INLINE.findall(re.sub(r"\s*\n\s*", " ", paragraph)):
-            if PROGRAM.match(words) and "..." not in words:
-                yield words
+class Block:
+    """Commands of a literal block, and what the comments below it say"""
 
-
-def documented():
-    """{command: the documents that have it}"""
-    found = {}
-    for path in [Path(TOP, "README.md"), *DOCUMENTS]:
-        for command in filter(None, commands_of(path)):
-            found.setdefault(command, set()).add(path.name)
-    return found
-
-
-# --- what is done with them ---------------------------------------------------------
-
-class Row:
-    """A command of commands.txt, and what is done with it"""
-
-    def __init__(self, command, lines):
-        said = {"before": [], "then": [], "as": []}
-        for word, _, text in (line.partition(" ") for line in lines):
-            said.setdefault(word, []).append(text)
-        self.command, self.before, self.then = command, said.pop("before"), said.pop("then")
-        self.typed = [command, *said.pop("as")][-1]
-        self.kind, text = next(iter(said.items()), ("", []))
-        self.text = "".join(text)
-        self.understood = len(said) == len(text) == 1 and self.kind in KINDS and \
-            (self.text or self.kind == "option")
+    def __init__(self, name, commands, comments):
+        self.name, self.commands = f"{name}: {commands[0][1]}", commands
+        said = {"runs": [], "before": [], "then": [], "holds": []}
+        for word, text in comments:
+            said[word].append(text)
+        self.runs, self.before, self.then, self.holds = said.values()
+        self.machine = self.runs[0] if self.runs in (["card"], ["host"]) else None
 
     def wrong(self, tests):
         """What of it cannot be true"""
-        free = re.sub(r"<.*?>|/path/\S*", "(.+)", re.escape(self.command).replace("\\ ", " "))
-        if not self.understood:
-            yield "what is done with it is not understood"
-        elif not re.fullmatch(free, self.typed):
-            yield f"\"{self.typed}\" is another command"
-        elif self.kind == "test":
-            name, path, text = self.text.split(" ", 2)
-            if name not in tests:
-                yield f"no test is called {name}"
-            if text not in re.sub(r"\\\n\s*", "", Path(TOP, path).read_text()):
-                yield f"{path} has no \"{text}\""
-        elif self.kind == "option":
-            script, option = self.command.split()[:2]
-            if option not in quietly(f"{TOP}/{script}", "--help"):
-                yield f"{script} --help has no {option}"
-        elif self.kind == "never" and re.fullmatch(r"make [a-z-]+", self.command):
-            quietly("make", "-C", TOP, "-n", self.command.split()[1])
+        kind, _, text = "".join(self.runs).partition(" ")
+        if len(self.runs) != 1 or not (self.machine or kind in ("in", "never:") and text):
+            yield "no comment below it says what runs it"
+        elif self.machine and not self.holds:
+            yield "nothing is said of what it prints"
+        elif kind == "in" and text not in tests:
+            yield f"no test is called {text}"
 
-    def run(self, run):
+    def run(self, host):
         """What is wrong with what it does"""
-        said = ""
-        for command in (*self.before, self.typed, *self.then):
-            status, out, err = run(command)
+        of_prompt = {"card$": host.card, "host$": host.host}
+        usual, said = getattr(host, self.machine), ""
+        for prompt, command in (*(("", c) for c in self.before), *self.commands,
+                                *(("", c) for c in self.then)):
+            if TESTS_RUN.match(command):
+                continue
+            for shown, real in REAL.items():
+                command = command.replace(shown, real)
+            status, out, err = of_prompt.get(prompt, usual)(command)
             if status:
                 yield f"{command}: status {status}: {(err + out)[-1000:]}"
                 return
-            if command in (self.then or [self.typed]):
-                said += err + out
-        if self.text == "quiet":
-            if said.strip():
-                yield f"prints: {said[-1000:]}"
-        elif not re.search(self.text, said, re.M):
-            yield f"no line has \"{self.text}\": {said[-1000:]}"
+            said += err + out
+        for regex in self.holds:
+            found = re.search(regex, said, re.M)
+            if not found:
+                yield f"no line has \"{regex}\": {said[-1000:]}"
+                return
+            said = said[found.end():]
 
 
-def rows():
-    text = Path(TESTS, "book/commands.txt").read_text()
-    strange = re.sub(r"^(#.*)?\n", "", ROWS.sub("", text), flags=re.M)
-    assert not strange, f"commands.txt: not below a command: {strange}"
-    return [Row(command.removeprefix("$ "), lines.splitlines())
-            for commands, lines in ROWS.findall(text) for command in commands.splitlines()]
+def blocks():
+    """Those that have to be run, once each; with comments, if any of its places has them"""
+    found = {}
+    for path in PAGES:
+        # Code is marked as such, and is no command.
+        text = re.sub(r"^```c\n.*?^```$", lambda code: "\n" * code[0].count("\n"),
+                      path.read_text(), flags=re.M | re.S)
+        lines = text.split("\n")
+        for first, _, block in literal_blocks(path, text):
+            commands = tuple(typed(block, path.name in GENERATED))
+            if not commands or all(TESTS_RUN.match(command) for _, command in commands):
+                continue
+            below = itertools.takewhile(bool, map(COMMENT.fullmatch, lines[first + len(block):]))
+            comments = [comment.groups() for comment in below]
+            if comments or commands not in found:
+                found[commands] = Block(path.name, commands, comments)
+    return found.values()
 
 
-def check_rows(_):
-    """There is a row for each command, and one command for each row."""
+def named():
+    """{command in the text: the documents that have it}"""
+    found = {}
+    for path in PAGES:
+        # An inline command may go over a line's end.
+        for paragraph in re.split(r"\n\s*\n", path.read_text()):
+            for _, words in INLINE.findall(re.sub(r"\s*\n\s*", " ", paragraph)):
+                if PROGRAM.match(words) and "..." not in words and "ARCH=" not in words:
+                    found.setdefault(words, set()).add(path.name)
+    return found
+
+
+def not_there(command, targets):
+    """What of a command does not exist"""
+    program, *words = shlex.split(re.sub(r"<.*?>", "", command).partition(" -- ")[0])
+    if program == "make":
+        yield from (word for word in words if "=" not in word and word not in targets)
+        return
+    path = Path(TOP, "" if "/" in program else "tools", program)
+    options = [word.partition("=")[0] for word in words if word.startswith("--") and word != "--help"]
+    if not path.exists():
+        yield program
+    elif options:
+        said = quietly(path, "--help")
+        yield from (option for option in options if option not in said)
+
+
+def check_listed(_):
+    """Each block has its comments; what the text names is there."""
     check = ("env", "-u", "TEST", f"{SCRIPTS}/check")
     tests = (quietly(*check, "--list") + quietly(*check, "card", "--list")).split()
-    found, table = documented(), rows()
-    have = [row.command for row in table]
-    wrong = [f"{', '.join(sorted(names))}: nobody runs: {command}"
-             for command, names in found.items() if command not in have]
-    wrong += [f"commands.txt: no document has: {command}"
-              for command in have if command not in found]
-    wrong += [f"commands.txt: twice: {command}"
-              for command in {*have} if have.count(command) > 1]
-    wrong += [f"commands.txt: {row.command}: {why}" for row in table for why in row.wrong(tests)]
+    targets = re.search(r"^\.PHONY: (.*)", quietly("make", "-C", TOP, "-pn", "help"), re.M)[1]
+    wrong = [f"{block.name}: {why}" for block in blocks() for why in block.wrong(tests)]
+    wrong += [f"{', '.join(sorted(names))}: {command}: there is no {what}"
+              for command, names in named().items()
+              for what in not_there(command, targets.split())]
     none_of(wrong)
 
 
@@ -200,7 +220,6 @@ class Host:
         (programs / "ssh").chmod(0o755)
         self.env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}",
                     "KDIR": built("build-kernel", "stock") + "/build", "TEST": "",
-                    "LINUX": f"{work}/linux", "SOURCE": built("build-kernel", "source"),
                     # Where things are installed
                     "DESTDIR": f"{work}/root", "INSTALL_MOD_PATH": f"{work}/root"}
         added = (program(work, "columns") + ":/root/program", program(work, "matmul"),
@@ -218,12 +237,12 @@ class Host:
         return run_in(self.copy, command, env=self.env)
 
 
-def run_rows(work):
+def run_blocks(work):
     host, word = Host(work), os.environ.get("TEST_COMMANDS", "")
     try:
-        wrong = [f"{row.command}: {why}" for row in rows()
-                 if row.kind in ("card", "host") and word in row.command
-                 for why in row.run(getattr(host, row.kind))]
+        wrong = [f"{block.name}: {why}" for block in blocks() if block.machine
+                 and any(word in command for _, command in block.commands)
+                 for why in block.run(host)]
     finally:
         status, _, why = host.host(f"{SCRIPTS}/cards --end cards")
     none_of(wrong + [why] * (status > 0))
@@ -236,8 +255,8 @@ CHECKS = {
     "tour": lambda _: gen_tutorial("--check", f"{TOP}/README.md"),
     "tutorial": lambda _: gen_tutorial("--check"),
     "uneven": lambda _: gen_tutorial("--check", f"{TOP}/Documentation/uneven.rst"),
-    "commands-listed": check_rows,
-    "commands": run_rows,
+    "commands-listed": check_listed,
+    "commands": run_blocks,
 }
 
 
