@@ -77,7 +77,8 @@ agree memory_write_bytes Bytes 524288 40
 
 # Of what the emulator has no model there is no number.
 none=$(grep -c 'no value: the emulator has no model of' "$ours")
-[ "$none" -eq 17 ] || fail "$none metrics without a model"
+lacking=$(knc-metrics --list | grep -c 'the emulator has no model of')
+[ "$none" -eq "$lacking" ] || fail "$none metrics without a model, not $lacking"
 for m in $(knc-metrics --list | sed -n 's/^\([a-z]\w*\)  (.*/\1/p'); do
 	grep -q "agree $m " "$0" || [ "$(printed $m "$ours" | cut -d' ' -f1)" = - ] ||
 		fail "nobody has computed $m by hand"

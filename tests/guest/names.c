@@ -110,9 +110,7 @@ TEST(names, "names", 60)
 
 	pin(0);
 	read_table(DATA "knc_events.csv");
-	must(nr_events == 59, "%zu rows in the table of the manual's events", nr_events);
 	read_table(DATA "knc_events_extra.csv");
-	must(nr_events == 63, "%zu rows in both tables", nr_events);
 	for (i = 0; i < ARRAY_SIZE(generic); i++)
 		add_event(generic[i].name, generic[i].config);
 

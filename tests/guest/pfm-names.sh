@@ -13,7 +13,6 @@ column event $table | paste "$tmp/two" - | while read -r event umask code; do
 	printf '%s,4,0x%x\n' "$event" $((umask << 8 | code))
 done | sort >"$tmp/want"
 sort "$tmp/names" >"$tmp/got"
-n=$(grep -c . "$tmp/got")
-[ "$n" -eq 59 ] || fail "$n names of 59"
+[ -s "$tmp/want" ] || fail "the table has no events"
 cmp -s "$tmp/want" "$tmp/got" || fail "$(diff "$tmp/want" "$tmp/got" | head -n 4 | tr '\n' ' ')"
 ok
