@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts what is known beforehand, for tools/report. One file that any
+ * Counts what is known beforehand, for tools/card-check. One file that any
  * compiler for the card takes, with headers of any age: link it statically.
  *
  * It runs on CPU 0 and on each thread of another core, also with sleeps between, in

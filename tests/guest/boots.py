@@ -32,7 +32,7 @@ MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet spflt-crowd
     rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall
-    refuse-reason report selftest-in-use hostile fuzz soak hotplug hotplug-opens
+    refuse-reason card-check selftest-in-use hostile fuzz soak hotplug hotplug-opens
     hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     hotplug-unloaded unload-busy unload-left unload-closing unload-mux-timer reload
     reload-first fault-load fault-open fault-hotplug nosym"""
@@ -67,16 +67,16 @@ METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions"
 # or what that perf core does not have (Documentation/card.rst); not group-equal, as it stops
 # a group's events one after the other, nor opens-quiet, as it patches code on all CPUs for
 # the first event of a task, and after the last. It hangs where a file is closed while a CPU
-# goes. report has an idle driver there, with which interrupts are lost.
+# goes. card-check has an idle driver there, with which interrupts are lost.
 OLD = "2.6.38"
 NEW = f"(?!{OLD}).*"
 OLD_MAIN = without(MAIN, """modprobe sample-cpu-time cgroup page-times spflt-hotplug rdpmc*
-    perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason report soak hotplug*
+    perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason card-check soak hotplug*
     unload-left unload-closing unload-mux-timer fault-* nosym""") + " take-over"
 OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are
-#   report, which is a shell script, and knc-stat, if there is no shell in an initrd (INITRD):
+#   card-check, a shell script, and knc-stat, if there is no shell in an initrd (INITRD):
 #       there is none in a card's code here; stat-exact and selftest are their programs alone;
 #   own-*, which are about the kernel's own driver, and wrong-cpu, as the board has no other CPU.
 # On 244 threads one test of each kind, with those that go to all threads.
@@ -171,7 +171,7 @@ BOOTS = (
          known={f"own-{test}": (test, "") for test in OWN.split()}),
     Boot("races", OLD_RACES, "--cores 2", kernels=OLD, seconds=200),
     # In which an interrupt is lost
-    Boot("idle", "idle-lost idle-lost-other idle-reload report", "--cores 2", kernels=OLD),
+    Boot("idle", "idle-lost idle-lost-other idle-reload card-check", "--cores 2", kernels=OLD),
     Boot("cpus", "hotplug-reset spflt-hotplug hotplug-unloaded", "--cores 2", kernels=OLD),
     # On one core: a CPU that comes up has two seconds for it there, or the kernel panics,
     # with its own driver as well; and the busy others take turns with it.

@@ -346,13 +346,13 @@ static bool run_program(const char *test)
 
 static bool said(const char *text)
 {
-	char *out = file_text("/tmp/report");
+	char *out = file_text("/tmp/card-check");
 
 	return out && strstr(out, text);
 }
 
 /* The last CPU has an idle driver like the cards' own, which is loaded first, as on a card. */
-static void test_report(void)
+static void test_card_check(void)
 {
 	static const char * const wanted[] = {
 		"== kernel", "== processor", "GenuineIntel", "threads: 8",
@@ -372,7 +372,7 @@ static void test_report(void)
 	if (syscall(SYS_delete_module, "knc_pmu", O_NONBLOCK) || !insert_module(IDLE, "cpu=7") ||
 	    !insert_module(MODULE, ""))
 		missing = "the modules";
-	else if (system("sh ./report >/tmp/report 2>&1"))
+	else if (system("sh ./card-check >/tmp/card-check 2>&1"))
 		missing = "status 0 of its shell";
 	for (i = 0; i < ARRAY_SIZE(wanted) && !missing; i++)
 		if (!said(wanted[i]))
@@ -382,15 +382,15 @@ static void test_report(void)
 	if (!missing && !atoi(file_text("/sys/module/knc_test_idle/parameters/lost")))
 		missing = "an overflow as a CPU wakes";
 	if (missing) {
-		printf("# %s\n", file_text("/tmp/report") ?: "nothing");
-		printf("FAIL report without: %s\n", missing);
+		printf("# %s\n", file_text("/tmp/card-check") ?: "nothing");
+		printf("FAIL card-check without: %s\n", missing);
 		return;
 	}
 	if (syscall(SYS_delete_module, "knc_pmu", O_NONBLOCK) ||
 	    syscall(SYS_delete_module, "knc_test_idle", O_NONBLOCK))
-		printf("FAIL report the modules stay: %s\n", strerror(errno));
+		printf("FAIL card-check the modules stay: %s\n", strerror(errno));
 	else
-		puts("ok report");
+		puts("ok card-check");
 }
 
 /* Runs a program, and returns its status. */
@@ -459,8 +459,8 @@ static void run_test(const char *test)
 		printf("FAIL %s the driver does not load: %s\n", test, strerror(errno));
 		return;
 	}
-	if (!strcmp(test, "report"))
-		test_report();
+	if (!strcmp(test, "card-check"))
+		test_card_check();
 	else if (!strcmp(test, "selftest"))
 		test_selftest();
 	else if (!strcmp(test, "stat-exact"))

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# tools/report on the card: each section is there, and the self-test passes. Where something
+# tools/card-check on the card: each section is there, and the self-test passes. Where something
 # else uses the counters the self-test is not done, and what was there counts on.
 . ./lib.sh
 
-# report DIR - with the self-test that is in DIR
-report()
+# check DIR - with the self-test that is in DIR
+check()
 {
-	(cd "$1" && sh /tests/report) >"$tmp/said" 2>&1 || fail "status $?"
+	(cd "$1" && sh /tests/card-check) >"$tmp/said" 2>&1 || fail "status $?"
 	! grep 'not found' "$tmp/said" || fail "a program is not there"
 }
 
@@ -32,7 +32,7 @@ hide()
 	mount --bind "$tmp/hidden" "$_file" || fail "mount: status $?"
 }
 
-report .
+check .
 said '== kernel' '^CONFIG_KALLSYMS=y|config.gz: not there' 'vendor_id.*GenuineIntel' \
 	"threads: $(nproc)" 'cpu0/topology/thread_siblings_list: 0-3' 'cpuidle/current_driver: ' \
 	'== driver' ': 7 formats, [1-9][0-9]* events' '^RAS: not loaded' '^oprofile: not loaded' \
@@ -64,24 +64,24 @@ done
 said '^self-test: all is as it should be'
 
 mkdir "$tmp/none" "$tmp/other" "$tmp/short"
-report "$tmp/none"
+check "$tmp/none"
 said 'selftest is not there' '== end'
 # for the cards
 printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\265\0' >"$tmp/other/selftest"
 chmod +x "$tmp/other/selftest"
-report "$tmp/other"
+check "$tmp/other"
 said 'is built for another machine' '== end'
 
 # which has two seconds
 cp selftest-short "$tmp/short/selftest"
-report "$tmp/short"
+check "$tmp/short"
 said '^ok cpu 0: instructions, of two:' '^self-test: FAILED: it has not ended in time' \
 	'^status 1' '== end'
 
 # Modules that would use the counters
 for module in sep3_15 vtsspp oprofile; do
 	hide /proc/modules "$module 1 0 - Live 0x0" "knc_pmu 1 0 - Live 0x0"
-	report .
+	check .
 	umount /proc/modules
 	said "^self-test: not done: .*loaded: $module" '^status 2' '== end'
 	! grep -q '^ok' "$tmp/said" || fail "it has counted beside $module"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""tools/report on a card's host, with a card that is a directory: what it runs there runs
+"""tools/card-check on a card's host, with a card that is a directory: what it runs there runs
 here. tests/guest has the rest with emulated cards.
 """
 import os
@@ -23,24 +23,24 @@ int main(void) { puts("ok cpu 0: said"); fflush(stdout); sleep(100); puts("late"
 """
 
 
-class Report(ScriptTest):
+class CardCheck(ScriptTest):
     def setUp(self):
         super().setUp()
         os.chmod(self.path("ssh", SSH.encode()), 0o755)
         os.mkdir(self.path("mic0"))
 
-    def report(self, *args, CC="gcc", **env):
+    def card_check(self, *args, CC="gcc", **env):
         """Status, what it says, and the file"""
-        status, out, err = self.run_it("report", "--ssh", self.path("ssh"), *args,
+        status, out, err = self.run_it("card-check", "--ssh", self.path("ssh"), *args,
                                        WORK=self.work, CC=CC, **env)
         self.assertEqual(out, "")
-        with open(self.path("report-mic0.txt"), encoding="utf-8") as f:
+        with open(self.path("card-check-mic0.txt"), encoding="utf-8") as f:
             text = f.read()
         return status, err, text
 
     def is_whole(self, status, err, text):
         self.assertEqual(status, 0, err)
-        self.assertIn("report-mic0.txt: please send this file", err)
+        self.assertIn("card-check-mic0.txt: please send this file", err)
         self.assertEqual(re.findall("^== (.*)", text, re.M), [
             "copying to the card", "kernel", "processor", "driver", "before the self-test",
             "self-test", "after the self-test", "end"])
@@ -58,50 +58,50 @@ class Report(ScriptTest):
                        input=source, text=True)
         return self.path("program")
 
-    def test_report(self):
-        done = self.report("mic0")
+    def test_card_check(self):
+        done = self.card_check("mic0")
         self.is_whole(*done)
         self.assertIn("self-test: not done: the driver is not loaded\nstatus 2\n", done[2])
 
-    def test_report_selftest(self):
+    def test_card_check_selftest(self):
         program = self.program('int puts(const char *); int main(void) { puts("mine"); }')
-        done = self.report("--selftest", program, "mic0", CC="/no/such/compiler")
+        done = self.card_check("--selftest", program, "mic0", CC="/no/such/compiler")
         self.is_whole(*done)
         self.assertIn("== self-test\nmine\nstatus 0\n", done[2])
 
-    def test_report_no_compiler(self):
+    def test_card_check_no_compiler(self):
         for compiler in ("", "/no/such/compiler", "false"):
-            done = self.report("mic0", CC=compiler)
+            done = self.card_check("mic0", CC=compiler)
             self.is_whole(*done)
             self.assertIn("no self-test: "
                           f"{compiler or 'k1om-mpss-linux-gcc'} does not build it", done[2])
             self.assertIn("./selftest is not there", done[2])
 
-    def test_report_not_reached(self):
+    def test_card_check_not_reached(self):
         self.path("mic0/broken", b"")
-        done = self.report("mic0")
+        done = self.card_check("mic0")
         self.ends_early("copying to the card", "see above", *done)
         # It copies no more, and tries to remove what it may have left.
         self.assertEqual(done[2].count("no route to mic0"), 2)
 
-    def test_report_ssh_hangs(self):
+    def test_card_check_ssh_hangs(self):
         self.path("mic0/hangs", b"")
         begin = time.monotonic()
-        done = self.report("--limit", "2", "mic0")
+        done = self.card_check("--limit", "2", "mic0")
         self.assertLess(time.monotonic() - begin, 80)
         self.ends_early("copying to the card", "no answer in 2 seconds", *done)
-        self.assertRegex(done[2], "/tmp/knc-report.[0-9]+ may be left on mic0")
+        self.assertRegex(done[2], "/tmp/knc-card-check.[0-9]+ may be left on mic0")
 
-    def test_report_card_hangs(self):
+    def test_card_check_card_hangs(self):
         begin = time.monotonic()
-        done = self.report("--limit", "10", "--selftest", self.program(STUCK), "mic0")
+        done = self.card_check("--limit", "10", "--selftest", self.program(STUCK), "mic0")
         self.assertLess(time.monotonic() - begin, 80)
         self.ends_early("self-test", "no answer in 10 seconds", *done)
         self.assertIn("== self-test\nok cpu 0: said\n", done[2])
         self.assertNotIn("late", done[2])
         self.assertEqual(os.listdir(self.path("mic0")), [])
 
-    def test_report_refuses(self):
+    def test_card_check_refuses(self):
         for args, why in (
                 (["mic0;reboot"], "no name of a card"),
                 (["-x", "mic0"], "no name of a card"),
@@ -109,5 +109,5 @@ class Report(ScriptTest):
                 (["--limit"], "--limit: which?"),
                 (["--limit", "2m", "mic0"], "2m: no number of seconds"),
                 (["--selftest", "/no/such", "mic0"], "/no/such: no such file")):
-            self.refuses(why, 2, "report", *args)
-            self.assertFalse(os.path.exists(self.path("report-mic0.txt")))
+            self.refuses(why, 2, "card-check", *args)
+            self.assertFalse(os.path.exists(self.path("card-check-mic0.txt")))
