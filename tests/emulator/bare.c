@@ -2,11 +2,6 @@
 #include "bare.h"
 #include <stdarg.h>
 
-#define COM1	0x3f8
-#define EXIT	0xf4
-#define PIC0_MASK	0x21
-#define PIC1_MASK	0xa1
-
 trap_handler *handlers[256];
 u8 pages[16][4096] __attribute__((aligned(4096)));
 
@@ -17,7 +12,7 @@ const u32 pmu_registers[VALUES] = {
 
 static int last_vector, failures;
 static u64 resume_at;		/* where to continue after an expected fault */
-static char *to;		/* where print() goes, if not to the serial line */
+const char *cmdline;
 
 extern u64 gdt[], gdt_pointer[];
 extern char stacks[], trap_stacks[];
@@ -36,18 +31,7 @@ static struct {
 	volatile int up;
 } cpu[MAX_CPUS];
 
-static void putc(char c)
-{
-	if (to) {
-		*to++ = c;
-		return;
-	}
-	while (!(inb(COM1 + 5) & 0x20))
-		;
-	outb(COM1, c);
-}
-
-static void number(u64 n, unsigned int base)
+static char *number(char *to, u64 n, unsigned int base)
 {
 	char digits[24];
 	int i = 0;
@@ -57,43 +41,50 @@ static void number(u64 n, unsigned int base)
 		n /= base;
 	} while (n);
 	while (i)
-		putc(digits[--i]);
+		*to++ = digits[--i];
+	return to;
 }
 
-static void vprint(const char *fmt, va_list ap)
+static void format(char *to, const char *fmt, va_list ap)
 {
 	for (; *fmt; fmt++) {
 		const char *s;
 
 		if (*fmt != '%') {
-			putc(*fmt);
+			*to++ = *fmt;
 			continue;
 		}
 		switch (*++fmt) {
 		case 's':
 			for (s = va_arg(ap, const char *); *s; s++)
-				putc(*s);
+				*to++ = *s;
 			break;
 		case 'd':
-			number(va_arg(ap, u32), 10);
+			to = number(to, va_arg(ap, u32), 10);
 			break;
 		case 'x':
-			number(va_arg(ap, u32), 16);
+			to = number(to, va_arg(ap, u32), 16);
 			break;
 		case 'l':
-			number(va_arg(ap, u64), *++fmt == 'x' ? 16 : 10);
+			to = number(to, va_arg(ap, u64), *++fmt == 'x' ? 16 : 10);
 			break;
 		}
 	}
+	*to = 0;
 }
 
 void print(const char *fmt, ...)
 {
+	char buf[512];
 	va_list ap;
+	u32 size = 0;
 
 	va_start(ap, fmt);
-	vprint(fmt, ap);
+	format(buf, fmt, ap);
 	va_end(ap);
+	while (buf[size])
+		size++;
+	put(buf, size);
 }
 
 const char *text(const char *fmt, ...)
@@ -101,17 +92,15 @@ const char *text(const char *fmt, ...)
 	static char buf[80];
 	va_list ap;
 
-	to = buf;
 	va_start(ap, fmt);
-	vprint(fmt, ap);
+	format(buf, fmt, ap);
 	va_end(ap);
-	*to = 0;
-	to = 0;
 	return buf;
 }
 
 void result(int good, const char *name, const char *fmt, ...)
 {
+	char why[256];
 	va_list ap;
 
 	if (good) {
@@ -119,18 +108,10 @@ void result(int good, const char *name, const char *fmt, ...)
 		return;
 	}
 	failures++;
-	print("FAIL %s: ", name);
 	va_start(ap, fmt);
-	vprint(fmt, ap);
+	format(why, fmt, ap);
 	va_end(ap);
-	print("\n");
-}
-
-static void quit(int status)
-{
-	outb(EXIT, status);
-	for (;;)
-		asm volatile("hlt");
+	print("FAIL %s: %s\n", name, why);
 }
 
 void trap(struct regs *r)
@@ -428,12 +409,6 @@ int modern(void)
 	return answer;
 }
 
-/* Wait a moment for another CPU. */
-void relax(void)
-{
-	asm volatile("pause" : : : "memory");
-}
-
 static void set_gate(int vector, u64 handler, int dpl)
 {
 	idt[vector].off0 = handler;
@@ -466,7 +441,7 @@ static void setup_cpu(u32 n)
 void ap_main(int n)
 {
 	setup_cpu(n);
-	cpu[n].up = 1;
+	cpu[n].up++;
 	for (;;) {
 		if (cpu[n].fn) {
 			cpu[n].fn();
@@ -474,6 +449,12 @@ void ap_main(int n)
 		}
 		relax();
 	}
+}
+
+/* How often a CPU has started since it was stopped */
+int cpu_starts(int n)
+{
+	return cpu[n].up;
 }
 
 void on_cpu_start(int n, void (*fn)(void))
@@ -548,10 +529,15 @@ int ncpus(void)
 	return count;
 }
 
-void start_so_many_cpus(int count)
+void copy_trampoline(void)
 {
 	for (int i = 0; i < trampoline_end - trampoline; i++)
-		((u8 *)TRAMPOLINE)[i] = trampoline[i];
+		((volatile u8 *)TRAMPOLINE)[i] = trampoline[i];
+}
+
+void start_so_many_cpus(int count)
+{
+	copy_trampoline();
 	for (int n = 1; n < count; n++)
 		init_cpu(n);
 }
@@ -561,29 +547,24 @@ void start_cpus(void)
 	start_so_many_cpus(ncpus());
 }
 
-static int streq(const char *a, const char *b)
+/* What follows in the command line if one of its words begins so, or 0 */
+const char *find(const char *begin)
 {
-	while (*a && *a == *b)
-		a++, b++;
-	return *a == *b;
-}
+	for (const char *s = cmdline; *s; s++) {
+		int n = 0;
 
-/* The last word of the multiboot command line chooses the tests. */
-static const char *last_word(const char *s)
-{
-	const char *word = s;
-
-	for (; *s; s++)
-		if (*s == ' ')
-			word = s + 1;
-	return word;
+		while (begin[n] && s[n] == begin[n])
+			n++;
+		if (!begin[n] && (s == cmdline || s[-1] == ' '))
+			return s + n;
+	}
+	return 0;
 }
 
 extern const struct suite __start_suites[], __stop_suites[];
 
 int main(void)
 {
-	const char *wanted = last_word((char *)(u64)((u32 *)(u64)boot_info)[4]);
 	int ran = 0;
 
 	for (int i = 0; i < 256; i++)
@@ -591,14 +572,12 @@ int main(void)
 			 i == 3 || i == VEC_INT80 ? 3 : 0);
 	set_gate(VEC_RETURN, (u64)user_return, 3);
 	setup_cpu(0);
-	/* Only the PMU may interrupt. */
-	outb(PIC0_MASK, 0xff);
-	outb(PIC1_MASK, 0xff);
-	for (int i = 0; i < 16; i++)
-		map_page(i, 1, 1);
+	setup_machine();
 
 	for (const struct suite *s = __start_suites; s < __stop_suites; s++) {
-		if (streq(wanted, s->name)) {
+		const char *rest = find(s->name);
+
+		if (rest && (!*rest || *rest == ' ')) {
 			s->run();
 			ran++;
 		}

@@ -13,12 +13,21 @@
 #define USER_CS		(0x20 | 3)
 #define TSS_SEL(cpu)	(0x28 + 16 * (cpu))
 
+/* The board has the chip's local APICs, and up to 62 cores. */
+#ifdef BOARD
+#define MAX_CPUS	248
+#define APIC_ID_SHIFT	23
+#else
 #define MAX_CPUS	8
+#define APIC_ID_SHIFT	24
+#endif
 #define STACK_SIZE	16384
 
 /* Vectors: exceptions; gates that the tests open to ring 3, and one closed */
 #define UD		6
+#define NM		7
 #define GP		13
+#define PF		14
 #define VEC_INT80	0x80
 #define VEC_RETURN	0x81
 #define VEC_CLOSED	0x82
@@ -112,6 +121,7 @@ typedef unsigned long u64;
 #define EV_L2_PF2_MISS		0x10fe
 
 #define APIC		0xfee00000ul
+#define APIC_ID		0x20
 #define APIC_EOI	0xb0
 #define APIC_SVR	0xf0
 #define APIC_ICR	0x300
@@ -198,7 +208,7 @@ static inline u32 apic_read(u32 reg)
 
 static inline int this_cpu(void)
 {
-	return apic_read(0x20) >> 24;
+	return apic_read(APIC_ID) >> APIC_ID_SHIFT;
 }
 
 /* A function that executes @insn with the address of each line in %rax */
@@ -218,11 +228,18 @@ void user_run(code *fn);
 void user_return(void);
 void syscall_entry(void);
 
+/* pc.c or board/board.c: setup_machine() finds the command line and the console. */
+void setup_machine(void);
+void put(const char *s, u32 size);
+void quit(int failed);
+void relax(void);
+
 /* code.S */
 extern code f_empty, f_nops;
 void long_loop(u64 times);
 
 /* bare.c */
+extern const char *cmdline;
 extern trap_handler *handlers[256], ignore, count_trap, skip2, map_and_retry,
 	take_timer;
 extern int trapped;
@@ -265,9 +282,11 @@ void set_pce(int on);
 int faults3(code *fn);
 void cpuid(u32 leaf, u32 r[4]);
 int modern(void);
-void relax(void);
+const char *find(const char *begin);
+void copy_trampoline(void);
 void start_cpus(void);
 void start_so_many_cpus(int count);
+int cpu_starts(int cpu);
 void stop_cpu(int cpu);
 void init_cpu(int cpu);
 void on_cpu(int cpu, void (*fn)(void));
@@ -284,7 +303,7 @@ void delay(u64 ticks);
 		       got_, want_);					\
 	} while (0)
 
-/* A suite: a function that runs if its name is on the command line */
+/* A suite: a function that runs if its name is on the command line, in the file's order */
 struct suite {
 	const char *name;
 	void (*run)(void);
@@ -293,7 +312,7 @@ struct suite {
 #define SUITE(fn, name)							\
 	static void fn(void);						\
 	static const struct suite fn##_suite				\
-		__attribute__((used, section("suites"))) = { name, fn };	\
+		__attribute__((used, no_reorder, section("suites"))) = { name, fn }; \
 	static void fn(void)
 
 /* A function in a table, and its two counts by hand, with the ret */

@@ -72,6 +72,7 @@ long_mode:
 	ret
 
 	.code64
+	.globl	start64
 start64:
 	SEGMENTS KERNEL_DS
 	xorl	%eax, %eax
@@ -99,7 +100,7 @@ tramp32:
 	SEGMENTS 0x10
 	movl	$0xfee00020, %eax
 	movl	(%eax), %ebx
-	shrl	$24, %ebx
+	shrl	$APIC_ID_SHIFT, %ebx
 	movl	%ebx, %eax
 	incl	%eax
 	imull	$STACK_SIZE, %eax
@@ -202,7 +203,7 @@ saved_rsp:
 
 	.bss
 	.balign	4096
-	.globl	paged_table, pml4
+	.globl	pml4, pdpt, pd, paged_table
 pml4:		.skip	4096
 pdpt:		.skip	4096
 pd:		.skip	4 * 4096

@@ -2,25 +2,12 @@
 /*
  * What the card's kernel relies on, checked without any kernel: the boot protocol and
  * the tables, the SBOX, the local APIC, the console's rings, and the vectors. Nothing
- * here is shared with the emulator. Results go to the console. The last word of the
- * command line chooses how the program ends.
+ * here is shared with the emulator. Results go to the console. What follows are the
+ * differences from a PC (pc.c), then the suites that the command line names.
  */
-#include "board.h"
+#include "../bare.h"
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long u64;
-
-#define BIT(n)		(1ul << (n))
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
 #define READ(type, a)	(*(volatile type *)(u64)(a))
-
-/* Exceptions */
-#define UD		6
-#define NM		7
-#define GP		13
-#define PF		14
 
 #define CR0_EM		BIT(2)
 #define CR0_TS		BIT(3)
@@ -44,12 +31,7 @@ typedef unsigned long u64;
 #define STATE_POWER_OFF	2
 #define STATE_CRASH	0xdead
 
-#define APIC_ID		0x20
-#define APIC_EOI	0xb0
 #define APIC_LDR	0xd0
-#define APIC_SVR	0xf0
-#define APIC_ICR	0x300
-#define APIC_ICR2	0x310
 #define ICR_LOWEST	(1 << 8)
 #define ICR_INIT	(5 << 8)
 #define ICR_STARTUP	(6 << 8)
@@ -62,15 +44,10 @@ typedef unsigned long u64;
 #define CARD_READY	0xc0de
 #define HOST_OPEN	0xbad1
 #define HVC		2
+#define VEC_FIXED	0x40
 #define VEC_HVC		0x50
 
-#define PAGED_AREA	0x40000000ul
 #define E820_RAM	1
-
-struct regs {
-	u64 r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx,
-	    rcx, rax, vector, error, rip, cs, rflags, rsp, ss;
-};
 
 /* The rings' headers: the host's, and the card's */
 struct host_header {
@@ -92,32 +69,19 @@ struct vectors {
 	u32 mask[8];
 } __attribute__((aligned(64)));
 
-extern u8 trap_stubs[], trampoline[], trampoline_end[];
-extern u64 paged[512];
-extern u8 *boot_params;
+extern u64 pml4[512], pdpt[512], pd[4 * 512];
 
 void vectors_save(struct vectors *to);
 void vectors_load(const struct vectors *from);
-int main(void);
-void ap_main(u32 id);
-void trap(struct regs *r);
+void map_memory(void);
 
-static struct {
-	u16 off0, sel;
-	u8 ist, type;
-	u16 off1;
-	u32 off2, zero;
-} __attribute__((packed)) idt[256];
-
+static u64 pdpt_host[512] __attribute__((aligned(4096)));
+static u64 far_pd[2][512] __attribute__((aligned(4096)));
 static volatile struct host_header *host;
 static struct card_header card;
 static u8 input[4096];
-static volatile u32 up, came[MAX_CPUS], input_irqs;
-static volatile u32 awake[MAX_CPUS];
-static void (*volatile task[MAX_CPUS])(void);
-static u64 resume_at;
-static int fault, failures;
-static const char *cmdline;
+static u8 *boot_params;
+static volatile u32 came[MAX_CPUS], input_irqs;
 static u32 cpus;
 
 /* --- the machine ---------------------------------------------------------------- */
@@ -132,38 +96,16 @@ static void sbox_write(u32 reg, u32 val)
 	READ(u32, SBOX + reg) = val;
 }
 
-static u32 apic(u32 reg)
+/* The chip's DELAY, of 1000 cycles: a microsecond */
+void relax(void)
 {
-	return READ(u32, APIC_BASE + reg);
-}
-
-static void apic_write(u32 reg, u32 val)
-{
-	READ(u32, APIC_BASE + reg) = val;
-}
-
-static u32 this_cpu(void)
-{
-	return apic(APIC_ID) >> 23;
-}
-
-static u64 rdtsc(void)
-{
-	u32 lo, hi;
-
-	asm volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
-	return lo | (u64)hi << 32;
-}
-
-static void delay(u32 cycles)
-{
-	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" : : "a"(cycles) : "memory");
+	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" : : "a"(1000) : "memory");
 }
 
 static void wait_us(u32 us)
 {
 	while (us--)
-		delay(1000);
+		relax();
 }
 
 static u64 cr0(void)
@@ -179,19 +121,6 @@ static void set_cr0(u64 val)
 	asm volatile("movq %0, %%cr0" : : "r"(val) : "memory");
 }
 
-static u64 rdmsr(u32 msr)
-{
-	u32 lo, hi;
-
-	asm volatile("rdmsr" : "=a"(lo), "=d"(hi) : "c"(msr) : "memory");
-	return lo | (u64)hi << 32;
-}
-
-static void wrmsr(u32 msr, u64 val)
-{
-	asm volatile("wrmsr" : : "c"(msr), "a"((u32)val), "d"((u32)(val >> 32)) : "memory");
-}
-
 static void interrupts(int on)
 {
 	if (on)
@@ -201,17 +130,35 @@ static void interrupts(int on)
 }
 
 /* The system is off, or has crashed: the host is told. */
-static void __attribute__((noreturn)) quit(u32 state)
+void quit(int failed)
 {
-	sbox_write(DOORBELL1, state | DOORBELL_REQUEST);
+	sbox_write(DOORBELL1, (failed ? STATE_CRASH : STATE_POWER_OFF) | DOORBELL_REQUEST);
 	for (;;)
 		asm volatile("hlt");
+}
+
+/* The first 4 GiB as they are, and 1 GiB at the SBOX and at the host's window */
+void map_memory(void)
+{
+	pml4[0] = (u64)pdpt | 7;
+	pml4[1] = (u64)pdpt_host | 7;
+	for (u64 i = 0; i < 4 * 512; i++)
+		pd[i] = i << 21 | 0x87;
+	for (u64 i = 0; i < 4; i++)
+		pdpt[i] = (u64)(pd + 512 * i) | 7;
+	pdpt[SBOX >> 30] = (u64)far_pd[0] | 7;
+	pdpt_host[0] = (u64)far_pd[1] | 7;
+	for (u64 i = 0; i < 512; i++) {
+		far_pd[0][i] = 0x800000000 | i << 21 | 0x87;
+		far_pd[1][i] = 0x8000000000 | i << 21 | 0x87;
+	}
+	pd[PAGED_AREA >> 21] = (u64)paged_table | 7;
 }
 
 /* --- the console ---------------------------------------------------------------- */
 
 /* Writes @size bytes, as many as there is room for at a time. */
-static void put(const char *s, u32 size)
+void put(const char *s, u32 size)
 {
 	volatile struct card_header *header = &card;
 	volatile char *ring = (char *)host->out_addr;
@@ -219,57 +166,12 @@ static void put(const char *s, u32 size)
 
 	while (size--) {
 		while (((at + 1) & mask) == header->out_read)
-			delay(1000);
+			relax();
 		ring[at] = *s++;
 		at = (at + 1) & mask;
 		if (((at + 1) & mask) == header->out_read || !size)
 			host->out_write = at;
 	}
-}
-
-static u32 length(const char *s)
-{
-	u32 n = 0;
-
-	while (s[n])
-		n++;
-	return n;
-}
-
-static void print(const char *s)
-{
-	put(s, length(s));
-}
-
-static void print_hex(u64 n)
-{
-	char digits[17];
-	int i = 16;
-
-	digits[i] = 0;
-	do {
-		digits[--i] = "0123456789abcdef"[n % 16];
-		n /= 16;
-	} while (n);
-	print("0x");
-	print(digits + i);
-}
-
-static void check(const char *name, u64 got, u64 want)
-{
-	if (got == want) {
-		print("ok ");
-		print(name);
-	} else {
-		failures++;
-		print("FAIL ");
-		print(name);
-		print(": got ");
-		print_hex(got);
-		print(", not ");
-		print_hex(want);
-	}
-	print("\n");
 }
 
 static int same(const void *a, const void *b, u32 size)
@@ -279,15 +181,6 @@ static int same(const void *a, const void *b, u32 size)
 	while (size && *p == *q)
 		p++, q++, size--;
 	return !size;
-}
-
-/* @word, and what follows, in the command line */
-static const char *find(const char *word)
-{
-	for (const char *s = cmdline; *s; s++)
-		if (same(s, word, length(word)))
-			return s + length(word);
-	return 0;
 }
 
 static u64 hex(const char *s)
@@ -304,138 +197,37 @@ static u64 hex(const char *s)
 	}
 }
 
-static int console_begin(void)
+static void take_irq(struct regs *r)
 {
-	const char *where = find("vcons_hdr_addr=");
+	came[this_cpu()]++;
+	input_irqs += r->vector == VEC_HVC;
+	apic_write(APIC_EOI, 0);
+}
 
+void setup_machine(void)
+{
+	const char *where;
+
+	boot_params = (u8 *)(u64)boot_info;
+	handlers[VEC_FIXED] = take_irq;
+	handlers[VEC_HVC] = take_irq;
+	cmdline = (char *)(u64)READ(u32, boot_params + 0x228);
+	where = find("vcons_hdr_addr=");
 	if (!where)
-		return 0;
+		quit(1);
 	host = (struct host_header *)hex(where);
 	if (host->host_magic != HOST_READY)
-		return 0;
+		quit(1);
 	host->card_version = host->host_version;
 	host->in_header = (u64)&card;
 	host->in_addr = (u64)input;
 	host->in_size = sizeof(input);
 	host->card_magic = CARD_READY;
-	return 1;
 }
 
-/* --- traps ---------------------------------------------------------------------- */
-
-void trap(struct regs *r)
+SUITE(crash, "crash")
 {
-	if (r->vector == VEC_FIXED || r->vector == VEC_HVC) {
-		came[this_cpu()]++;
-		input_irqs += r->vector == VEC_HVC;
-		apic_write(APIC_EOI, 0);
-		return;
-	}
-	if (resume_at) {
-		fault = r->vector;
-		r->rip = resume_at;
-		resume_at = 0;
-		return;
-	}
-	print("FAIL trap ");
-	print_hex(r->vector);
-	print(" at ");
-	print_hex(r->rip);
-	print("\n");
-	quit(STATE_CRASH);
-}
-
-/* The vector of the fault of the instruction of these bytes, with @a in %rax, or -1 */
-static int __attribute__((noinline)) faults(const u8 *insn, u64 a)
-{
-	fault = -1;
-	asm volatile("leaq 1f(%%rip), %%rdx\n\t"
-		     "movq %%rdx, %0\n\t"
-		     "movq %%rsp, %%rbx\n\t"
-		     "call *%1\n"
-		     "1:\n\t"
-		     "movq %%rbx, %%rsp"
-		     : "=m"(resume_at), "+r"(insn), "+a"(a)
-		     : : "rbx", "rdx", "rcx", "memory", "cc");
-	resume_at = 0;
-	return fault;
-}
-
-#define FAULTS(a, ...) faults((const u8 []){ __VA_ARGS__, 0xc3 }, (u64)(a))
-
-static void set_gates(void)
-{
-	struct { u16 limit; u64 base; } __attribute__((packed)) idtr = {
-		sizeof(idt) - 1, (u64)idt
-	};
-
-	for (int i = 0; i < 256; i++) {
-		u64 stub = (u64)trap_stubs + 16 * i;
-
-		idt[i].off0 = stub;
-		idt[i].sel = 0x10;
-		idt[i].type = 0x8e;
-		idt[i].off1 = stub >> 16;
-		idt[i].off2 = stub >> 32;
-	}
-	asm volatile("lidt %0" : : "m"(idtr));
-}
-
-static void enable_apic(void)
-{
-	apic_write(APIC_SVR, 0x1ff);
-}
-
-/* --- other threads -------------------------------------------------------------- */
-
-void ap_main(u32 id)
-{
-	struct { u16 limit; u64 base; } __attribute__((packed)) idtr = {
-		sizeof(idt) - 1, (u64)idt
-	};
-
-	asm volatile("lidt %0" : : "m"(idtr));
-	enable_apic();
-	interrupts(1);
-	awake[id]++;
-	asm volatile("lock incl %0" : "+m"(up));
-	for (;;) {
-		if (task[id]) {
-			task[id]();
-			task[id] = 0;
-		}
-		delay(1000);
-	}
-}
-
-static void on_cpu(u32 id, void (*fn)(void))
-{
-	task[id] = fn;
-	while (task[id])
-		delay(1000);
-}
-
-/* INIT and SIPI to all others at once, as the card's kernel sends them */
-static void start_all(void)
-{
-	up = 0;
-	for (int i = 0; i < trampoline_end - trampoline; i++)
-		((volatile u8 *)TRAMPOLINE)[i] = trampoline[i];
-	apic_write(APIC_ICR, ICR_OTHERS | ICR_LEVEL | ICR_ASSERT | ICR_INIT);
-	wait_us(100);
-	apic_write(APIC_ICR, ICR_OTHERS | ICR_LEVEL | ICR_INIT);
-	apic_write(APIC_ICR, ICR_OTHERS | ICR_STARTUP | TRAMPOLINE >> 12);
-	for (int i = 0; i < 20000 && up < cpus - 1; i++)
-		wait_us(10);
-}
-
-static u32 awake_twice(u32 times)
-{
-	u32 n = 0;
-
-	for (u32 id = 1; id < cpus; id++)
-		n += awake[id] == times;
-	return n;
+	quit(1);
 }
 
 /* --- what the bootstrap leaves ---------------------------------------------------- */
@@ -479,10 +271,10 @@ static const u8 *sfi(const char *name)
 	return 0;
 }
 
-static void test_boot(void)
+SUITE(test_boot, "board")
 {
 	const u8 *list = sfi("CPUS"), *ioapic = sfi("APIC");
-	u32 wrong = 0, ebx, eax = 1, ecx = 0, edx;
+	u32 wrong = 0, r[4];
 
 	check("boot: the header of the image is in the parameters",
 	      same(boot_params + 0x202, "HdrS", 4), 1);
@@ -503,25 +295,23 @@ static void test_boot(void)
 	check("sfi: IDs of threads", wrong, 0);
 	check("sfi: the I/O APIC is in the SBOX", READ(u64, ioapic + 24), SBOX + IOAPIC);
 
-	asm volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
-	check("cpuid: logical processors of the package", ebx >> 16 & 0xff, 248);
+	cpuid(1, r);
+	check("cpuid: logical processors of the package", r[1] >> 16 & 0xff, 248);
 }
 
-static void test_ports(void)
+SUITE(test_ports, "board")
 {
 	static const u16 some[] = { 0x20, 0x60, 0x71, 0x3f8, 0xcf8, 0xffff };
 	u32 wrong = 0;
 
 	for (u32 i = 0; i < ARRAY_SIZE(some); i++) {
-		u8 val = 0;
-
-		asm volatile("outb %b0, %w1; inb %w1, %b0" : "+a"(val) : "d"(some[i]));
-		wrong += val != 0xff;
+		outb(some[i], 0);
+		wrong += inb(some[i]) != 0xff;
 	}
 	check("ports: read as all ones", wrong, 0);
 	/* knc-pmu-testdev: its magic number, "KNCP" */
-	READ(u32, ISA_PORTS + 0x5e0) = 0;
-	check("ports: those of the ISA bus are in memory", READ(u32, ISA_PORTS + 0x5e4),
+	READ(u32, ISA_PORTS + TESTDEV) = 0;
+	check("ports: those of the ISA bus are in memory", READ(u32, ISA_PORTS + TESTDEV + 4),
 	      0x4b4e4350);
 }
 
@@ -538,7 +328,7 @@ static u64 etc_read(void)
 	return low | (u64)high << 32;
 }
 
-static void test_etc(void)
+SUITE(test_etc, "board")
 {
 	u64 tsc, etc, ratio, low5 = 0;
 
@@ -546,7 +336,7 @@ static void test_etc(void)
 	tsc = rdtsc();
 	for (int i = 0; i < 10000; i++) {
 		low5 |= sbox(ETC_LOW) & 31;
-		delay(1000);
+		relax();
 	}
 	etc = etc_read() - etc;
 	tsc = rdtsc() - tsc;
@@ -573,7 +363,7 @@ static void test_etc(void)
 	check("sbox: it counts again", etc_read() - etc >= 5000, 1);
 }
 
-static void test_registers(void)
+SUITE(test_registers, "board")
 {
 	u32 wrong = 0;
 
@@ -608,8 +398,50 @@ static void test_registers(void)
 	check("msr: TR5 takes commands", rdmsr(0x7), 0);
 }
 
+/* --- other threads -------------------------------------------------------------- */
+
+static void take_interrupts(void)
+{
+	interrupts(1);
+}
+
+/* How many threads have started so often */
+static u32 started(u32 times)
+{
+	u32 n = 0;
+
+	for (u32 id = 1; id < cpus; id++)
+		n += cpu_starts(id) == (int)times;
+	return n;
+}
+
+/* INIT and SIPI to all others at once, as the card's kernel sends them */
+static void start_all(u32 times)
+{
+	copy_trampoline();
+	apic_write(APIC_ICR, ICR_OTHERS | ICR_LEVEL | ICR_ASSERT | ICR_INIT);
+	wait_us(100);
+	apic_write(APIC_ICR, ICR_OTHERS | ICR_LEVEL | ICR_INIT);
+	apic_write(APIC_ICR, ICR_OTHERS | ICR_STARTUP | TRAMPOLINE >> 12);
+	for (int i = 0; i < 20000 && started(times) < cpus - 1; i++)
+		wait_us(10);
+}
+
+SUITE(test_threads, "board")
+{
+	u32 starts = 0;
+
+	start_all(1);
+	for (u32 id = 1; id < cpus; id++)
+		starts += cpu_starts(id);
+	check("threads: all up by one INIT and one SIPI", starts, cpus - 1);
+	check("threads: each once", started(1), cpus - 1);
+	for (u32 id = 1; id < cpus; id++)
+		on_cpu(id, take_interrupts);
+}
+
 /* Interrupts of the SBOX, to thread 0 and, if there is one, 1 */
-static void test_sbox_interrupts(void)
+SUITE(test_sbox_interrupts, "board")
 {
 	u32 dest = cpus > 1, before, wrong = 0;
 
@@ -641,7 +473,7 @@ static volatile u32 told_id, told_ldr;
 
 static void tell_id(void)
 {
-	told_id = apic(APIC_ID);
+	told_id = apic_read(APIC_ID);
 }
 
 static void set_ldr(void)
@@ -651,7 +483,7 @@ static void set_ldr(void)
 
 static void tell_ldr(void)
 {
-	told_ldr = apic(APIC_LDR);
+	told_ldr = apic_read(APIC_LDR);
 }
 
 static volatile u32 told_icr2;
@@ -663,7 +495,7 @@ static void set_icr2(void)
 
 static void tell_icr2(void)
 {
-	told_icr2 = apic(APIC_ICR2);
+	told_icr2 = apic_read(APIC_ICR2);
 }
 
 static void send(u32 dest, u32 command)
@@ -686,7 +518,7 @@ static u64 who(void)
 	return which;
 }
 
-static void test_apic(void)
+SUITE(test_apic, "board")
 {
 	u32 last = cpus - 1, first_of_two, wrong = 0;
 
@@ -703,14 +535,14 @@ static void test_apic(void)
 	who();
 
 	apic_write(APIC_ICR2, 0x12345678);
-	check("apic: the destination has bits 31:16", apic(APIC_ICR2), 0x12340000);
+	check("apic: the destination has bits 31:16", apic_read(APIC_ICR2), 0x12340000);
 	send(last, 0);
 	check("apic: physical, the last thread", who(), cpus);
 	send(0x100 + last, 0);
 	check("apic: physical, a thread that no card has", who(), 0);
 	send(0xffff, 0);
 	check("apic: physical, all", who(), (u64)cpus * (cpus + 1) / 2);
-	check("apic: the command can be read", apic(APIC_ICR) & 0xfff, VEC_FIXED);
+	check("apic: the command can be read", apic_read(APIC_ICR) & 0xfff, VEC_FIXED);
 	if (cpus > 10) {
 		u64 tens = 0;
 
@@ -755,7 +587,15 @@ static void save1(void)
 	vectors_save(&out[1]);
 }
 
-static void test_vectors(void)
+/* The vector of the fault of an instruction with @a in %rdi, or -1 */
+static int move(code *insn, const void *a)
+{
+	return faults((void (*)(u64, u64))insn, (u64)a, 0);
+}
+
+#define FAULTS(a, ...)	move(INSN(__VA_ARGS__), a)
+
+SUITE(test_vectors, "vectors")
 {
 	u8 *page = (u8 *)PAGED_AREA;
 	u64 old = cr0();
@@ -786,51 +626,46 @@ static void test_vectors(void)
 	vectors_save(&out[0]);
 	check("vectors: FXRSTOR leaves them", same(&in[0], &out[0], sizeof(*in)), 1);
 
-	/* vmovaps (%rax), %zmm0 and back; kmov %eax, %k1 and back */
-	check("vectors: load", FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), -1);
+	/* vmovaps (%rdi), %zmm0 and back; kmov %eax, %k1 and back */
+	check("vectors: load", FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), -1);
 	set_cr0(old | CR0_TS);
 	check("vectors: load while TS is set",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), NM);
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), NM);
 	check("vectors: store while TS is set",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x00), NM);
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x07), NM);
 	check("vectors: kmov while TS is set", FAULTS(0, 0xc5, 0xf8, 0x92, 0xc8), NM);
 	check("vectors: kmov back while TS is set", FAULTS(0, 0xc5, 0xf8, 0x93, 0xc1), NM);
 	set_cr0((old & ~CR0_TS) | CR0_EM);
 	check("vectors: load while EM is set",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), UD);
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), UD);
 	set_cr0(old);
 	check("vectors: load of what is not aligned",
-	      FAULTS((u8 *)out + 32, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), GP);
+	      FAULTS((u8 *)out + 32, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), GP);
 	check("vectors: store to what is not aligned",
-	      FAULTS((u8 *)out + 8, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x00), GP);
+	      FAULTS((u8 *)out + 8, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x07), GP);
 	check("vectors: kmov of 64 bits", FAULTS(0, 0xc4, 0xe1, 0xf8, 0x92, 0xc8), UD);
-	check("vectors: with a mask", FAULTS(out, 0x62, 0xf1, 0x78, 0x09, 0x28, 0x00), UD);
+	check("vectors: with a mask", FAULTS(out, 0x62, 0xf1, 0x78, 0x09, 0x28, 0x07), UD);
 	check("vectors: with a conversion",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x18, 0x28, 0x00), UD);
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x18, 0x28, 0x07), UD);
 	check("vectors: between registers",
 	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), UD);
 	check("vectors: another instruction",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x58, 0x00), UD);
+	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x58, 0x07), UD);
 	check("vectors: after a prefix",
-	      FAULTS(out, 0x66, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), UD);
+	      FAULTS(out, 0x66, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), UD);
 
 	check("vectors: store to no page",
-	      FAULTS(page, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x00), PF);
+	      FAULTS(page, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x07), PF);
 	check("vectors: load from no page",
-	      FAULTS(page + 64, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x00), PF);
+	      FAULTS(page + 64, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), PF);
 }
 
-/* %zmm17 from (%rax), and to it, and a return */
-static const u8 vmovapd[] = { 0x62, 0xe1, 0xf9, 0x08, 0x28, 0x08, 0xc3 };
-static const u8 vmovnrngoapd[] = { 0x62, 0xe1, 0xfa, 0x88, 0x29, 0x08, 0xc3 };
-static const u8 vloadunpackld[] = { 0x62, 0xe2, 0x78, 0x08, 0xd0, 0x08, 0xc3 };
-/* From 64(%rax): the displacement counts elements. */
-static const u8 vloadunpackhd[] = { 0x62, 0xe2, 0x78, 0x08, 0xd4, 0x48, 16, 0xc3 };
-
-static int move(const u8 *insn, const void *a)
-{
-	return faults(insn, (u64)a);
-}
+/* %zmm17 from (%rdi), and to it, and a return */
+static code *const vmovapd = INSN(0x62, 0xe1, 0xf9, 0x08, 0x28, 0x0f);
+static code *const vmovnrngoapd = INSN(0x62, 0xe1, 0xfa, 0x88, 0x29, 0x0f);
+static code *const vloadunpackld = INSN(0x62, 0xe2, 0x78, 0x08, 0xd0, 0x0f);
+/* From 64(%rdi): the displacement counts elements. */
+static code *const vloadunpackhd = INSN(0x62, 0xe2, 0x78, 0x08, 0xd4, 0x4f, 16);
 
 /* Which of 16 words are not those of @first, up to @n of them, and then of @rest */
 static u32 other_words(const u32 *first, u32 n, const u32 *rest)
@@ -844,7 +679,7 @@ static u32 other_words(const u32 *first, u32 n, const u32 *rest)
 }
 
 /* What a copy of memory has: any alignment by two loads, each within its line */
-static void test_unpack(void)
+SUITE(test_unpack, "vectors")
 {
 	const u32 *before = (u32 *)in[1].vector[0];
 	u8 *to = (u8 *)out, *page = (u8 *)PAGED_AREA;
@@ -883,28 +718,28 @@ static void test_unpack(void)
 	check("vectors: vloadunpackhd while TS is set", move(vloadunpackhd, words), NM);
 	set_cr0(old);
 	check("vectors: vloadunpackld with a mask",
-	      FAULTS(words, 0x62, 0xe2, 0x78, 0x09, 0xd0, 0x08), UD);
+	      FAULTS(words, 0x62, 0xe2, 0x78, 0x09, 0xd0, 0x0f), UD);
 	check("vectors: vloadunpackhd with a conversion",
-	      FAULTS(words, 0x62, 0xe2, 0x78, 0x18, 0xd4, 0x08), UD);
-	check("vectors: vloadunpacklq", FAULTS(words, 0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x08), UD);
-	check("vectors: vmovnrapd", FAULTS(to, 0x62, 0xe1, 0xfa, 0x08, 0x29, 0x08), UD);
-	check("vectors: a prefix of zeros", FAULTS(to, 0x62, 0xf0, 0, 0, 0x18, 0x08), UD);
+	      FAULTS(words, 0x62, 0xe2, 0x78, 0x18, 0xd4, 0x0f), UD);
+	check("vectors: vloadunpacklq", FAULTS(words, 0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x0f), UD);
+	check("vectors: vmovnrapd", FAULTS(to, 0x62, 0xe1, 0xfa, 0x08, 0x29, 0x0f), UD);
+	check("vectors: a prefix of zeros", FAULTS(to, 0x62, 0xf0, 0, 0, 0x18, 0x0f), UD);
 
 	check("vectors: vloadunpackld from no page", move(vloadunpackld, page), PF);
 	check("vectors: vloadunpackhd of nothing there", move(vloadunpackhd, page - 64), -1);
 	check("vectors: vloadunpackhd from no page", move(vloadunpackhd, page - 60), PF);
-	paged[0] = ((u64)words & ~4095ul) | 7;
+	paged_table[0] = ((u64)words & ~4095ul) | 7;
 	check("vectors: vloadunpackld from the end of a page",
 	      move(vloadunpackld, page + 4092), -1);
 	check("vectors: vloadunpackhd from the next one",
 	      move(vloadunpackhd, page + 4092), PF);
-	paged[0] = 0;
+	paged_table[0] = 0;
 }
 
 /* --- the console ------------------------------------------------------------------ */
 
 /* Three times the ring, in lines that the test knows */
-static void test_output(void)
+SUITE(test_output, "vectors")
 {
 	char line[] = "line 0000 of the console's ring, as wide as that\n";
 
@@ -917,7 +752,7 @@ static void test_output(void)
 }
 
 /* The host sends "input" lines until the ring has been filled more than once. */
-static void test_input(void)
+SUITE(test_input, "vectors")
 {
 	volatile struct card_header *header = &card;
 	u32 total = 0, wrong = 0, at = 0;
@@ -931,7 +766,7 @@ static void test_input(void)
 	print("type\n");
 	while (total < 10000) {
 		while (at == header->in_write)
-			delay(1000);
+			relax();
 		/* "begin\n", then the alphabet without end */
 		if (total < 6)
 			wrong += input[at] != first[total];
@@ -947,58 +782,32 @@ static void test_input(void)
 }
 
 /* The host writes to the card's memory, and to nothing else that is there. */
-static void test_no_memory(void)
+SUITE(test_no_memory, "vectors")
 {
-	u64 icr2 = APIC_BASE + APIC_ICR2;
+	u64 icr2 = APIC + APIC_ICR2;
 
+	set_icr2();
 	host->in_header = (u64)&host->out_write;
 	host->out_write = host->out_write;
 	host->in_header = icr2;
 	host->out_write = host->out_write;
 	host->in_header = (u64)&card;
-	check("console: it writes to no device", apic(APIC_ICR2), 0x12340000);
+	check("console: it writes to no device", apic_read(APIC_ICR2), 0x12340000);
 }
 
-int main(void)
+SUITE(test_threads_again, "board")
 {
-	u32 all;
-
-	cmdline = (char *)(u64)READ(u32, boot_params + 0x228);
-	if (!console_begin())
-		quit(STATE_CRASH);
-	set_gates();
-	enable_apic();
-	if (find("crash"))
-		quit(STATE_CRASH);
-	test_boot();
-	test_ports();
-	test_etc();
-	test_registers();
-	start_all();
-	all = up;
-	check("threads: all up by one INIT and one SIPI", all, cpus - 1);
-	check("threads: each once", awake_twice(1), cpus - 1);
-	test_sbox_interrupts();
-	test_apic();
-	if (find("vectors")) {
-		test_vectors();
-		test_unpack();
-		test_output();
-		test_input();
-		set_icr2();
-		test_no_memory();
-	}
 	on_cpu(1, set_icr2);
-	start_all();
-	check("threads: INIT and SIPI start them again", awake_twice(2), cpus - 1);
+	start_all(2);
+	check("threads: INIT and SIPI start them again", started(2), cpus - 1);
 	on_cpu(1, tell_ldr);
 	check("apic: INIT has cleared the LDR", told_ldr, 0);
 	on_cpu(1, tell_icr2);
 	check("apic: and the ICR", told_icr2, 0);
-	if (find("vectors")) {
-		on_cpu(1, save1);
-		check("vectors: INIT leaves them", same(&in[1], &out[1], sizeof(*in)), 1);
-	}
-	print(failures ? "done, failed\n" : "done\n");
-	quit(STATE_POWER_OFF);
+}
+
+SUITE(test_vectors_kept, "vectors")
+{
+	on_cpu(1, save1);
+	check("vectors: INIT leaves them", same(&in[1], &out[1], sizeof(*in)), 1);
 }

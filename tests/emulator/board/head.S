@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "board.h"
+#include "../bare.h"
 
 	/* Linux's boot protocol 2.06: one more sector of setup; the boot flag; ... */
 	.section .setup, "a"
@@ -21,115 +21,20 @@
 	.code64
 	ud2
 	.org	0x200
-	.globl	start64
-start64:
 	/* The TSS and the mapping of 4 GiB are part of what the kernel relies on. */
 	movl	$0x20, %eax
 	ltr	%ax
-	movq	%rsi, boot_params
-	movl	$STACKS + STACK_SIZE, %esp
-	call	tables
-	xorl	%edi, %edi
-	call	main
-1:	hlt
-	jmp	1b
-
-/* The first 4 GiB as they are, and 1 GiB at the SBOX and at the host's window */
-tables:
-	movl	$pdpt, %eax
-	orl	$7, %eax
-	movl	%eax, pml4
-	movl	$pdpt_host, %eax
-	orl	$7, %eax
-	movl	%eax, pml4 + 8
-	movl	$pd, %eax
-	orl	$7, %eax
-	movl	$pdpt, %edi
-	movl	$4, %ecx
-1:	movl	%eax, (%edi)
-	addl	$4096, %eax
-	addl	$8, %edi
-	loop	1b
-	movl	%eax, pdpt + 32 * 8	/* 0x800000000 */
-	addl	$4096, %eax
-	movl	%eax, pdpt_host		/* 0x8000000000 */
-	movl	$pd, %edi
-	movl	$0x87, %eax
-	xorl	%edx, %edx
-	movl	$4 * 512, %ecx
-	call	2f
-	movl	$0x87, %eax
-	movl	$8, %edx
-	movl	$512, %ecx
-	call	2f
-	movl	$0x87, %eax
-	movl	$0x80, %edx
-	movl	$512, %ecx
-	call	2f
-	movl	$paged + 7, %eax	/* the 2 MiB at 0x40000000, in pages of 4 KiB */
-	movl	%eax, pd + 512 * 8
-	movl	$0, pd + 512 * 8 + 4
+	movl	%esi, boot_info
+	movl	$stacks + STACK_SIZE, %esp
+	call	map_memory
 	movl	$pml4, %eax
 	movq	%rax, %cr3
 	lgdt	gdt_pointer
-	pushq	$0x10
-	leaq	3f(%rip), %rax
-	pushq	%rax
+	pushq	$KERNEL_CS
+	pushq	$start64
 	lretq
-2:	movl	%eax, (%edi)
-	movl	%edx, 4(%edi)
-	addl	$0x200000, %eax
-	addl	$8, %edi
-	loop	2b
-3:	ret
 
-	.code16
-	.globl	trampoline, trampoline_end
-trampoline:
-	cli
-	xorw	%ax, %ax
-	movw	%ax, %ds
-	lgdtl	TRAMPOLINE + (tramp_gdt - trampoline)
-	movl	$0x620, %eax		/* PAE, OSFXSR, OSXMMEXCPT */
-	movl	%eax, %cr4
-	movl	$pml4, %eax
-	movl	%eax, %cr3
-	movl	$0xc0000080, %ecx
-	movl	$0x100, %eax
-	xorl	%edx, %edx
-	wrmsr
-	movl	$0x80000011, %eax
-	movl	%eax, %cr0
-	ljmpl	$0x10, $ap64
-	.balign	8
-tramp_gdt:
-	.word	6 * 8 - 1
-	.long	gdt
-trampoline_end:
-
-	.code64
 	.text
-/* APIC IDs are those of the chip, so each thread finds its stack by its own. */
-ap64:
-	movl	$0x18, %eax
-	movl	%eax, %ds
-	movl	%eax, %es
-	movl	%eax, %ss
-	movl	$APIC_BASE + 0x20, %eax
-	movl	(%eax), %edi
-	shrl	$23, %edi
-	movl	%edi, %eax
-	incl	%eax
-	imull	$STACK_SIZE, %eax
-	addl	$STACKS, %eax
-	movl	%eax, %esp
-	xorl	%ebp, %ebp
-	call	ap_main
-1:	hlt
-	jmp	1b
-
-#include "../traps.inc"
-
 /*
  * vectors_save(buf), vectors_load(buf): 32 vectors and 8 masks. The first of each
  * eight vectors has a displacement of one byte, which counts vectors, the next one
@@ -177,26 +82,3 @@ vectors_load:
 	.set	n, n + 1
 	.endr
 	ret
-
-	.data
-	.balign	8
-	.globl	gdt
-gdt:
-	.quad	0, 0
-	.quad	0x00af9b000000ffff, 0x00cf93000000ffff
-	.quad	0x0000890000000067, 0
-gdt_pointer:
-	.word	6 * 8 - 1
-	.quad	gdt
-	.globl	boot_params
-boot_params:
-	.quad	0
-
-	.bss
-	.balign	4096
-	.globl	paged
-pml4:		.skip	4096
-pdpt:		.skip	4096
-pdpt_host:	.skip	4096
-pd:		.skip	6 * 4096
-paged:		.skip	4096
