@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables of faults: read, and each put into the text that it is for.
+"""Faults that are written (faults.txt): read, and each put into the file that it is for.
 
-A table is called after the driver's file that its faults are for, with ".txt" at
-the end, and is in a folder like that file. Faults are separated by blank lines, "#" begins a
-comment. A fault is
+Faults are separated by blank lines, "#" begins a comment. A line "in FILE FUNCTION" says
+where the faults below it are, "in FILE" that they may be anywhere in the file. A fault is
 
     fault NAME: TEXT            what no longer holds
     unit CASE...                KUnit cases that must notice: "suite.case", or
@@ -18,17 +17,16 @@ comment. A fault is
     +<what it becomes>
      <a line that stays>
 
-A line "in FUNCTION" says where the faults below it are, "in" alone that they may be
-anywhere in the file. A fault without tests is one that any unit test may notice.
+A fault without tests is one that any unit test may notice.
 
 The lines without "+" must be in the file exactly once, one after the other; what
 they are indented with does not matter, nor do comments and blank lines. TEXT goes
 on in lines that begin with a tab. "boot" among the tests of the guest is what is
 looked at when all is over: the kernel's log, and the balance of interrupts.
 """
+import collections
 import fnmatch
 import re
-from pathlib import Path
 
 from lines import strip_comments
 
@@ -48,7 +46,7 @@ def functions(lines):
 
 
 class Wrong(Exception):
-    """A table that cannot be used, or does not match the driver."""
+    """A fault that cannot be used, or does not match the driver."""
 
 
 class Fault:
@@ -126,9 +124,9 @@ class Fault:
         return found
 
 
-def read_table(path, file):
-    """The faults of one table, for a file of the driver."""
-    faults, fault, field, function = [], None, "", ""
+def read_faults(path):
+    """All that the file has, in its order"""
+    faults, fault, field, file, function = [], None, "", "", ""
     for number, line in enumerate(path.read_text().split("\n"), 1):
         where = f"{path.name}:{number}"
         if line.startswith("#") or (not line.strip() and not line.startswith(("-", "+"))):
@@ -145,7 +143,7 @@ def read_table(path, file):
             faults.append(fault)
             field = "breaks"
         elif word == "in":
-            function = rest.strip()
+            file, _, function = rest.strip().partition(" ")
         elif not fault:
             raise Wrong(f"{where}: no fault begins here")
         elif line[0] in "-+ ":
@@ -155,17 +153,9 @@ def read_table(path, file):
             getattr(fault, word).extend(rest.split())
         else:
             raise Wrong(f"{where}: \"{word}\" is none of the words of a fault")
-    return faults
-
-
-def read_tables(folder):
-    """All faults, in the order of the files' names."""
-    faults, names = [], set()
-    for table in sorted(Path(folder).rglob("*.txt")):
-        faults += read_table(table, str(table.relative_to(folder).with_suffix("")))
+    names = collections.Counter(fault.name for fault in faults)
     for fault in faults:
         fault.check()
-        if fault.name in names:
+        if names[fault.name] > 1:
             raise Wrong(f"{fault.where}: there are two faults called {fault.name}")
-        names.add(fault.name)
     return faults
