@@ -24,6 +24,8 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 # What is no event in an expression
 FUNCTIONS = {"d_ratio", "min", "max"}
 DURATION = "duration_time"
+# What a core has of an event, if not the sum of its threads
+IN_CORE = "once", "unknown"
 
 
 class Bad(Exception):
@@ -162,8 +164,8 @@ def read_tables(text):
         parser.read_string(text, TABLES)
     except configparser.Error as e:
         raise Bad(str(e)) from e
-    return {section: {key: value if key == "threshold" else one_line(value)
-                      for key, value in parser[section].items()}
+    return {section: {key: value if key == "threshold" or section.startswith("topic ") else
+                      one_line(value) for key, value in parser[section].items()}
             for section in parser.sections()}
 
 
@@ -171,17 +173,19 @@ def describe(events, tables):
     """Give the events their topics, periods and descriptions."""
     by_name = {event.name: event for event in events}
     for section, entry in tables.items():
-        if section.startswith("metric "):
-            continue
-        event = by_name.get(section)
-        if not event:
-            raise Bad(f"{TABLES}: {section} is not in {HEADER}")
-        event.topic, event.period = entry.pop("topic"), entry.pop("period")
-        event.emulated = entry.pop("emulated", "yes") == "yes"
-        event.more = entry.pop("more", "")
-        event.in_core = entry.pop("core", "sum")
-        if entry:
-            raise Bad(f"{TABLES}: {section}: what is {', '.join(entry)}?")
+        kind, _, topic = section.partition(" ")
+        for name, text in entry.items() if kind == "topic" else ():
+            event = by_name.get(name)
+            if not event:
+                raise Bad(f"{TABLES}: {name} is not in {HEADER}")
+            words, _, more = text.partition("\n")
+            event.period, *words = words.split()
+            event.topic, event.more = topic, one_line(more)
+            event.emulated = "no-model" not in words
+            event.in_core = next((word for word in words if word in IN_CORE), "sum")
+            strange = {*words} - {"no-model", *IN_CORE}
+            if strange:
+                raise Bad(f"{TABLES}: {name}: what is {', '.join(strange)}?")
     for event in events:
         if not event.topic:
             raise Bad(f"{TABLES}: nothing about {event.name}")

@@ -181,10 +181,10 @@ def refused(tables, word):
 
 def test_tables_refused():
     """What does not fit the header is an error that names it"""
-    refused("[NO_SUCH_EVENT]\ntopic = cache\nperiod = 3\n", "NO_SUCH_EVENT")
-    refused("[DATA_READ]\ntopic = cache\nperiod = 3\n", "nothing about")
-    refused("[DATA_READ]\ntopic = a\nperiod = 3\nwrong = 1\n", "wrong")
-    refused("[DATA_READ]\n[DATA_READ]\n", "already exists")
+    refused("[topic cache]\nNO_SUCH_EVENT = 3\n", "NO_SUCH_EVENT")
+    refused("[topic cache]\nDATA_READ = 3\n", "nothing about")
+    refused("[topic cache]\nDATA_READ = 3 wrong\n", "wrong")
+    refused("[topic cache]\nDATA_READ = 3\nDATA_READ = 3\n", "already exists")
     metric = "groups = a\nexpr = DATA_READ\nbrief = b\nsource = c\n"
     for lines, word in (("threshold = > 1 | much | somebody\n", "goes with advice"),
                         ("advice = less of it | somebody\n", "goes with advice"),
