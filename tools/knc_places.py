@@ -6,13 +6,9 @@ CPU_CLK_UNHALTED is the core's on each thread, and so is what "any" counts: a su
 have it once for each thread. knc_pmu_tables.ini says which event is which.
 """
 import collections
-import csv
-import io
-import json
-
 from knc_card import read_topology
-from knc_runs import DURATION, Counts, Failed, Formula, Missing, countables, events_of, \
-    file_there, modelled, number, plan_runs, rewindable, run_stat, settle
+from knc_runs import DURATION, Counts, Failed, Result, events_of, file_there, run_stat, settle
+from knc_table import counted
 
 # By how much the threads' readings of a core's count may differ, as they are not read at
 # the same time
@@ -58,116 +54,55 @@ def of_core(args, needed, threads):
     return core
 
 
-class Place:
-    """A core or a thread, and what came of each metric: (value, runs, reason)"""
-
-    def __init__(self, core, thread, cpus):
-        self.core, self.thread, self.cpus, self.values = core, thread, cpus, {}
-
-    def compute(self, args, formulas, needed, counts):
-        for metric, formula in formulas.items():
-            try:
-                if self.thread is None and metric.of_thread:
-                    raise Missing("it has a value for a thread only: --per-thread")
-                unknown = next((key[0] for key in formula.keys if self.thread is not None and
-                                needed[key].event.in_core == "unknown"), None)
-                if unknown:
-                    raise Missing(f"a thread counts {unknown} for its core")
-                value, runs = formula.value(counts, args.turns)
-                self.values[metric] = value * metric.scale, runs, ""
-            except Missing as why:
-                self.values[metric] = None, 0, str(why)
+def result_of(plan, metric, thread, counts):
+    """Of a core, if @thread is None, or of a thread"""
+    result = Result(plan, metric, [counts])
+    if thread is None and metric.of_thread:
+        result.value, result.reason = None, "it has a value for a thread only: --per-thread"
+    for key in plan.formulas[metric].keys:
+        if thread is not None and plan.needed[key].event.in_core == "unknown":
+            result.value, result.reason = None, f"a thread counts {key[0]} for its core"
+    return result
 
 
-def rows_of(args, needed, formulas, runs):
-    """Cores, or threads, in their order"""
-    places = read_topology(file_there(args.perf, "/proc/cpuinfo"))
+def places_of(plan, runs):
+    """Cores, or threads, in their order: (keys, the counts of each run)"""
+    args = plan.args
+    places = read_topology(file_there(args, "/proc/cpuinfo"))
     cpus = sorted({cpu for counts in runs for cpu in counts})
     strange = [cpu for cpu in cpus if cpu not in places]
     if strange:
         raise Failed(f"/proc/cpuinfo does not say which core CPU {strange[0]} belongs to")
-    rows = []
     if args.per == "thread":
         for cpu in sorted(cpus, key=places.get):
-            place = Place(*places[cpu], [cpu])
-            place.compute(args, formulas, needed,
-                          [counts[cpu] for counts in runs if cpu in counts])
-            rows.append(place)
-        return rows
+            core, thread = places[cpu]
+            yield ({"core": core, "thread": thread, "cpus": [cpu]},
+                   [counts[cpu] for counts in runs if cpu in counts])
+        return
     for core in sorted({places[cpu][0] for cpu in cpus}):
         threads = [cpu for cpu in cpus if places[cpu][0] == core]
-        place = Place(core, None, threads)
-        place.compute(args, formulas, needed, [
-            of_core(args, needed, [counts[cpu] for cpu in threads])
-            for counts in runs if set(threads) <= set(counts)])
-        rows.append(place)
-    return rows
+        yield {"core": core, "thread": None, "cpus": threads}, [
+            of_core(args, plan.needed, [counts[cpu] for cpu in threads])
+            for counts in runs if set(threads) <= set(counts)]
 
 
-def as_text(args, metrics, reasons, rows, runs):
-    what = "turn" if args.turns else "run"
-    shown = [m for m in metrics if any(row.values.get(m, (None,))[0] is not None for row in rows)]
-    heads = [f"{m.name} [{m.unit}]" if m.unit else m.name for m in shown]
-    lines = [f"by {args.per}: {len(runs)} {what}" + ("" if len(runs) == 1 else "s"), "",
-             "  ".join(["core", *(["thread"] if args.per == "thread" else []), *heads])]
-    for row in rows:
-        cells = [f"{row.core:4}", *([f"{row.thread:6}"] if args.per == "thread" else [])]
-        for metric, head in zip(shown, heads):
-            value, used, _ = row.values[metric]
-            cells.append((("~" if used > 1 else "") + number(value)).rjust(len(head)))
-        lines.append("  ".join(cells))
-    notes = {f"{m.name}: {reason}": None for m, reason in reasons.items()}
-    for row in rows:
-        notes.update({f"{m.name}: {reason}": None
-                      for m, (_, _, reason) in row.values.items() if reason})
-    lines += ["", *(f"no value: {note}" for note in notes)]
-    if any(used > 1 for row in rows for _, used, _ in row.values.values()):
-        lines.append(f"~ computed from the counts of several {what}s")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def entries(metrics, reasons, rows):
-    for row in rows:
-        yield row, {m: row.values.get(m, (None, 0, reasons.get(m, ""))) for m in metrics}
-
-
-def as_csv(_args, metrics, reasons, rows, _runs):
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["core", "thread", "metric", "value", "unit", "runs", "reason"])
-    for row, values in entries(metrics, reasons, rows):
-        for metric, (value, used, reason) in values.items():
-            writer.writerow([row.core, row.thread, metric.name, value, metric.unit, used, reason])
-    return text.getvalue()
-
-
-def as_json(args, metrics, reasons, rows, runs):
-    return json.dumps({
-        "command": args.command, "by": args.per,
-        "runs": [[" ".join(key).strip() for key in run] for run in runs],
-        "rows": [{"core": row.core, "thread": row.thread, "cpus": row.cpus,
-                  "metrics": {m.name: {"value": value, "unit": m.unit, "runs": used,
-                                       "reason": reason}
-                              for m, (value, used, reason) in values.items()}}
-                 for row, values in entries(metrics, reasons, rows)]}, indent=2) + "\n"
-
-
-FORMATS = {"text": as_text, "csv": as_csv, "json": as_json}
-
-
-def measure(args, metrics, events):
-    """(the report's text, the program's bad status or 0)"""
-    possible, reasons = modelled(args, metrics, events)
-    needed = countables(possible, events)
-    plan, runs, status, why = plan_runs(possible, needed), [], 0, ""
-    if args.command and len(plan) > 1:
-        args.replay = rewindable()
-    for run in plan:
-        counts, ended, failed = count_cpus(args, needed, run)
+def measure(plan, table):
+    """Report the cores, or threads; returns the program's bad status or 0."""
+    args, runs, status, why = plan.args, [], 0, ""
+    for run in plan.each():
+        counts, ended, failed = count_cpus(args, plan.needed, run)
         status, why = status or ended, why or failed
         runs.append(counts)
     if not any(runs):
-        raise Failed(why or next(iter(reasons.values()), "nothing was counted"))
-    formulas = {metric: Formula(metric, needed) for metric in possible}
-    rows = rows_of(args, needed, formulas, runs)
-    return FORMATS[args.format](args, metrics, reasons, rows, plan), status
+        raise Failed(why or next(iter(plan.reasons.values()), "nothing was counted"))
+    rows = [(keys, [result_of(plan, m, keys["thread"], counts)
+                    for m in plan.formulas]) for keys, counts in places_of(plan, runs)]
+    table.say(f"by {args.per}: {counted(len(runs), args.what)}", "")
+    heads = ["core", "thread"][:1 + (args.per == "thread")]
+    table.columns(heads, [m for at, m in enumerate(plan.formulas)
+                          if any(results[at].value is not None for _, results in rows)])
+    for keys, results in rows:
+        table.place(keys, [result.entry() for result in results],
+                    title=[keys[head] for head in heads])
+    table.end(plan.head(by=args.per), plan.missing())
+    return status

@@ -5,23 +5,17 @@ that its processes write.
 Imported by knc-metrics.
 """
 import collections
-import csv
-import functools
-import io
-import json
 import os
 import re
-import shlex
 import subprocess
+
+from knc_runs import Failed, Result, file_there, rewind, taken_from, there
+from knc_table import counted
 
 BEGIN, END = "# knc-regions 1", "# end"
 FORMAT = re.compile(r"(config\d?):(\d+)(?:-\d+)?$")
 # In another run it may be another thread.
 ALL = None
-
-
-class Bad(Exception):
-    """The program has written nothing that can be reported."""
 
 
 class Part:
@@ -47,7 +41,9 @@ class Run:
     """What one run has left: {(region, thread): Part}, where thread is ALL, too."""
 
     def __init__(self, status, labels):
-        self.parts, self.status, self.labels, self.values = {}, status, labels, {}
+        self.parts, self.status, self.labels = {}, status, labels
+        # For knc-metrics, which asks whether anything was counted
+        self.values, self.reasons = {}, {}
 
     def take(self, rows):
         """Threads are numbered as they were made."""
@@ -62,8 +58,8 @@ class Run:
                 part.reasons[key] = f"{part.lost} of {part.calls + part.lost} calls are " \
                     f"not counted: {part.reasons[key]}"
                 del part.values[key]
-            # For knc-metrics, which asks whether anything was counted
             self.values.update(part.values)
+            self.reasons.update(part.reasons)
 
     def part(self, which):
         missing = Part()
@@ -74,31 +70,25 @@ class Run:
 
 # --- the program -----------------------------------------------------------------------
 
-def on_machine(args, words):
-    """A command where perf is; ssh puts words together for the shell of the other machine."""
-    before = args.perf[:-1]
-    ssh = before and os.path.basename(before[0]) == "ssh"
-    return before + ([shlex.quote(word) for word in words] if ssh else words)
-
-
-@functools.lru_cache(maxsize=None)
-def content(file_there, perf, name):
+def content(args, name):
     """Of a file that does not change, which may be on a card"""
-    return file_there([*perf], name).strip()
+    known = vars(args).setdefault("contents", {})
+    if name not in known:
+        known[name] = file_there(args, name).strip()
+    return known[name]
 
 
-def setting(args, countable, file_there):
+def setting(args, countable):
     """An event as KNC_REGIONS has it, by what the PMU's directory in sysfs says"""
-    perf = tuple(args.perf)
     folder = f"/sys/bus/event_source/devices/{args.pmu}"
     configs = {"config": 0, "config1": 0}
     for term in f"{countable.event.terms()},{countable.terms}".strip(",").split(","):
         name, _, value = term.partition("=")
-        found = FORMAT.match(content(file_there, perf, f"{folder}/format/{name}"))
+        found = FORMAT.match(content(args, f"{folder}/format/{name}"))
         if not found or found.group(1) not in configs:
-            raise Bad(f"{folder}: the PMU has no term {name}")
+            raise Failed(f"{folder}: the PMU has no term {name}")
         configs[found.group(1)] |= int(value or "1", 0) << int(found.group(2))
-    kind = content(file_there, perf, f"{folder}/type")
+    kind = content(args, f"{folder}/type")
     return f"{countable.label}={kind}:{configs['config']:#x}:{configs['config1']:#x}" + \
         (":u" if args.user else "")
 
@@ -117,24 +107,21 @@ def rows_of(text):
     return rows, broken
 
 
-def count(args, needed, run, file_there):
+def count(args, needed, run):
     """Run the program once, with these events in its regions."""
-    events = ",".join(setting(args, needed[key], file_there) for key in run)
+    events = ",".join(setting(args, needed[key]) for key in run)
     file = f"/tmp/knc-regions-{os.urandom(8).hex()}"
-    if args.replay is not None:
-        os.lseek(0, args.replay, os.SEEK_SET)
-    status = subprocess.run(on_machine(args, [
-        "env", f"KNC_REGIONS={events}", f"KNC_REGIONS_FILE={file}", *args.command]),
+    rewind(args)
+    status = subprocess.run(there(args, [
+        f"KNC_REGIONS={events}", f"KNC_REGIONS_FILE={file}", *args.command], "env"),
         check=False).returncode
     status = 128 - status if status < 0 else status
-    said = subprocess.run(on_machine(args, ["sh", "-c", f"cat {file}.*; rm -f {file}.*"]),
-                          check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, errors="replace").stdout
+    said = taken_from(args, f"{file}.*")
     rows, broken = rows_of(said)
     if broken:
-        raise Bad("the program has not written all of its file of regions: is the disk full?")
+        raise Failed("the program has not written all of its file of regions: is the disk full?")
     if not rows:
-        raise Bad(f"{args.command[0]} (status {status}) has written no regions: is it marked "
+        raise Failed(f"{args.command[0]} (status {status}) has written no regions: is it marked "
                   "(knc_pmu_regions.h; likwid-marker.h, with -DLIKWID_PERFMON), and does it "
                   "end by exit?")
     found = Run(status, {needed[key].label: key for key in run})
@@ -144,79 +131,28 @@ def count(args, needed, run, file_there):
 
 # --- the report ------------------------------------------------------------------------
 
-class Region:
-    """Of all threads, or one: its metrics, and whether the runs are alike"""
-
-    def __init__(self, key, repetitions, results_of):
-        self.name, self.thread = key
-        parts = [[run.part(key) for run in counts] for counts in repetitions]
-        self.results = results_of(parts)
-        every = [part for counts in parts for part in counts]
-        self.calls = sorted({part.calls + part.lost for part in every})
-        self.threads = max(len(part.threads) for part in every)
-        self.seconds = sum(part.duration for part in every) / len(every)
-
-    def columns(self):
-        return {"region": self.name, "thread": self.thread, "threads": self.threads,
-                "calls": self.calls[-1], "least_calls": self.calls[0],
-                "seconds": round(self.seconds, 9)}
-
-    def title(self):
-        who = f"thread {self.thread}" if self.thread is not ALL else \
-            f"{self.threads} thread{'s' * (self.threads > 1)}"
-        calls = f"{self.calls[-1]} call{'s' * (self.calls[-1] != 1)}"
-        lines = [f"{self.name}: {calls}, {who}, {self.seconds:.6f} seconds"]
-        if len(self.calls) > 1:
-            lines.append(f"! {self.calls[0]} to {self.calls[-1]} calls: the runs differ, and a "
-                         "metric of several runs mixes them")
-        return "\n".join(lines)
-
-
-def regions(args, repetitions, results_of):
+def report(plan, repetitions, table):
     """In the order in which they were begun, each with its threads below it"""
-    if not any(run.values for counts in repetitions for run in counts):
-        raise Bad(next(reason for counts in repetitions for run in counts
-                       for part in run.parts.values() for reason in part.reasons.values()))
-    keys = dict.fromkeys(key for counts in repetitions for run in counts for key in run.parts)
-    for name in dict.fromkeys(name for name, _ in keys):
-        yield Region((name, ALL), repetitions, results_of)
-        if args.per == "thread":
-            for thread in sorted(thread for n, thread in keys if n == name
-                                 and thread is not ALL):
-                yield Region((name, thread), repetitions, results_of)
+    found = dict.fromkeys(key for counts in repetitions for run in counts for key in run.parts)
+    for name in dict.fromkeys(name for name, _ in found):
+        threads = sorted(thread for n, thread in found if n == name and thread is not ALL)
+        for thread in [ALL, *(threads if plan.args.per == "thread" else [])]:
+            parts = [[run.part((name, thread)) for run in counts] for counts in repetitions]
+            keys, title = described(name, thread, [part for counts in parts for part in counts])
+            table.place(keys, [Result(plan, m, parts).described() for m in plan.metrics],
+                        title=[*title, ""])
+            table.say("")
 
 
-def as_text(found, show):
-    blocks, head, foot = [], "", ""
-    for region in found:
-        # "6 runs", the metrics, and what marks mean
-        head, _, body = show(region.results).partition("\n\n")
-        body, mark, rest = body.partition("\n~ ")
-        foot = foot or (f"\n~ {rest}" if mark else "")
-        blocks.append(f"{region.title()}\n\n{body.rstrip()}\n")
-    return f"{head}\n\n" + "\n".join(blocks) + foot
-
-
-def as_csv(found, show):
-    text, writer = io.StringIO(), None
-    for region in found:
-        for row in csv.DictReader(io.StringIO(show(region.results))):
-            row = {**region.columns(), **row}
-            if not writer:
-                writer = csv.DictWriter(text, row, lineterminator="\n")
-                writer.writeheader()
-            writer.writerow(row)
-    return text.getvalue()
-
-
-def as_json(found, show):
-    whole, entries = {}, []
-    for region in found:
-        whole = json.loads(show(region.results))
-        entries.append({**region.columns(), "metrics": whole.pop("metrics")})
-    return json.dumps({**whole, "regions": entries}, indent=2) + "\n"
-
-
-def report(args, found, show):
-    """@show makes a report of one region's results in the format that is asked for."""
-    return {"text": as_text, "csv": as_csv, "json": as_json}[args.format](found, show)
+def described(name, thread, parts):
+    """The keys of a region, and its title: of all threads, or of one"""
+    calls = sorted({part.calls + part.lost for part in parts})
+    threads = max(len(part.threads) for part in parts)
+    seconds = sum(part.duration for part in parts) / len(parts)
+    who = counted(threads, "thread") if thread is ALL else f"thread {thread}"
+    title = [f"{name}: {counted(calls[-1], 'call')}, {who}, {seconds:.6f} seconds"]
+    if len(calls) > 1:
+        title.append(f"! {calls[0]} to {calls[-1]} calls: the runs differ, and a metric of "
+                     "several runs mixes them")
+    return {"region": name, "thread": thread, "threads": threads, "calls": calls[-1],
+            "least_calls": calls[0], "seconds": round(seconds, 9)}, title

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 import knc_perf
+import knc_table
 import knc_tables
 
 DURATION = knc_tables.DURATION
@@ -55,16 +56,42 @@ def countables(metrics, events):
     return needed
 
 
-def modelled(args, metrics, events):
-    """Metrics that can be counted here, and {metric: reason} of the others. By the count
-    there is no telling "never" from "not modelled".
+class Plan:
+    """Which of the metrics can be counted here, from which runs, and why others cannot. By
+    the count there is no telling "never" from "not modelled".
     """
-    blank = {event.name for event in events if args.emulated and not event.emulated}
-    lacks = {metric: [name for name, _ in metric.events() if name in blank]
-             for metric in metrics}
-    return [metric for metric in metrics if not lacks[metric]], {
-        metric: f"the emulator has no model of {', '.join(names)}"
-        for metric, names in lacks.items() if names}
+
+    def __init__(self, args, metrics, events, reasons=()):
+        blank = {event.name for event in events if args.emulated and not event.emulated}
+        self.args, self.events, self.metrics, self.reasons = args, events, metrics, dict(reasons)
+        for metric in metrics:
+            lacks = [name for name, _ in metric.events() if name in blank]
+            if lacks:
+                self.reasons[metric] = f"the emulator has no model of {', '.join(lacks)}"
+        possible = [metric for metric in metrics if metric not in self.reasons]
+        self.needed = countables(possible, events)
+        self.runs = plan_runs(possible, self.needed)
+        self.formulas = {metric: Formula(metric, self.needed) for metric in possible}
+
+    def each(self):
+        """The runs, as often as they are repeated"""
+        runs = self.runs * self.args.repeat
+        if self.args.command and (len(runs) > 1 or self.args.by):
+            self.args.replay = rewindable()
+        yield from runs
+
+    def missing(self):
+        return {metric.name: reason for metric, reason in self.reasons.items()}
+
+    def head(self, **more):
+        """What JSON says of the whole"""
+        return {"command": self.args.command, **more,
+                "runs": [[spoken(key) for key in run] for run in self.runs]}
+
+
+def spoken(key):
+    """An event with its terms, as a reader has it"""
+    return " ".join(key).strip()
 
 
 def plan_runs(metrics, needed):
@@ -133,45 +160,25 @@ class Counts:
 
 
 class Said:
-    """What comes on stderr. It is passed on at once, but for perf's report where that
-    comes there, too, and for why perf fails before the program begins.
+    """What comes on perf's stderr. It is passed on at once, but for why perf fails before the
+    program begins.
     """
 
-    # With -A the CPU is first.
-    REPORT = b'{"counter-value"', b'{"cpu" : '
     FAILURES = b"Error:\n", b"Workload failed: "
 
-    def __init__(self, has_report):
-        self.kept, self.last, self.has_report = b"", b"", has_report
+    def __init__(self):
+        self.kept, self.last = b"", b""
 
     def read(self, pipe):
         while data := os.read(pipe.fileno(), 65536):
             self.kept += data
             if self.last or not self.kept.startswith(self.FAILURES):
-                self.pass_on(self.begins() if self.has_report else len(self.kept))
+                self.pass_on()
 
-    def begins(self):
-        """Where the report begins, or may begin."""
-        found = [at for at in map(self.kept.find, self.REPORT) if at >= 0]
-        longest = max(map(len, self.REPORT))
-        return min(found) if found else next(
-            at for at in range(max(0, len(self.kept) - longest), len(self.kept) + 1)
-            if any(mark.startswith(self.kept[at:]) for mark in self.REPORT))
-
-    def pass_on(self, count):
-        os.write(2, self.kept[:count])
-        self.last = (self.last + self.kept[:count])[-4096:]
-        self.kept = self.kept[count:]
-
-    def report(self):
-        """The records of the report; what else has been kept stays."""
-        lines, self.kept = self.kept.splitlines(True), b""
-        for line in lines:
-            found = list(knc_perf.read([line.decode(errors="replace")]))
-            if found:
-                yield found[0]
-            else:
-                self.kept += line
+    def pass_on(self):
+        os.write(2, self.kept)
+        self.last = (self.last + self.kept)[-4096:]
+        self.kept = b""
 
     def reason(self):
         """The first line in which perf says something."""
@@ -188,11 +195,29 @@ class Said:
                          f"{program}: {signal.strsignal(number)}\n".encode())), 0)
 
 
-def file_there(perf, name):
-    """A file of the machine that perf is called on; "" if there is none"""
-    return subprocess.run([*perf[:-1], "cat", name], check=False, stdin=subprocess.DEVNULL,
+def there(args, words, program=None):
+    """The command for perf with these words, or for another program of that machine. ssh puts
+    words together for the shell there.
+    """
+    if any(os.path.basename(word) == "ssh" for word in args.perf[:-1]):
+        words = [shlex.quote(word) for word in words]
+    return [*args.perf[:-1], program or args.perf[-1], *words]
+
+
+def ask(args, program, *words):
+    """What a program prints on the machine that perf is called on; "" if there is none"""
+    return subprocess.run(there(args, words, program), check=False, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                           errors="replace").stdout
+
+
+def file_there(args, name):
+    return ask(args, "cat", name)
+
+
+def taken_from(args, pattern):
+    """The content of files of that machine, which are removed"""
+    return ask(args, "sh", "-c", f"cat {pattern}; rm -f {pattern}")
 
 
 def rewindable():
@@ -215,23 +240,10 @@ def rewindable():
     return 0
 
 
-def there(args, words):
-    """The command for perf with these words. ssh puts words together for the shell of the
-    other machine.
-    """
-    ssh = os.path.basename(args.perf[0]) == "ssh"
-    return args.perf + ([shlex.quote(word) for word in words] if ssh else words)
-
-
 def target(args):
     """What perf is to look at"""
     what = ["-a"] if args.all_cpus else ["-p", args.pid] if args.pid else []
     return [*what, "--", *(args.command or ["sleep", f"{args.turn:g}"])]
-
-
-def perf_command(args, events, report):
-    what = ["stat", "-j", *report, "-e", f"{{{events}}}", "-e", DURATION]
-    return there(args, [*what, *target(args)])
 
 
 def events_of(args, needed, run):
@@ -247,18 +259,24 @@ def rewind(args):
         os.lseek(0, args.replay, os.SEEK_SET)
 
 
+def run_perf(args, command, **pipes):
+    """Run perf once, with the program: what it has said, and its status"""
+    said = Said()
+    rewind(args)
+    # C: a number with a comma is no JSON, and signals have English names.
+    with subprocess.Popen(command, stderr=subprocess.PIPE,
+                          env={**os.environ, "LC_ALL": "C"}, **pipes) as perf:
+        said.read(perf.stderr)
+    return said, perf.returncode
+
+
 def run_stat(args, events, more=()):
     """Run perf once for these events: its records, what else it has said, and its status"""
-    said = Said(args.remote)
-    rewind(args)
-    with tempfile.NamedTemporaryFile("r", errors="replace") as report:
-        where = [] if args.remote else ["-o", report.name]
-        # C: a number with a comma is no JSON, and signals have English names.
-        with subprocess.Popen(perf_command(args, events, [*more, *where]),
-                              stderr=subprocess.PIPE,
-                              env={**os.environ, "LC_ALL": "C"}) as perf:
-            said.read(perf.stderr)
-        return [*knc_perf.read(report), *said.report()], said, perf.returncode
+    report = f"/tmp/knc-metrics-{os.urandom(8).hex()}"
+    said, status = run_perf(args, there(args, [
+        "stat", "-j", "-o", report, *more, "-e", f"{{{events}}}", "-e", DURATION,
+        *target(args)]))
+    return [*knc_perf.read(taken_from(args, report).splitlines())], said, status
 
 
 def settle(args, said, status, counted):
@@ -268,7 +286,7 @@ def settle(args, said, status, counted):
     elif said.reason().startswith("Workload failed: "):
         raise Failed(f"{args.command[0]}: {said.reason().partition(': ')[2]}")
     if counted or args.verbose:
-        said.pass_on(len(said.kept))
+        said.pass_on()
     return status if counted else 0
 
 
@@ -340,30 +358,30 @@ class Formula:
 
 
 class Result:
-    """What came of a metric: a value for each repetition."""
+    """What came of a metric of a place: a value for each repetition."""
 
-    def __init__(self, metric, formula, repetitions, turns, reason=""):
-        self.metric, self.values, self.runs, self.reason = metric, [], 0, reason
-        for counts in repetitions:
+    def __init__(self, plan, metric, repetitions):
+        self.metric, self.values, self.runs = metric, [], 0
+        self.reason = plan.reasons.get(metric, "")
+        for counts in repetitions if metric in plan.formulas else ():
             try:
-                value, self.runs = formula.value(counts, turns)
+                value, self.runs = plan.formulas[metric].value(counts, plan.args.turns)
                 self.values.append(value * metric.scale)
             except Missing as why:
                 self.reason = str(why)
         self.value = sum(self.values) / len(self.values) if self.values else None
+
+    def entry(self, **more):
+        spread = (min(self.values), max(self.values)) if len(self.values) > 1 else None
+        return knc_table.entry(self.metric.name, self.value, self.metric.unit, spread=spread,
+                               runs=self.runs, reason=self.reason, **more)
+
+    def described(self):
+        """With what there is to say of the value"""
+        m = self.metric
         # Thresholds are written in the unit that is shown; the first says most.
-        self.exceeded = [t for t in metric.thresholds
-                         if self.value is not None and t.holds(self.value)][:1]
-
-    def spread(self):
-        return (min(self.values), max(self.values)) if len(self.values) > 1 else None
-
-
-def number(value):
-    """Four significant digits, but all of a large one, and no exponent."""
-    if value is None:
-        return "-"
-    if value == int(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    return f"{value:.{4 - before}f}"
+        exceeded = [t for t in m.thresholds if self.value is not None and t.holds(self.value)][:1]
+        return self.entry(
+            exceeded=[{"threshold": t.text, "meaning": t.meaning, "source": t.source,
+                       "advice": m.advice, "advisor": m.advisor} for t in exceeded],
+            groups=m.groups, description=m.brief)

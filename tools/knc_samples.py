@@ -8,9 +8,6 @@ counter would give the other's events to places where they were not.) Samples ti
 period are the count of a place.
 """
 import collections
-import csv
-import io
-import json
 import math
 import os
 import re
@@ -18,8 +15,9 @@ import subprocess
 import tempfile
 
 import knc_data
-from knc_runs import Counts, Failed, Formula, Missing, Said, count, countables, file_there, \
-    modelled, number, plan_runs, rewind, rewindable, target, there
+import knc_table
+from knc_runs import Counts, Failed, Missing, count, file_there, run_perf, spoken, target, there
+from knc_table import counted
 
 # Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
 SAMPLES = 3000
@@ -121,16 +119,12 @@ def record(args, needed, run):
     modifier = "u" if args.user else ""
     events = ",".join(needed[key].spelled(args.pmu, modifier, f"period={value}")
                       for key, value in run.periods.items())
-    rewind(args)
     data = f"{args.folder}/perf.data"
     # D: on the counters all the time, or never
     what = ["record", "-q", "-B", "-P", "-o", "-" if args.remote else data, "-e", f"{{{events}}}:D",
             *target(args)]
-    said = Said(False)
-    with open(data, "wb") as out, subprocess.Popen(
-            there(args, what), stderr=subprocess.PIPE, stdout=out if args.remote else None,
-            env={**os.environ, "LC_ALL": "C"}) as perf:
-        said.read(perf.stderr)
+    with open(data, "wb") as out:
+        said, _ = run_perf(args, there(args, what), stdout=out if args.remote else None)
     if said.kept or not os.path.getsize(data):
         run.note = f"perf record: {said.reason()}"
         return None
@@ -232,17 +226,14 @@ def why_unknown(args, function, file):
 class Report:
     """All runs, and the rows: one for each place that has a sample."""
 
-    def __init__(self, args, metrics, reasons, needed, runs):
-        self.args, self.metrics, self.reasons, self.runs = args, metrics, dict(reasons), runs
-        self.formulas, self.events = {}, {}
-        for metric in metrics:
-            if metric in reasons:
-                continue
+    def __init__(self, plan, runs):
+        self.plan, self.args, self.runs, self.events = plan, plan.args, runs, {}
+        for metric in list(plan.formulas):
             if any("any" in terms for _, terms in metric.events()):
-                self.reasons[metric] = ("its event counts all threads of the core, and a sample "
+                plan.reasons[metric] = ("its event counts all threads of the core, and a sample "
                                         "shows what one of them executed")
-            else:
-                self.formulas[metric] = Formula(metric, needed)
+                del plan.formulas[metric]
+        self.formulas = plan.formulas
         # The run from which an event is shown
         for run in runs:
             for key in run.periods:
@@ -274,18 +265,35 @@ class Report:
             tries.append(formula.value([counts], False)[0])
         return tries[1] == 2 * tries[0]
 
-    def cost_name(self):
-        return getattr(self.cost, "name", None) or " ".join(self.cost).strip()
+    def put(self, table):
+        args, cost = self.args, getattr(self.cost, "name", None) or spoken(self.cost)
+        table.say(f"by {args.by}, sorted by {cost}", f"{counted(len(self.runs), 'pair')} of events, "
+                  f"each counted in one {args.what} and sampled in another")
+        table.say(*([f"hot: {row.name()} has {row.cost:.0%} of {cost}"
+                     for row in self.rows if row.hot] or
+                    [f"no {args.by} has a quarter of {cost}: none is hot"]))
+        for row in self.rows:
+            row.put(table, self)
+        events = {spoken(key): {
+            "samples": run.taken(key), "period": run.periods[key], "lost": run.lost,
+            "throttled": run.throttled, "counted": run.counts.values[key], "note": run.note}
+            for key, run in self.events.items()}
+        table.end(self.plan.head(by=args.by, cost=cost, events=events), self.plan.missing(),
+                  [*self.notes()])
 
     def notes(self):
         """What there is to know of the whole"""
+        rest = sum(not row.is_shown() for row in self.rows)
+        if rest:
+            yield f"{rest} more have less than 1 % of each event; csv and json have them"
         for number_of, run in enumerate(self.runs, 1):
             if run.note:
-                yield f"run {number_of}: {run.note}"
+                yield f"! run {number_of}: {run.note}"
             elif run.lost:
-                yield f"run {number_of}: {run.lost} samples were lost"
-        for metric, reason in self.reasons.items():
-            yield f"{metric.name}: {reason}"
+                yield f"! run {number_of}: {run.lost} samples were lost"
+        if self.args.by == "line":
+            yield ("A sample is of an instruction that follows the one with the event: of the "
+                   "line, or of one that is executed soon after it.")
 
 
 class Row:
@@ -296,8 +304,8 @@ class Row:
         self.events = {key: (run.samples[key][place], run.periods[key], run.share(key, place))
                        for key, run in report.events.items()}
         counts = [run.at(place) for run in report.runs]
-        self.values = {metric: self.value(report, metric, formula, counts)
-                       for metric, formula in report.formulas.items()}
+        self.metrics = [self.entry(report, metric, formula, counts)
+                        for metric, formula in report.formulas.items()]
         if report.cost in report.formulas:
             self.cost = self.part(report, report.formulas[report.cost], counts)
         else:
@@ -318,13 +326,22 @@ class Row:
             return 0.0
         return value / all_places if all_places else 0.0
 
-    def value(self, report, metric, formula, counts):
-        """(value or None, its relative error, runs, reason)"""
-        args = report.args
+    def entry(self, report, metric, formula, counts):
+        value, runs, error, reason = None, 0, None, ""
         try:
-            value, runs = formula.value(counts, args.turns)
+            value, runs = formula.value(counts, report.args.turns)
+            error = self.error(report, formula, counts, value)
         except Missing as why:
-            return None, None, 0, self.too_few(formula, report) or str(why)
+            reason = self.too_few(formula, report) or str(why)
+        if error and error > MOST_ERROR:
+            value, reason = None, self.too_few(formula, report) or \
+                "the difference is less than its error"
+        return knc_table.entry(metric.name, value if value is None else value * metric.scale,
+                               metric.unit, error=None if error == math.inf else error,
+                               runs=runs, reason=reason)
+
+    def error(self, report, formula, counts, value):
+        """The relative error of a value"""
         variance = 0.0
         for run, of_run in zip(report.runs, counts):
             for key in set(formula.keys) & set(of_run.values):
@@ -332,23 +349,17 @@ class Row:
                     continue
                 exact = of_run.values[key]
                 of_run.values[key] += run.deviation(key, self.place)
-                variance += (formula.value(counts, args.turns)[0] - value) ** 2
+                variance += (formula.value(counts, report.args.turns)[0] - value) ** 2
                 of_run.values[key] = exact
         if not variance:
-            return value * metric.scale, 0.0, runs, ""
-        error = math.sqrt(variance) / abs(value) if value else math.inf
+            return 0.0
         lost = sum(run.lost for run in report.runs)
-        if lost:
-            error += lost / max(1, sum(run.taken(key) for run in report.runs
-                                       for key in run.periods))
-        if error > MOST_ERROR:
-            return None, error if error < math.inf else None, runs, \
-                self.too_few(formula, report) or "the difference is less than its error"
-        return value * metric.scale, error, runs, ""
+        taken = sum(run.taken(key) for run in report.runs for key in run.periods)
+        return (math.sqrt(variance) / abs(value) if value else math.inf) + lost / max(1, taken)
 
     def too_few(self, formula, report):
         """The samples that a metric would rest on, if these are too few"""
-        few = [f"{self.events[key][0]} of {' '.join(key).strip()}" for key in formula.keys
+        few = [f"{self.events[key][0]} of {spoken(key)}" for key in formula.keys
                if key in self.events and not report.events[key].note and
                self.events[key][0] < 2 / MOST_ERROR ** 2 and
                report.events[key].counts.values[key]]
@@ -359,117 +370,28 @@ class Row:
             return f"{os.path.basename(self.place.path)}:{self.place.line}  {self.place.function}"
         return self.place.function
 
-    def as_json(self, report):
+    def put(self, table, report):
+        """Text leaves out what has little of everything."""
         place = self.place
-        metrics = {}
-        for metric in report.metrics:
-            value, error, runs, reason = self.values.get(
-                metric, (None, None, 0, report.reasons.get(metric, "")))
-            metrics[metric.name] = {"value": value, "unit": metric.unit, "error": error,
-                                    "runs": runs, "reason": reason}
-        return {"function": place.function,
+        keys = {"function": place.function,
                 "file": os.path.basename(place.path) if place.path else None,
                 "path": place.path, "line": place.line, "object": place.object,
-                "reason": place.reason, "cost": self.cost, "hot": self.hot,
-                "events": {" ".join(key).strip():
-                           {"samples": n, "count": n * each, "share": share}
-                           for key, (n, each, share) in self.events.items()},
-                "metrics": metrics}
+                "reason": place.reason, "cost": self.cost, "hot": self.hot}
+        events = [knc_table.entry(spoken(key), None, samples=n, count=n * each, share=share)
+                  for key, (n, each, share) in self.events.items()]
+        title = ["", f"{self.name()}  ({place.object})", *[f"    {place.reason}"] * bool(place.reason)]
+        table.place(keys, self.metrics, events, title=title if self.is_shown() else None)
+
+    def is_shown(self):
+        return max(share for _, _, share in self.events.values()) >= SHOWN
 
 
-def rounded(value, error):
-    """As many digits as are certain"""
-    if not error or not value:
-        return number(value)
-    place = math.floor(math.log10(error * abs(value)))
-    return f"{round(value, -place):,.{max(0, -place)}f}"
-
-
-def times(count, what):
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
-
-
-def as_text(report):
-    args, cost = report.args, report.cost_name()
-    what = "turn" if args.turns else "run"
-    lines = [f"by {args.by}, sorted by {cost}",
-             f"{times(len(report.runs), 'pair')} of events, each counted in one {what} and "
-             "sampled in another"]
-    hot = [row for row in report.rows if row.hot]
-    lines += [f"hot: {row.name()} has {row.cost:.0%} of {cost}" for row in hot] or \
-        [f"no {args.by} has a quarter of {cost}: none is hot"]
-    shown = [row for row in report.rows
-             if max([share for _, _, share in row.events.values()]) >= SHOWN]
-    width = max([len(" ".join(key)) for key in report.events] +
-                [len(metric.name) for metric in report.formulas])
-    for row in shown:
-        lines += ["", f"{row.name()}  ({row.place.object})"]
-        if row.place.reason:
-            lines.append(f"    {row.place.reason}")
-        for key, (n, _, share) in row.events.items():
-            lines.append(f"    {' '.join(key).strip().ljust(width)} {100 * share:9.1f} %  "
-                         f"{times(n, 'sample')}")
-        for metric, (value, error, runs, reason) in row.values.items():
-            if value is None:
-                lines.append(f"    {metric.name.ljust(width)}         -    {reason}")
-                continue
-            mark = "~" if runs > 1 else ""
-            lines.append(f"    {metric.name.ljust(width)} {mark + rounded(value, error):>9} "
-                         f"{metric.unit:7}" + (f" +- {100 * error:.0f} %" if error else ""))
-    rest = len(report.rows) - len(shown)
-    lines.append("")
-    if rest:
-        lines.append(f"{rest} more have less than 1 % of each event; csv and json have them")
-    lines += [f"no value: {note}" if not note.startswith("run ") else f"! {note}"
-              for note in report.notes()]
-    if any(runs > 1 for row in shown for _, _, runs, _ in row.values.values()):
-        lines.append(f"~ computed from the counts of several {what}s")
-    if args.by == "line":
-        lines.append("A sample is of an instruction that follows the one with the event: of "
-                     "the line, or of one that is executed soon after it.")
-    return "\n".join(lines) + "\n"
-
-
-def as_json(report):
-    events = {" ".join(key).strip(): {
-        "samples": run.taken(key), "period": run.periods[key], "lost": run.lost,
-        "throttled": run.throttled, "counted": run.counts.values[key], "note": run.note}
-        for key, run in report.events.items()}
-    return json.dumps({"command": report.args.command, "by": report.args.by,
-                       "cost": report.cost_name(), "events": events,
-                       "runs": [[" ".join(key).strip() for key in run.keys]
-                                for run in report.runs],
-                       "rows": [row.as_json(report) for row in report.rows]}, indent=2) + "\n"
-
-
-def as_csv(report):
-    """A line for each event and each metric of each place"""
-    text = io.StringIO()
-    place = ["function", "file", "line", "object", "cost"]
-    writer = csv.DictWriter(text, [*place, "name", "samples", "count", "share", "value", "unit",
-                                   "error", "reason"], lineterminator="\n",
-                            extrasaction="ignore")
-    writer.writeheader()
-    for row in report.rows:
-        entry = row.as_json(report)
-        for kind in ("events", "metrics"):
-            for name, values in entry[kind].items():
-                writer.writerow({**{key: entry[key] for key in place}, "name": name, **values})
-    return text.getvalue()
-
-
-FORMATS = {"text": as_text, "csv": as_csv, "json": as_json}
-
-
-def measure(args, metrics, events):
-    """(the report's text, the program's bad status or 0)"""
+def measure(plan, table):
+    """Report the functions, or lines; returns the program's bad status or 0."""
+    args = plan.args
     if os.path.basename(args.perf[-1]).startswith("knc-stat"):
         raise Failed("knc-stat counts, and takes no samples: --by needs perf")
-    possible, reasons = modelled(args, metrics, events)
-    needed = countables(possible, events)
-    runs, status = [], 0
-    if args.command:
-        args.replay = rewindable()
+    runs = []
     with tempfile.TemporaryDirectory(prefix="knc-metrics.") as args.folder:
         args.kallsyms = f"{args.folder}/kallsyms"
         if not args.symfs and args.remote:
@@ -477,17 +399,15 @@ def measure(args, metrics, events):
             os.mkdir(args.symfs)
         if args.remote:
             with open(args.kallsyms, "w", encoding="utf-8") as f:
-                f.write(file_there(args.perf, "/proc/kallsyms"))
-        for keys in plan_runs(possible, needed):
-            counts = count(args, needed, keys)
-            status = status or counts.status
-            run = Run(keys, counts)
-            runs.append(run)
-            sample(args, needed, run)
-        report = Report(args, metrics, reasons, needed, runs)
-        if not report.rows:
-            raise Failed(next((run.note or reason for run in runs
-                               for reason in [*run.counts.reasons.values(), ""]
-                               if run.note or reason),
-                              next(iter(report.reasons.values()), "there are no samples")))
-        return FORMATS[args.format](report), status
+                f.write(file_there(args, "/proc/kallsyms"))
+        for keys in plan.each():
+            runs.append(Run(keys, count(args, plan.needed, keys)))
+            sample(args, plan.needed, runs[-1])
+        report = Report(plan, runs)
+    if not report.rows:
+        raise Failed(next((run.note or reason for run in runs
+                           for reason in [*run.counts.reasons.values(), ""]
+                           if run.note or reason),
+                          next(iter(plan.reasons.values()), "there are no samples")))
+    report.put(table)
+    return next((run.counts.status for run in runs if run.counts.status), 0)

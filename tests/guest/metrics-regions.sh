@@ -58,8 +58,8 @@ has text 'no value: the emulator has no model of L1_DATA_HIT_INFLIGHT_PF1'
 [ "$(grep -c '^[0-9]* runs$' "$tmp/text")" -eq 1 ] || fail "$(head -n 3 "$tmp/text")"
 into said knc-metrics -u --regions -f json -o "$tmp/json" --perf 'env ./knc-stat' -M ipc ./calls 5
 into out python3 -c 'import json, sys
-region, = json.load(open(sys.argv[1]))["regions"]
-print(region["region"], region["calls"], region["thread"], region["metrics"][0]["value"])' "$tmp/json"
+region, = json.load(open(sys.argv[1]))["rows"]
+print(region["region"], region["calls"], region["thread"], region["metrics"]["ipc"]["value"])' "$tmp/json"
 has out '^call, or "two" 5 None 0\.(4[0-9]*|5)$'
 
 # Two processes are one program; runs that differ say so; and what is not there is told.

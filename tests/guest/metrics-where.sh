@@ -12,7 +12,7 @@ of()
 {
 	awk -F, -v f="$1" -v name="$2" -v column="$3" '
 		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
-		NR > 1 && $1 == f && $at["name"] == name { print $at[column]; exit }' "$tmp/csv"
+		NR > 1 && $1 == f && $at["metric"] == name { print $at[column]; exit }' "$tmp/csv"
 }
 
 line=$(./where)

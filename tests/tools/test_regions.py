@@ -35,7 +35,7 @@ class Run:
 
     def json(self):
         assert self.status == 0, self.err
-        return json.loads(self.out)["regions"]
+        return json.loads(self.out)["rows"]
 
 
 def row(region, tid, calls=1, lost=0, why="-", seconds=1, **counts):
@@ -53,11 +53,11 @@ def test_regions_sums(tmp_path):
     run = Run(tmp_path, "-f", "json", "--per-thread", "-M", "cpi_thread,clock_rate", rows=[rows])
     got = run.json()
     assert [(r["region"], r["thread"], r["threads"], r["calls"], r["seconds"],
-             r["metrics"][0]["value"]) for r in got] == [
+             r["metrics"]["cpi_thread"]["value"]) for r in got] == [
         ("b", None, 2, 5, 2, 4), ("b", 0, 1, 2, 1, 2), ("b", 1, 1, 3, 2, 6),
         ("a", None, 1, 1, 1, 5), ("a", 0, 1, 1, 1, 5)]
     # By the time of the thread that takes longest
-    assert got[0]["metrics"][1]["value"] == pytest.approx(800 / 2 * 1e-9)
+    assert got[0]["metrics"]["clock_rate"]["value"] == pytest.approx(800 / 2 * 1e-9)
     assert [r["thread"] for r in Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()] == \
         [None, None]
     assert not [name for name in os.listdir("/tmp") if name.startswith("knc-regions-")]
@@ -82,9 +82,9 @@ def test_regions_lost(tmp_path):
     rows = [row("a", 1, 4, 1, "left open", **clocks(8, 4)), row("a", 2, **clocks(8, 4)),
             row("b", 1, **clocks(8, 4))]
     got = Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()
-    assert got[0]["metrics"][0]["value"] is None and got[0]["calls"] == 6, got
-    assert got[0]["metrics"][0]["reason"] == "1 of 6 calls are not counted: left open"
-    assert got[1]["metrics"][0]["value"] == 0.5
+    assert got[0]["metrics"]["ipc"]["value"] is None and got[0]["calls"] == 6, got
+    assert got[0]["metrics"]["ipc"]["reason"] == "1 of 6 calls are not counted: left open"
+    assert got[1]["metrics"]["ipc"]["value"] == 0.5
     run = Run(tmp_path, "-M", "ipc", rows=[rows[:1]])
     assert run.status == 1 and run.err == "knc-metrics: 1 of 5 calls are not counted: left open\n"
     assert not run.out and "Traceback" not in run.err, run.out

@@ -698,8 +698,8 @@ def test_intervals(tmp_path):
     assert re.search(r"^run 1 of 2: .*\n +seconds +ipc +clock_rate \[GHz\]\n +0\.500 +0\.5000 ",
                      run.err, re.M), run.err
     run = Run(tmp_path, "-I", "500", "-f", "csv", "-o", "-", "-M", "ipc", "-a", program=(), **fake)
-    same(run.out, "run,begin,end,metric,value,unit,reason\n1,0.0,0.5,ipc,0.5,,\n"
-         "1,0.5,1.5,ipc,0.5,,\n")
+    same(run.out, "run,begin,end,metric,value,unit,min,max,error,runs,reason\n"
+         "1,0.0,0.5,ipc,0.5,,,,,1,\n1,0.5,1.5,ipc,0.5,,,,,1,\n")
     assert run.calls()[0].endswith("-a -- sleep 1"), run.calls()
 
 
@@ -773,6 +773,6 @@ def test_per_thread(tmp_path):
     assert re.search(r"^core  thread  cpi_thread\n   0       0           2\n", run.err, re.M), \
         run.err
     run = Run(tmp_path, "-a", "-f", "csv", "-o", "-", *args, **fake)
-    assert "\n0,1,cpi_thread,8.0,,1,\n" in run.out, run.out
+    assert "\n0,1,cpi_thread,8.0,,,,,1,\n" in run.out, run.out
     run = Run(tmp_path, "-a", *args, perf=f"{HERE}/perf perf", cpus=cpus)
     assert run.status == 1 and "which core CPU 0 belongs to" in run.err, run.err

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What knc-metrics reports: a table, as text, CSV or JSON.
+
+An entry is a metric of a place, or an event where samples were taken: a dictionary that is
+the same in each form. Keys say which place it is: a region, an interval, a core, a function or
+a line. A program as a whole has none.
+
+Imported by knc-metrics and its modules.
+"""
+import csv
+import json
+import math
+import sys
+
+
+def entry(metric, value, unit="", *, spread=None, error=None, runs=1, reason="", **more):
+    least, most = spread or (None, None)
+    return {"metric": metric, "value": value, "unit": unit, "min": least, "max": most,
+            "error": error, "runs": runs, "reason": reason if value is None else "", **more}
+
+
+def number(value):
+    """Four significant digits, but all of a large one, and no exponent."""
+    if value is None:
+        return "-"
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:.{4 - before}f}"
+
+
+def rounded(value, error):
+    """As many digits as are certain"""
+    if not error or not value:
+        return number(value)
+    place = math.floor(math.log10(error * abs(value)))
+    return f"{round(value, -place):,.{max(0, -place)}f}"
+
+
+def counted(count, what):
+    """How many things: "1 run", "2,363 samples\""""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+class Text:
+    """A block for each place; or, after columns(), a line."""
+
+    def __init__(self, out, what):
+        self.out, self.what, self.heads, self.shown = out, what, [], ()
+        self.begun, self.missing, self.is_mixed = False, {}, False
+
+    def say(self, *lines):
+        # The program has written there, too.
+        if not self.begun and self.out is sys.stderr:
+            self.out.write("\n")
+        self.begun = True
+        self.out.write("".join(f"{line.rstrip()}\n" for line in lines))
+        self.out.flush()
+
+    def columns(self, keys, metrics):
+        self.shown = {m.name for m in metrics}
+        self.heads = [*keys, *(f"{m.name} [{m.unit}]" if m.unit else m.name for m in metrics)]
+        self.say("  ".join(self.heads))
+
+    def place(self, _keys, entries, events=(), title=()):
+        """@title is the text for the keys: lines, or cells; None leaves the place out."""
+        if title is None:
+            return
+        self.is_mixed |= any(e["runs"] > 1 and e["value"] is not None for e in entries)
+        if not self.heads:
+            self.say(*title, *self.block([*events, *entries], "    " if events else ""))
+            return
+        cells = [*title, *(self.value(e) for e in entries if e["metric"] in self.shown)]
+        self.say("  ".join(str(cell).rjust(len(head)) for cell, head in zip(cells, self.heads)))
+        self.missing.update({e["metric"] + ": " + e["reason"]: None
+                             for e in entries if e["reason"]})
+
+    @staticmethod
+    def value(e):
+        if "share" in e:
+            return f"{100 * e['share']:.1f}"
+        return ("~" if e["runs"] > 1 else "") + rounded(e["value"], e["error"])
+
+    def block(self, entries, indent):
+        width = max(len(e["metric"]) for e in entries)
+        for e in entries:
+            unit, after = e["unit"], ""
+            if "share" in e:
+                unit, after = "%", f" {counted(e['samples'], 'sample')}"
+            elif e["value"] is None:
+                after = f" no value: {e['reason']}"
+            elif e["min"] is not None:
+                after = f" {number(e['min'])} .. {number(e['max'])}"
+            elif e["error"]:
+                after = f" +- {100 * e['error']:.0f} %"
+            yield f"{indent}{e['metric']:{width}} {self.value(e):>16} {unit:6}{after}"
+            if e.get("description"):
+                yield f"    {e['description']}"
+            for t in e.get("exceeded", ()):
+                yield f"    ! {t['threshold']}: {t['meaning']}"
+                yield f"      ({t['source']})"
+                yield f"      {t['advice']}"
+                yield f"      ({t['advisor']})"
+
+    def end(self, _head, missing, notes=()):
+        self.missing.update({f"{name}: {reason}": None for name, reason in missing.items()})
+        lines = [*notes, *(f"no value: {note}" for note in self.missing)]
+        if self.is_mixed:
+            lines.append(f"~ computed from the counts of several {self.what}s")
+        if lines:
+            self.say("", *lines)
+
+
+class Csv:
+    """A line for each entry"""
+
+    def __init__(self, out, _what):
+        self.out, self.writer = out, None
+
+    def say(self, *_lines):
+        pass
+
+    columns = say
+
+    def place(self, keys, entries, events=(), **_text):
+        for e in [*events, *entries]:
+            # A place has a reason if it has no name.
+            row = {**keys, **e, "reason": e["reason"] or keys.get("reason", "")}
+            if not self.writer:
+                names = dict.fromkeys([*keys, *e, *(name for other in entries for name in other)])
+                names.pop("cpus", None)
+                self.writer = csv.DictWriter(self.out, names, lineterminator="\n",
+                                             extrasaction="ignore")
+                self.writer.writeheader()
+            row["groups"] = ";".join(row.get("groups", ()))
+            row["exceeded"] = "; ".join(f"{t['threshold']}: {t['meaning']}"
+                                        for t in row.get("exceeded", ()))
+            self.writer.writerow(row)
+        self.out.flush()
+
+    def end(self, _head, missing, _notes=()):
+        for name, reason in missing.items():
+            self.place({}, [entry(name, None, reason=reason)])
+
+
+class Json:
+    def __init__(self, out, _what):
+        self.out, self.whole = out, {}
+
+    def say(self, *_lines):
+        pass
+
+    columns = say
+
+    def place(self, keys, entries, events=(), **_text):
+        if not keys:
+            self.whole["metrics"] = entries
+            return
+        named = {kind: {e["metric"]: {key: value for key, value in e.items() if key != "metric"}
+                        for e in found}
+                 for kind, found in (("events", events), ("metrics", entries))}
+        self.whole.setdefault("rows", []).append({**keys, **named})
+
+    def end(self, head, missing, _notes=()):
+        json.dump({**head, **self.whole, "no_value": missing}, self.out, indent=2)
+        self.out.write("\n")
+
+
+FORMATS = {"text": Text, "csv": Csv, "json": Json}
