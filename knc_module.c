@@ -201,14 +201,9 @@ static int knc_add(struct perf_event *event, int flags)
 
 static void knc_del(struct perf_event *event, int flags)
 {
-	int idx = event->hw.idx;
-
 	knc_event_stop(event);
-	this_cpu_ptr(&knc_owners)->event[idx] = NULL;
+	this_cpu_ptr(&knc_owners)->event[event->hw.idx] = NULL;
 	event->hw.idx = -1;
-	/* The next program could read by RDPMC what this event has left in the counter. */
-	if (READ_ONCE(knc_rdpmc_open))
-		knc_write_counter(idx, 0);
 	perf_event_update_userpage(event);
 }
 

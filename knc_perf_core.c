@@ -8,7 +8,6 @@
 #include <linux/static_call.h>
 
 #include "compat/left_over.h"
-#include "compat/rdpmc.h"
 #include "knc_pmu.h"
 
 /*
@@ -117,18 +116,6 @@ int knc_perf_pmi(struct pt_regs *regs)
 	return handled;
 }
 
-bool knc_rdpmc_open;
-
-static int knc_perf_event_init(struct perf_event *event)
-{
-	int ret = knc_event_init(event);
-
-	if (!ret)
-		compat_rdpmc_event_init(event);
-
-	return ret;
-}
-
 static const struct attribute_group *knc_pmu_groups[] = {
 	&knc_pmu_format_group,
 	&knc_pmu_events_group,
@@ -138,25 +125,18 @@ static const struct attribute_group *knc_pmu_groups[] = {
 struct pmu *knc_perf_register(void)
 {
 	struct pmu template = knc_pmu_callbacks;
-	struct pmu *pmu;
 
 	template.module = THIS_MODULE;
 	template.attr_groups = knc_pmu_groups;
-	template.event_init = knc_perf_event_init;
+	template.event_init = knc_event_init;
 	if (!knc_can_sample)
 		template.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
 
-	compat_rdpmc_init(&template);
-	pmu = compat_pmu_register(&template, "cpu", PERF_TYPE_RAW);
-	if (IS_ERR(pmu))
-		compat_rdpmc_exit();
-
-	return pmu;
+	return compat_pmu_register(&template, "cpu", PERF_TYPE_RAW);
 }
 
 void knc_perf_unregister(struct pmu *pmu)
 {
 	compat_wait_for_left_over(pmu);
 	compat_pmu_unregister(pmu);
-	compat_rdpmc_exit();
 }

@@ -68,7 +68,6 @@ int knc_event_init(struct perf_event *event);
  * knc_perf_core.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
  * is called first; it returns -EBUSY if another driver has perf's raw events, or -ENOMEM.
  */
-extern bool knc_rdpmc_open;		/* a program can use RDPMC, or once could */
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);
 void knc_perf_unregister(struct pmu *pmu);

@@ -80,13 +80,6 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #endif
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-/* RDPMC for programs needs CR4.PCE. Newer kernels export access to CR4 to KVM only. */
-#define COMPAT_USER_RDPMC	IS_MODULE(CONFIG_KNC_PMU)
-#else
-#define COMPAT_USER_RDPMC	0
-#endif
-
 /* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
 
@@ -108,7 +101,7 @@ static inline struct task_struct *compat_event_target(const struct perf_event *e
 	return event->hw.target;
 }
 
-/* Whether the event's page lets programs read its counter */
+/* Whether the event's page lets programs read its counter: the x86 perf core decides. */
 static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 {
 	return event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT;

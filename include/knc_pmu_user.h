@@ -119,8 +119,8 @@ static inline uint64_t knc_rdtsc(void)
  *
  * See perf_event_open(2) for the protocol.
  *
- * Return: 0; -EOPNOTSUPP if programs cannot use RDPMC here; -EAGAIN if the event
- * is not on a counter now. Then @count is as it was, and read(2) will tell.
+ * Return: 0; -EOPNOTSUPP if programs cannot use RDPMC here, as with the module; -EAGAIN if
+ * the event is not on a counter now. Then @count is as it was, and read(2) will tell.
  */
 static inline int knc_rdpmc(const volatile struct perf_event_mmap_page *page,
 			    uint64_t *count)

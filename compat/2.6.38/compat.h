@@ -128,7 +128,7 @@ static inline void compat_unlock_group(struct perf_event_context *ctx)
 	rcu_read_unlock();
 }
 
-/* No RDPMC for programs: that kernel's page cannot tell the width of a counter. */
+/* RDPMC is for programs where the driver is built in. */
 static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 {
 	return false;

@@ -27,9 +27,6 @@ typeof(__put_task_struct) *compat_free_task;
 static typeof(perf_pmu_register) *compat_register;
 static typeof(perf_pmu_unregister) *compat_unregister;
 
-/* Always false: that kernel's page cannot tell the width of a counter. */
-bool knc_rdpmc_open;
-
 static struct pmu compat_pmu;
 
 /* None of these functions is exported. */

@@ -63,6 +63,9 @@ TOOLS = """perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-name
     pfm-examples stress-ng bpftrace likwid"""
 METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions"
 
+# A module gives programs no RDPMC.
+RDPMC = "rdpmc* regions-rdpmc race-map race-nmi-map"
+
 # Linux 2.6.38, which the cards have: not what needs a program of Debian's, a second module,
 # or what that perf core does not have (Documentation/card.rst); not group-equal, as it stops
 # a group's events one after the other, nor opens-quiet, as it patches code on all CPUs for
@@ -138,7 +141,8 @@ class Boot:
         if "debug" in kernel:
             # It looks at each point, of which there are a hundred times as many there.
             left_out.add("race-nmi-waits")
-        return [test for test in self.tests.split() if test not in left_out]
+        tests = without(self.tests, RDPMC if self.driver(kernel) == "module" else "")
+        return [test for test in tests.split() if test not in left_out]
 
 
 BOOTS = (

@@ -9,19 +9,6 @@ static void unmap_page(struct perf_event_mmap_page *page)
 	must(!munmap(page, getpagesize()), "unmapping the page: %m");
 }
 
-/* An event that programs may read by RDPMC; without any the test is skipped. */
-static int open_readable(void)
-{
-	int fd = ev_self(INSTRUCTIONS);
-	struct perf_event_mmap_page *page = page_of(fd);
-	bool readable = page->cap_user_rdpmc;
-
-	unmap_page(page);
-	if (!readable)
-		skip("programs are given no RDPMC here");
-	return fd;
-}
-
 struct elsewhere {
 	pthread_barrier_t meeting;
 	bool while_mapped, after;
@@ -50,7 +37,7 @@ static void *come_and_go(void *arg)
 TEST(rdpmc_unmapped, "rdpmc-unmapped", 60)
 {
 	struct perf_event_mmap_page *page, *second;
-	int fd = open_readable(), round;
+	int fd = ev_self(INSTRUCTIONS), round;
 	struct elsewhere e = {};
 	pthread_t thread, another;
 	u64 value;
@@ -97,7 +84,6 @@ TEST(rdpmc_refused, "rdpmc-refused", 60)
 	u64 value;
 	int fd;
 
-	close(open_readable());
 	pin(0);
 	fd = ev_open(sampling_attr(INSTRUCTIONS, 1000003, 0), 0, -1, -1);
 	page = page_of(fd);

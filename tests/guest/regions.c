@@ -180,8 +180,6 @@ static void by_rdpmc(void)
 
 TEST(regions_rdpmc, "regions-rdpmc", 60)
 {
-	if (!page_of(ev_self(INSTRUCTIONS))->cap_user_rdpmc)
-		skip("no RDPMC for programs");
 	run_regions(events_of("instructions", INSTRUCTIONS, "branches", BRANCHES), by_rdpmc);
 	check_loops();
 }

@@ -466,14 +466,6 @@ TEST(spflt_stranger, "spflt-stranger", 60)
 
 /* RDPMC */
 
-/* Whether Documentation/knc-pmu.rst promises RDPMC to programs here */
-static bool rdpmc_promised(void)
-{
-	const char *driver = getenv("TEST_DRIVER");
-
-	return (driver && !strcmp(driver, "builtin")) || kernel_before(6, 13);
-}
-
 /* RDPMC and read(2) advance by the same number. */
 TEST(rdpmc_exact, "rdpmc", 60)
 {
@@ -483,11 +475,7 @@ TEST(rdpmc_exact, "rdpmc", 60)
 	uint64_t a, c;
 
 	td_need();
-	if (!page->cap_user_rdpmc) {
-		must(knc_rdpmc(page, &a) == -EOPNOTSUPP, "knc_rdpmc() does not refuse");
-		must(!rdpmc_promised(), "no RDPMC (cap_user_rdpmc is 0)");
-		skip("a module can give programs no RDPMC in this kernel");
-	}
+	must(page->cap_user_rdpmc, "no RDPMC (cap_user_rdpmc is 0)");
 	must(knc_rdpmc(page, &a) == -EAGAIN, "knc_rdpmc() of an event that is off");
 	ev_on(fd);
 	must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);

@@ -480,6 +480,7 @@ TEST(mmap_page, "mmap-page", 60)
 	spin(1000);
 	index = page->index;
 	must(page->time_running <= page->time_enabled, "ran longer than it was enabled");
+	must(!page->cap_user_rdpmc || !driver_is_module(), "a module promises RDPMC");
 	if (page->cap_user_rdpmc) {
 		must(index >= 1 && index <= 2, "index %u of a running event", index);
 		if (have_msr())
@@ -496,6 +497,7 @@ TEST(mmap_page, "mmap-page", 60)
 		 * for it, and sets index all the same.
 		 */
 		must(!index || cards_kernel(), "index %u, but cap_user_rdpmc is 0", index);
+		must(knc_rdpmc(page, &self) == -EOPNOTSUPP, "knc_rdpmc() does not refuse");
 	}
 	ev_off(fd);
 	must(!page->index, "an event that is off again is on counter %u", page->index);

@@ -9,10 +9,9 @@
 /* What a loaded module has registered; the kprobes are gone again. */
 #define HOST_LOADED	(HOST_REGISTERS | BIT(HOST_NMI) | BIT(HOST_PREPARE) | \
 			 BIT(HOST_ONLINE) | BIT(HOST_PMU) | BIT(HOST_TABLE) | \
-			 BIT(HOST_FREE) | BIT(HOST_SWITCH) |		\
-			 (COMPAT_USER_RDPMC ? BIT(HOST_FORK) : 0))
+			 BIT(HOST_FREE) | BIT(HOST_SWITCH))
 /* What may call the module: the PMU and the tracepoints */
-#define HOST_CALLERS	(BIT(HOST_PMU) | BIT(HOST_FORK) | BIT(HOST_FREE) | BIT(HOST_SWITCH))
+#define HOST_CALLERS	(BIT(HOST_PMU) | BIT(HOST_FREE) | BIT(HOST_SWITCH))
 
 /* Loads the module on a kernel that refuses nothing. */
 static void host_start(struct kunit *test)
@@ -42,9 +41,7 @@ static void test_load(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, host.created_type, PERF_TYPE_RAW);
 	KUNIT_EXPECT_FALSE(test, host.capabilities & PERF_PMU_CAP_NO_INTERRUPT);
 	KUNIT_EXPECT_PTR_EQ(test, host.groups, &knc_pmu_groups[0]);
-	/* perf core would not let go of a PMU with these. */
-	KUNIT_EXPECT_EQ(test, host.maps, COMPAT_USER_RDPMC);
-	KUNIT_EXPECT_PTR_EQ(test, host.event_init, &knc_perf_event_init);
+	KUNIT_EXPECT_PTR_EQ(test, host.event_init, &knc_event_init);
 
 	host_unload(test);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
@@ -123,13 +120,11 @@ static void test_load_refused(struct kunit *test)
 				    "thing %u", thing);
 		if (thing == HOST_PMU)
 			KUNIT_EXPECT_EQ(test, host.lvtpc_at_nmi, 0x10400);
-		KUNIT_EXPECT_EQ_MSG(test, !!(host.asked & BIT(thing)),
-				    thing != HOST_FORK || COMPAT_USER_RDPMC, "thing %u", thing);
+		KUNIT_EXPECT_TRUE_MSG(test, host.asked & BIT(thing), "thing %u", thing);
 		if (!host_error(thing)) {
 			/* The module counts, and its PMU says what is missing. */
 			KUNIT_EXPECT_EQ(test, thing == HOST_OVERFLOW,
 					!!(host.capabilities & PERF_PMU_CAP_NO_INTERRUPT));
-			KUNIT_EXPECT_EQ(test, host.maps, COMPAT_USER_RDPMC && thing != HOST_FORK);
 			knc_module_exit();
 		}
 		host_expect_empty(test, "thing", thing);
@@ -292,49 +287,6 @@ static void test_start_and_stop(struct kunit *test)
 	start_and_stop(test, new_event(test, L2_MISS, 1000), 0);
 }
 
-/* While programs may use RDPMC, a counter without an event is cleared. */
-static void test_nothing_stale(struct kunit *test)
-{
-	struct perf_event *event[] = {
-		new_event(test, INSTRUCTIONS, 0), new_event(test, CYCLES, 0),
-	};
-	struct perf_event *other = new_event(test, BRANCHES_, 0);
-
-	add_all(test, event, 2);
-	count(0, 1234);
-	count(1, 5678);
-	knc_rdpmc_open = true;
-	del_all(event, 2);
-	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x21], 0);
-
-	add_all(test, event, 2);
-	count(0, 1234);
-	count(1, 5678);
-	del_all(event, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x20 + !event[1]->hw.idx], 0);
-	expect_count(test, event[1], 2 * 1234);
-
-	/* An event is loaded on a counter that was cleared. */
-	disable();
-	knc_del(event[1], 0);
-	KUNIT_ASSERT_EQ(test, knc_add(event[1], PERF_EF_START), 0);
-	enable();
-	count(event[1]->hw.idx, 100);
-	expect_count(test, event[1], 2 * 1234 + 100);
-
-	/* A cleared counter is not cleared again. */
-	disable();
-	record_restart();
-	enable();
-	KUNIT_EXPECT_EQ(test, record.count, 1);
-
-	/* A cleared counter is loaded for the next event. */
-	add_all(test, &other, 1);
-	count(other->hw.idx, 10);
-	expect_count(test, other, 10);
-}
-
 /* Groups with software events, and with events of another PMU */
 static void test_group_of_others(struct kunit *test)
 {
@@ -366,89 +318,6 @@ static void test_group_of_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), -EINVAL);
 	local_irq_enable();
 }
-
-static void test_rdpmc_without_hook(struct kunit *test)
-{
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-	struct perf_event *sampling = new_event(test, INSTRUCTIONS, 1000);
-	int hook;
-
-	for (hook = 0; hook < 2; hook++) {
-		host_begin();
-		host.refused = hook ? 0 : BIT(HOST_FORK);
-		KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
-		KUNIT_ASSERT_EQ(test, knc_perf_event_init(event), 0);
-		KUNIT_ASSERT_EQ(test, knc_perf_event_init(sampling), 0);
-		KUNIT_EXPECT_EQ(test, !!(event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT),
-				hook && COMPAT_USER_RDPMC);
-		KUNIT_EXPECT_FALSE(test, sampling->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT);
-		host_unload(test);
-	}
-}
-
-#if COMPAT_USER_RDPMC
-static void test_rdpmc_idx(struct kunit *test)
-{
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-
-	event->hw.idx = 1;
-	event->hw.flags = 0;
-	KUNIT_EXPECT_EQ(test, compat_event_idx(event), 0);
-	event->hw.flags = PERF_EVENT_FLAG_USER_READ_CNT;
-	KUNIT_EXPECT_EQ(test, compat_event_idx(event), 2);
-	event->hw.idx = -1;
-	KUNIT_EXPECT_EQ(test, compat_event_idx(event), 0);
-}
-
-/* A new address space has no page; a thread shares its parent's. */
-static void test_rdpmc_fork(struct kunit *test)
-{
-	struct task_struct *parent = new_task(test), *child = new_task(test);
-	struct mm_struct *mm[2];
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
-		mm[i] = new_object(test, sizeof(*mm[i]));
-		atomic_set(&mm[i]->context.perf_rdpmc_allowed, 2);
-	}
-	parent->mm = mm[0];
-	compat_fork(NULL, parent, child);
-	child->mm = mm[0];
-	compat_fork(NULL, parent, child);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mm[0]->context.perf_rdpmc_allowed), 2);
-	child->mm = mm[1];
-	compat_fork(NULL, parent, child);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mm[1]->context.perf_rdpmc_allowed), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mm[0]->context.perf_rdpmc_allowed), 2);
-}
-
-/* Before the first program can use RDPMC, counters without an event are cleared. */
-static void test_rdpmc_clear(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
-
-	record.msr[0x20] = 4711;
-	count(1, 100);
-	compat_clear_this_cpu(NULL);
-	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
-	expect_count(test, event, 100);
-	KUNIT_EXPECT_NE(test, record.msr[0x21], 0);
-
-	knc_pmu_quiesce(this_cpu());
-	record_restart();
-	compat_clear_this_cpu(NULL);
-	KUNIT_EXPECT_EQ(test, record.count, 0);
-}
-#else
-static void no_rdpmc(struct kunit *test)
-{
-	kunit_skip(test, "no RDPMC for programs on this kernel");
-}
-
-#define test_rdpmc_idx		no_rdpmc
-#define test_rdpmc_fork		no_rdpmc
-#define test_rdpmc_clear	no_rdpmc
-#endif
 
 static void test_quiesced(struct kunit *test)
 {
@@ -511,12 +380,7 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_hotplug),
 	KUNIT_CASE(test_add_off),
 	KUNIT_CASE(test_start_and_stop),
-	KUNIT_CASE(test_nothing_stale),
 	KUNIT_CASE(test_group_of_others),
-	KUNIT_CASE(test_rdpmc_without_hook),
-	KUNIT_CASE(test_rdpmc_idx),
-	KUNIT_CASE(test_rdpmc_fork),
-	KUNIT_CASE(test_rdpmc_clear),
 	KUNIT_CASE(test_quiesced),
 	KUNIT_CASE(test_quiesced_late),
 	{}

@@ -25,7 +25,7 @@ enum host_thing {
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
 	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_PMU,
 	/* Without these the module loads, with fewer features. */
-	HOST_OVERFLOW, HOST_TOOK, HOST_FORK, HOST_TABLE, HOST_FREE, HOST_SWITCH,
+	HOST_OVERFLOW, HOST_TOOK, HOST_TABLE, HOST_FREE, HOST_SWITCH,
 	HOST_THINGS,
 	HOST_MEMORY = HOST_THINGS
 };
@@ -51,7 +51,6 @@ static struct {
 	int type;
 	int capabilities;
 	const char *name;
-	bool maps;
 	int (*event_init)(struct perf_event *event);
 	const struct attribute_group **groups;
 	unsigned int took, irqs;
@@ -151,7 +150,6 @@ static struct pmu *host_register_pmu(const struct pmu *template, const char *nam
 	host.type = type;
 	host.name = name;
 	host.capabilities = template->capabilities;
-	host.maps = template->event_mapped || template->event_unmapped;
 	host.event_init = template->event_init;
 	host.groups = template->attr_groups;
 	if (!host_take(HOST_PMU))
@@ -187,9 +185,7 @@ static int host_release_kernel(struct perf_event *event)
 
 static enum host_thing host_tracepoint(const struct tracepoint *tp)
 {
-	if (!strcmp(tp->name, "sched_switch"))
-		return HOST_SWITCH;
-	return strcmp(tp->name, "sched_process_free") ? HOST_FORK : HOST_FREE;
+	return strcmp(tp->name, "sched_switch") ? HOST_FREE : HOST_SWITCH;
 }
 
 static void host_wait_for_tracepoint(void)

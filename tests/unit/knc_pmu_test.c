@@ -154,7 +154,6 @@ static void host_begin(void)
 	memset(&host, 0, sizeof(host));
 	host.raw_event = -ENOENT;
 	knc_pmu = NULL;
-	knc_rdpmc_open = false;
 	knc_switch_tracepoint = NULL;
 	knc_free_tracepoint = NULL;
 }
