@@ -195,9 +195,6 @@ static int knc_check_attr(const struct perf_event *event)
 		return knc_refuse(-EOPNOTSUPP, "no precise samples");
 	if (attr->exclude_host)
 		return knc_refuse(-EOPNOTSUPP, "no guests to count");
-	/* An event of a task does not count the idle task in any case. */
-	if (attr->exclude_idle && !(event->attach_state & PERF_ATTACH_TASK))
-		return knc_refuse(-EOPNOTSUPP, "cannot leave out the idle task");
 
 	return 0;
 }

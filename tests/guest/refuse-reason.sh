@@ -64,7 +64,6 @@ refused "no precise samples" "cycles:p: PMU Hardware doesn't support sampling" \
 refused "no branch records" "PMU Hardware or event type doesn't support branch stack" \
 	perf record -o "$tmp/d" -b true
 refused "no guests to count" "${no}cycles:G" perf stat -e cycles:G true
-refused "cannot leave out the idle task" "${no}cycles:I" perf stat -a -e cycles:I true
 refused "thread count mode needs privilege" "Access to performance monitoring .* is limited" \
 	su user -c "perf stat -e cpu/instructions_executed,any/u true"
 echo 'format "event refused" -p' >$control
