@@ -9,24 +9,10 @@
 /*
  * Before 6.2 a context of events refers to its PMU for as long as its task lives,
  * with events or without. So the struct pmu, and what perf core allocates for it,
- * must outlive the module. They are in a platform device that is never removed,
- * where the module finds them when it is loaded again.
+ * must outlive the module. Once perf core has registered the PMU they stay in a platform
+ * device, where the module finds them when it is loaded again.
  */
 #define COMPAT_PMU_HOLDER	"knc-pmu-context"
-
-static inline struct pmu *compat_pmu_allocate(const struct pmu *template)
-{
-	struct platform_device *holder;
-
-	/* It copies the data. */
-	holder = platform_device_register_data(NULL, COMPAT_PMU_HOLDER,
-					       PLATFORM_DEVID_NONE, template,
-					       sizeof(*template));
-	if (IS_ERR(holder))
-		return ERR_CAST(holder);
-
-	return dev_get_platdata(&holder->dev);
-}
 
 static inline void compat_pmu_unregister(struct pmu *pmu)
 {
@@ -92,6 +78,7 @@ static inline int compat_pmu_register_again(struct pmu *pmu, const char *name,
 static inline struct pmu *compat_pmu_register(const struct pmu *template,
 					      const char *name, int type)
 {
+	struct platform_device *first;
 	struct device *holder;
 	struct pmu copy = *template;
 	struct pmu *pmu;
@@ -103,10 +90,17 @@ static inline struct pmu *compat_pmu_register(const struct pmu *template,
 	holder = bus_find_device_by_name(&platform_bus_type, NULL,
 					 COMPAT_PMU_HOLDER);
 	if (!holder) {
-		pmu = compat_pmu_allocate(&copy);
-		if (IS_ERR(pmu))
-			return pmu;
+		/* It copies the data. */
+		first = platform_device_register_data(NULL, COMPAT_PMU_HOLDER,
+						      PLATFORM_DEVID_NONE, &copy,
+						      sizeof(copy));
+		if (IS_ERR(first))
+			return ERR_CAST(first);
+		pmu = dev_get_platdata(&first->dev);
 		ret = perf_pmu_register(pmu, name, type);
+		/* No context refers to it yet. */
+		if (ret)
+			platform_device_unregister(first);
 	} else {
 		pmu = dev_get_platdata(holder);
 		put_device(holder);

@@ -11,7 +11,7 @@ def without(tests, patterns):
 
 
 # 2 cores x 4 threads
-MAIN = """reset-state modprobe count-exact count-both count-kernel count-rings
+MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel count-rings
     count-sum count-truth miss-rates sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
     sample-tiny sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
@@ -73,7 +73,7 @@ RDPMC = "rdpmc* regions-rdpmc race-map race-nmi-map"
 # goes. card-check has an idle driver there, with which interrupts are lost.
 OLD = "2.6.38"
 NEW = f"(?!{OLD}).*"
-OLD_MAIN = without(MAIN, """modprobe sample-cpu-time cgroup page-times spflt-hotplug rdpmc*
+OLD_MAIN = without(MAIN, """load-fails modprobe sample-cpu-time cgroup page-times spflt-hotplug
     perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason card-check soak hotplug*
     unload-left unload-closing unload-mux-timer fault-* nosym""") + " take-over"
 OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"

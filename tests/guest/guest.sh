@@ -48,7 +48,7 @@ kcsan()
 run_one()
 {
 	case $1 in
-	reset-state | modprobe | wrong-cpu | load-beside) ;;
+	load-fails | reset-state | modprobe | wrong-cpu | load-beside) ;;
 	*) load_driver || { echo "FAIL $1 the driver does not load"; return; } ;;
 	esac
 	case $1 in
