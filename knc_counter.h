@@ -34,6 +34,7 @@ static inline s64 knc_event_account(struct perf_event *event, unsigned int idx)
 	s64 now = knc_counter_to_signed(knc_rdpmc(idx));
 	u64 delta = (now - local64_xchg(&hwc->prev_count, now)) & KNC_COUNTER_BITS;
 
+	knc_assert(knc_may_account(this_cpu_ptr(&knc_cpu)));
 	local64_add(delta, &event->count);
 	local64_sub(delta, &hwc->period_left);
 

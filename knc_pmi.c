@@ -61,7 +61,7 @@ static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 
 	/* 4: clear before 5: the line must fall before it can rise again. */
 	knc_clear_status(status);
-	WRITE_ONCE(kc->pending, false);
+	knc_set_pending(kc, false);
 
 	/* 5: unmask before the counters run: an edge at a masked entry is lost. */
 	knc_unmask_lvtpc();
@@ -100,7 +100,7 @@ static noinline int knc_pmi_masked(struct knc_cpu *kc)
 
 	knc_write_global_ctrl(0);
 	if (knc_read_status()) {
-		WRITE_ONCE(kc->pending, true);
+		knc_set_pending(kc, true);
 	} else {
 		handled = knc_pmi_late();
 		if (kc->state == KNC_READ)
@@ -137,7 +137,7 @@ int knc_pmi(struct pt_regs *regs)
 	/* 3: STATUS tells which counters have overflowed. */
 	status = knc_read_status();
 	if (likely(status)) {
-		WRITE_ONCE(kc->state, KNC_PMI);
+		knc_set_state(kc, KNC_PMI);
 		knc_pmi_handle(kc, status, regs);
 		knc_set_state(kc, state);
 	} else {

@@ -117,6 +117,7 @@ void knc_event_start(struct perf_event *event)
 	int idx = event->hw.idx;
 
 	if (kc->evtsel[idx] != evtsel) {
+		knc_assert(knc_may_set_up(kc));
 		knc_write_evntsel(idx, evtsel);
 		kc->evtsel[idx] = evtsel;
 	}

@@ -22,15 +22,18 @@
  * ----------  ----------------  ---------------------------------------------------
  * state       task side         before GLOBAL_CTRL is cleared, after it is set
  *             PMI, replay       PMI while an overflow is handled, then back
- * pending     PMI               true, in READ, STOP and PMI
- *             PMI, replay       false, in PMI, when STATUS is clear
- *             quiesce           false, in OFF
+ *             hotplug           OFF, before the CPU comes online
+ * pending     PMI               to true, in READ, STOP and PMI
+ *             PMI, replay       to false, in PMI, after STATUS has been cleared
+ *             quiesce           to false, in OFF
  * event       task side         in STOP and OFF
  *             PMI, replay       in PMI
  * evtsel,     task side         in STOP and OFF
  * filters
  * counts of   task side         in STOP, and a reader in READ
  * an event    PMI, replay       in PMI
+ *
+ * With CONFIG_KNC_PMU_DEBUG the driver warns when code breaks a rule of this table.
  *
  * An event is on a counter if and only if it is in the counter's slot: then the counter
  * is loaded, and PerfEvtSel is the event's. An event in no slot is neither read nor
@@ -44,7 +47,10 @@
 #ifndef _KNC_SOFTMASK_H
 #define _KNC_SOFTMASK_H
 
+#include <linux/bug.h>
 #include <linux/cache.h>
+#include <linux/hardirq.h>
+#include <linux/irqflags.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
 
@@ -76,17 +82,77 @@ struct knc_cpu {
 
 DECLARE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
 
+/* The unit tests have their own. */
+#ifndef knc_assert
+#ifdef CONFIG_KNC_PMU_DEBUG
+#define knc_assert(rule)	WARN_ON_ONCE(!(rule))
+#else
+#define knc_assert(rule)	((void)sizeof(rule))
+#endif
+#endif
+
+/* The arrows of the picture, and who may go along each */
+static inline bool knc_may_change(enum knc_state from, enum knc_state to)
+{
+	static const u8 arrows[] = {
+		[KNC_OFF] = BIT(KNC_OFF) | BIT(KNC_STOP),
+		[KNC_STOP] = BIT(KNC_OFF) | BIT(KNC_RUN) | BIT(KNC_PMI),
+		[KNC_RUN] = BIT(KNC_OFF) | BIT(KNC_STOP) | BIT(KNC_READ) | BIT(KNC_PMI),
+		[KNC_READ] = BIT(KNC_RUN),
+		[KNC_PMI] = BIT(KNC_STOP) | BIT(KNC_RUN),
+	};
+
+	if (!(arrows[from] & BIT(to)))
+		return false;
+	/* At boot interrupts are on. */
+	if (from != KNC_OFF && !irqs_disabled())
+		return false;
+	if (from == KNC_PMI || to == KNC_PMI)
+		return compat_in_nmi_level();
+
+	/* An NMI of another source may run a reader. */
+	return from == KNC_READ || to == KNC_READ || !in_nmi();
+}
+
+/* Whether what is on the counters may be changed */
+static inline bool knc_may_set_up(const struct knc_cpu *kc)
+{
+	return (kc->state == KNC_STOP || kc->state == KNC_OFF) && !in_nmi();
+}
+
+/* Whether an event's counts may be changed */
+static inline bool knc_may_account(const struct knc_cpu *kc)
+{
+	return kc->state == KNC_STOP || kc->state == KNC_READ || kc->state == KNC_PMI;
+}
+
+static inline bool knc_may_set_pending(const struct knc_cpu *kc, bool pending)
+{
+	if (!pending)
+		return kc->state == KNC_PMI;
+
+	return knc_may_account(kc) && compat_in_nmi_level();
+}
+
 /* An NMI on this CPU sees these writes in program order. */
 static inline void knc_set_state(struct knc_cpu *kc, enum knc_state state)
 {
+	knc_assert(knc_may_change(kc->state, state));
 	barrier();
 	WRITE_ONCE(kc->state, state);
 	barrier();
 }
 
+static inline void knc_set_pending(struct knc_cpu *kc, bool pending)
+{
+	knc_assert(knc_may_set_pending(kc, pending));
+	WRITE_ONCE(kc->pending, pending);
+}
+
 static inline void knc_fill_slot(struct knc_cpu *kc, unsigned int idx,
 				 struct perf_event *event)
 {
+	knc_assert(kc->state == KNC_PMI || knc_may_set_up(kc));
 	barrier();
 	WRITE_ONCE(kc->event[idx], event);
 	barrier();

@@ -48,6 +48,8 @@ static inline void compat_nmi_level_exit(void)
 	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
 }
 
+#define compat_in_nmi_level()	in_nmi()
+
 #define compat_sample_period(hwc)	((s64)(hwc)->sample_period)
 
 /* perf core holds a mutex: no other event joins or leaves the group. */

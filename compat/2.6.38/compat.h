@@ -74,6 +74,8 @@ static inline void compat_nmi_level_exit(void)
 	sub_preempt_count(HARDIRQ_OFFSET);
 }
 
+#define compat_in_nmi_level()		(in_nmi() || in_irq())
+
 /* The head is the first member, so one function frees all; in kernel.c */
 #define kfree_rcu(pointer, member)					\
 	do {								\

@@ -63,6 +63,8 @@ static struct {
 	const struct task_struct *stranger;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
+	/* Interrupts are on; and no NMI, where a test calls knc_pmi() without one */
+	bool irqs_on, no_nmi;
 	/* This CPU's stacks for the entry from user mode */
 	struct cpu_entry_area *entry_area;
 } host;
@@ -220,6 +222,8 @@ static struct task_struct *host_current(void)
 	return host.runs ?: get_current();
 }
 
+#undef irqs_disabled
+#undef compat_in_nmi_level
 #undef rdmsrq_safe
 #undef compat_pmu_unregister
 #undef rhashtable_init
@@ -263,6 +267,8 @@ static struct task_struct *host_current(void)
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
 #define inc_perf_irq_stat()			(host.irqs++)
 #define get_cpu_entry_area(cpu)			host.entry_area
+#define irqs_disabled()				(!host.irqs_on)
+#define compat_in_nmi_level()			(!host.no_nmi)
 #define current					host_current()
 
 #endif /* _KNC_TEST_HOST_H */

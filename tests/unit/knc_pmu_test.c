@@ -160,7 +160,10 @@ static void host_begin(void)
 
 static void reset_hardware(void)
 {
+	unsigned int broken = record.broken;
+
 	memset(&record, 0, sizeof(record));
+	record.broken = broken;
 	memset(&samples, 0, sizeof(samples));
 	memset(this_cpu_ptr(&knc_owners), 0, sizeof(struct knc_owners));
 	knc_pmu_reset(this_cpu());
@@ -191,6 +194,7 @@ static void knc_test_exit(struct kunit *test)
 		migrate_enable();
 	/* No test may cause #GP on the strict hardware. */
 	KUNIT_EXPECT_EQ(test, record.forbidden, 0);
+	KUNIT_EXPECT_EQ(test, record.broken, 0);
 }
 
 static int try_add_all(struct perf_event **events, int count)
@@ -718,6 +722,116 @@ static void test_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.log[record.count - 1].kind, LVTPC);
 }
 
+/* What CONFIG_KNC_PMU_DEBUG checks: the rules of knc_softmask.h */
+
+static const char state_letters[] = "OSRrP";	/* OFF, STOP, RUN, READ, PMI */
+
+static unsigned int broken_by(enum knc_state from, enum knc_state to)
+{
+	record.broken = 0;
+	this_cpu()->state = from;
+	knc_set_state(this_cpu(), to);
+
+	return record.broken;
+}
+
+static void test_rules_state(struct kunit *test)
+{
+	static const char arrows[] = "OO OS SO SR SP RO RS Rr RP rR PS PR";
+	unsigned int from, to, in_nmi[4];
+	unsigned long flags;
+
+	for (from = KNC_OFF; from <= KNC_PMI; from++) {
+		for (to = KNC_OFF; to <= KNC_PMI; to++) {
+			char arrow[] = { state_letters[from], state_letters[to], 0 };
+
+			KUNIT_EXPECT_EQ_MSG(test, broken_by(from, to), !strstr(arrows, arrow),
+					    "%s", arrow);
+		}
+	}
+
+	host.irqs_on = true;
+	KUNIT_EXPECT_EQ(test, broken_by(KNC_OFF, KNC_STOP), 0);
+	KUNIT_EXPECT_EQ(test, broken_by(KNC_STOP, KNC_RUN), 1);
+	host.irqs_on = false;
+
+	host.no_nmi = true;
+	KUNIT_EXPECT_EQ(test, broken_by(KNC_RUN, KNC_PMI), 1);
+	KUNIT_EXPECT_EQ(test, broken_by(KNC_PMI, KNC_STOP), 1);
+	KUNIT_EXPECT_EQ(test, broken_by(KNC_STOP, KNC_RUN), 0);
+	host.no_nmi = false;
+
+	local_irq_save(flags);
+	compat_nmi_level_enter();
+	in_nmi[0] = broken_by(KNC_RUN, KNC_STOP);
+	in_nmi[1] = broken_by(KNC_RUN, KNC_READ);
+	in_nmi[2] = broken_by(KNC_READ, KNC_RUN);
+	this_cpu()->state = KNC_STOP;
+	knc_fill_slot(this_cpu(), 1, NULL);
+	in_nmi[3] = record.broken;
+	this_cpu()->state = KNC_RUN;
+	compat_nmi_level_exit();
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, in_nmi[0], 1);
+	KUNIT_EXPECT_EQ(test, in_nmi[1] + in_nmi[2], 0);
+	KUNIT_EXPECT_EQ(test, in_nmi[3], 1);
+	record.broken = 0;
+}
+
+static void test_rules_others(struct kunit *test)
+{
+	static const struct {
+		const char *what;
+		unsigned int broken[KNC_PMI + 1];
+	} rules[] = {
+		{ "pending to true", { 1, 0, 1, 0, 0 } },
+		{ "pending to false", { 1, 1, 1, 1, 0 } },
+		{ "an event's counts", { 1, 0, 1, 0, 0 } },
+		{ "a slot", { 0, 0, 1, 1, 0 } },
+		/* Filling the slot is wrong as well in READ. RUN is left. */
+		{ "PerfEvtSel", { 0, 0, 0, 3, 1 } },
+	};
+	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
+	struct knc_cpu *kc = this_cpu();
+	unsigned int i, state;
+
+	event->hw.idx = 1;
+	for (i = 0; i < ARRAY_SIZE(rules); i++) {
+		for (state = KNC_OFF; state <= KNC_PMI; state++) {
+			kc->state = KNC_STOP;
+			reset_hardware();
+			record.broken = 0;
+			kc->state = state;
+			switch (i) {
+			case 0:
+				knc_set_pending(kc, true);
+				break;
+			case 1:
+				knc_set_pending(kc, false);
+				break;
+			case 2:
+				knc_event_account(event, 1);
+				break;
+			case 3:
+				knc_fill_slot(kc, 1, NULL);
+				break;
+			case 4:
+				knc_event_start(event);
+				break;
+			}
+			KUNIT_EXPECT_EQ_MSG(test, record.broken, rules[i].broken[state],
+					    "%s in %c", rules[i].what, state_letters[state]);
+		}
+	}
+
+	host.no_nmi = true;
+	kc->state = KNC_STOP;
+	record.broken = 0;
+	knc_set_pending(kc, true);
+	KUNIT_EXPECT_EQ(test, record.broken, 1);
+	record.broken = 0;
+}
+
 #include "filters.c"
 #include "user.c"
 #include "races.c"
@@ -839,6 +953,8 @@ static struct kunit_case knc_registers_cases[] = {
 	KUNIT_CASE(test_start_stop_enabled),
 	KUNIT_CASE(test_start_stop_disabled),
 	KUNIT_CASE(test_reset),
+	KUNIT_CASE(test_rules_state),
+	KUNIT_CASE(test_rules_others),
 	{}
 };
 

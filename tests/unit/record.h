@@ -25,6 +25,8 @@ static struct {
 	struct access log[RECORD_MAX];
 	u64 msr[0x30], lvtpc;
 	unsigned int forbidden;
+	/* Rules of knc_softmask.h that were broken */
+	unsigned int broken;
 
 	/* The running hardware */
 	bool runs;
@@ -47,6 +49,8 @@ static struct {
 		void (*happens)(void);
 	} hook;
 } record;
+
+#define knc_assert(rule)	(record.broken += !(rule))
 
 int knc_pmi(struct pt_regs *regs);
 
