@@ -51,7 +51,8 @@ static int knc_set_period(struct perf_event *event)
  * An event's last overflow is handled when the event is stopped, and may throttle it.
  * perf core does not expect that, and starts an event that was stopped to be moved, or for
  * a new period. It must stay stopped until the tick. But newer perf cores unthrottle an
- * event as soon as they have started it with its new period; n_added is 0 then.
+ * event right after they have started it with a new period: that one must be started.
+ * n_added tells the two apart, as it is 0 unless events are moved.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {
@@ -69,7 +70,10 @@ static void knc_enable_event(struct perf_event *event)
 
 static void knc_disable_event(struct perf_event *event)
 {
-	/* First: if its last overflow throttles it, x86_pmu_stop() has nothing to do. */
+	/*
+	 * If the event's last overflow throttles it, perf core calls x86_pmu_stop(), which
+	 * does nothing without this bit.
+	 */
 	__clear_bit(event->hw.idx, this_cpu_ptr(&cpu_hw_events)->active_mask);
 	knc_event_stop(event);
 }

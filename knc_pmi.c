@@ -116,8 +116,8 @@ static noinline int knc_pmi_masked(struct knc_cpu *kc)
  *
  * Called for every NMI: an NMI does not tell its source.
  *
- * Return: 1 if there was an overflow, or a late PMI; else 0. It is not 2 for two counters:
- * they have one line.
+ * Return: 1 if the NMI was the PMU's, which is for an overflow or is late; else 0. If both
+ * counters have overflowed it is still one NMI: they share the line.
  */
 int knc_pmi(struct pt_regs *regs)
 {
@@ -126,7 +126,7 @@ int knc_pmi(struct pt_regs *regs)
 	int handled = 1;
 	u64 status;
 
-	/* KNC_STOP is set before GLOBAL_CTRL is cleared, and left after it is set. */
+	/* In KNC_STOP the counters may run: beside a write of GLOBAL_CTRL (knc_softmask.h). */
 	if (unlikely(state != KNC_RUN) &&
 	    !(state == KNC_STOP && knc_read_global_ctrl()))
 		return knc_pmi_masked(kc);

@@ -83,8 +83,9 @@ void knc_pmu_reset(struct knc_cpu *kc)
  * knc_pmu_enable() - start the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * A PMI that came before the write of GLOBAL_CTRL is replayed. The loop runs twice at most:
- * a PMI after the write is handled at once, however short the period.
+ * A PMI before the write of GLOBAL_CTRL becomes pending, and is replayed in the next round. A
+ * PMI after the write is handled at once. In the second round no PMI comes before the write,
+ * as no counter has run since the replay, so there is no third one.
  */
 void knc_pmu_enable(struct knc_cpu *kc)
 {
@@ -146,7 +147,10 @@ bool knc_event_stop(struct perf_event *event)
 
 	if (idx >= 0) {
 		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP) {
-			/* perf core throttles the event: a sample would undo that. */
+			/*
+			 * perf core stops the event to throttle it, and has marked it. A
+			 * sample would remove the mark.
+			 */
 			if (unlikely(knc_event_is_throttled(event)))
 				knc_fill_slot(kc, idx, NULL);
 			knc_pmi_replay(kc);

@@ -114,7 +114,7 @@ static __always_inline void knc_write_global_ctrl(u32 counters)
 	knc_wrmsr(KNC_MSR_GLOBAL_CTRL, counters);
 }
 
-/* Only in KNC_STOP: not 0 beside a write of GLOBAL_CTRL */
+/* What an NMI asks that finds KNC_STOP: do the counters run all the same? */
 static __always_inline u64 knc_read_global_ctrl(void)
 {
 	return knc_rdmsr(KNC_MSR_GLOBAL_CTRL) & KNC_COUNTER_MASK;

@@ -16,7 +16,8 @@
  *             v                        v               when the read is over
  *            PMI                      PMI
  *
- * "Task side" is code that runs with interrupts off on this CPU, and is no NMI.
+ * quiesce leads to OFF from STOP and RUN. "Task side" is code that runs with interrupts off
+ * on this CPU, and is no NMI.
  *
  * what        who writes it     when
  * ----------  ----------------  ---------------------------------------------------
@@ -41,8 +42,10 @@
  * by one instruction, because an NMI may read the event in STOP.
  *
  * GLOBAL_CTRL is 0 in OFF, STOP and PMI. In RUN and READ it has a bit for each filled
- * slot, or is 0 while a PMI is pending. In STOP it may not be 0 yet, or not be 0 any more,
- * beside the write that goes with a change of state.
+ * slot, or is 0 while a PMI is pending. There are two exceptions in STOP, as one
+ * instruction cannot write both the state and GLOBAL_CTRL: knc_pmu_disable() has set STOP
+ * and not cleared GLOBAL_CTRL yet, and knc_pmu_enable() has set GLOBAL_CTRL and is still
+ * in STOP. In both the counters run.
  */
 #ifndef _KNC_SOFTMASK_H
 #define _KNC_SOFTMASK_H

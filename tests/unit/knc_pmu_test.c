@@ -192,7 +192,7 @@ static void knc_test_exit(struct kunit *test)
 	/* After a failed assertion another thread runs this. */
 	if (get_current()->migration_disabled)
 		migrate_enable();
-	/* No test may cause #GP on the strict hardware. */
+	/* No test may cause #GP on the strict hardware, or break a rule. */
 	KUNIT_EXPECT_EQ(test, record.forbidden, 0);
 	KUNIT_EXPECT_EQ(test, record.broken, 0);
 }
