@@ -45,11 +45,10 @@ void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 
 void knc_spflt_init(void);
 void knc_spflt_exit(void);
-int knc_spflt_event_init(const struct perf_event *event);
+int knc_spflt_event_init(struct perf_event *event);
+void knc_spflt_event_destroy(struct perf_event *event);
 void knc_spflt_reset(struct knc_cpu *kc);
 void knc_spflt_update(struct knc_cpu *kc);
-struct tracepoint *knc_hook_tracepoint(const char *name, void *probe);
-void knc_unhook_tracepoint(struct tracepoint *tp, void *probe);
 
 /* Supplied by the host. knc_host_overflow() is a direct call of perf core's function. */
 #ifdef MODULE

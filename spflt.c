@@ -7,55 +7,72 @@
  * one bit of each hardware thread. A counter whose filter is enabled counts only while
  * the bit is 1.
  *
- * The driver follows a task from its first SPFLT event until the task ends. The task's
- * bit is 0 at first. It is saved when the task leaves a hardware thread, and set where
- * the task runs next. It is kept for the task and not for its events, because perf core
+ * The driver follows a task that has an SPFLT event: it saves the task's bit when the task
+ * leaves a hardware thread, and sets it where the task runs next. The bit is 0 at first,
+ * and survives exec(). It is kept for the task and not for its events, because perf core
  * may swap the events of clones. CPU-wide SPFLT events count by the bit as it is.
+ *
+ * event_init() enters the task in a table, and changes nothing else: perf core may still
+ * refuse the event. Once perf core has accepted it, the task is followed from when it next
+ * comes to a CPU, or from when the event is first on a counter. A task that opens an event
+ * on itself is followed at once, since it may use SPFLT before either. If the event is
+ * refused, the task gets its bit back.
  *
  * The scheduler's hooks are registered at load, because that takes cpus_read_lock().
  * event_init() could deadlock: perf core holds mutexes there that a CPU which goes offline
  * waits for.
  */
+#include <linux/hash.h>
+#include <linux/list.h>
 #include <linux/perf_event.h>
-#include <linux/rhashtable.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
+#include <linux/spinlock.h>
 #include <linux/tracepoint.h>
 
 #include "knc_pmu.h"
 
 /**
- * struct knc_spflt_task - the user preference of a task that is followed
+ * struct knc_spflt_task - the user preference of a task
  * @rcu:	frees it when nobody looks it up any more
- * @node:	in knc_spflt_tasks, by @task
- * @task:	the task; it is only compared, so there is no reference
- * @preference:	the task's bit while it does not run
+ * @node:	in knc_spflt_tasks, while @task is not NULL
+ * @task:	the task; it is only compared, so there is no reference. NULL before the entry is
+ *		in the table, and after
+ * @event:	the event that made this entry, until that event is freed; NULL for one that is
+ *		inherited, which perf core accepts in any case
+ * @events:	the task's SPFLT events that refer to this entry
+ * @followed:	perf core has accepted an event, and the task has come to a CPU since
+ * @before:	the bit when the task opened @event on itself
+ * @preference:	the task's bit while it does not run; only the CPU that it leaves writes it
  *
- * A fork() that fails leaves its entry behind. A later task at the same address uses it,
- * which is right: the bit is still 0.
+ * The rest is written under knc_spflt_lock. Until perf core has accepted an event of a task,
+ * each event that is opened for the task makes an entry. Later events refer to the entry
+ * of the accepted one.
  */
 struct knc_spflt_task {
 	struct rcu_head rcu;
-	struct rhash_head node;
+	struct list_head node;
 	const struct task_struct *task;
+	const struct perf_event *event;
+	unsigned int events;
+	bool followed;
+	u64 before;
 	u64 preference;
 };
 
-static const struct rhashtable_params knc_spflt_params = {
-	.head_offset = offsetof(struct knc_spflt_task, node),
-	.key_offset = offsetof(struct knc_spflt_task, task),
-	.key_len = sizeof(struct task_struct *),
-	.automatic_shrinking = true,
-};
+#define KNC_SPFLT_HASH_BITS	10
 
-static struct rhashtable knc_spflt_tasks;
+static struct list_head knc_spflt_tasks[1 << KNC_SPFLT_HASH_BITS];
+static unsigned int knc_spflt_entries;
+
+/* Taken with interrupts off, also under a run queue's lock */
+static DEFINE_RAW_SPINLOCK(knc_spflt_lock);
 
 /**
  * struct knc_spflt_cpu - whose bit the hardware thread has
  * @task:	the task that runs here if it is followed, else NULL
- * @outgoing:	@prev of the last call of the switch hook
+ * @leaving:	the task that the scheduler last switched from; NULL if there was nothing to do
  * @load:	@preference is not in the register yet
  * @preference:	the bit of @task when it came
  *
@@ -63,7 +80,7 @@ static struct rhashtable knc_spflt_tasks;
  */
 struct knc_spflt_cpu {
 	const struct task_struct *task;
-	const struct task_struct *outgoing;
+	const struct task_struct *leaving;
 	bool load;
 	u64 preference;
 };
@@ -80,9 +97,70 @@ static bool knc_spflt_of_task(const struct perf_event *event)
 	return knc_spflt_wanted(event) && event->attach_state & PERF_ATTACH_TASK;
 }
 
+static struct list_head *knc_spflt_bucket(const struct task_struct *task)
+{
+	return &knc_spflt_tasks[hash_ptr(task, KNC_SPFLT_HASH_BITS)];
+}
+
+/* perf core sets event->ctx once nothing can refuse the event any more. */
+static bool knc_spflt_accepted(const struct knc_spflt_task *st)
+{
+	return !st->event || READ_ONCE(st->event->ctx);
+}
+
+/* The entry of a task of which perf core has accepted an event; the caller has the lock. */
+static struct knc_spflt_task *knc_spflt_accepted_entry(const struct task_struct *task)
+{
+	struct knc_spflt_task *st;
+
+	list_for_each_entry(st, knc_spflt_bucket(task), node)
+		if (st->task == task && knc_spflt_accepted(st))
+			return st;
+
+	return NULL;
+}
+
+static void knc_spflt_insert(struct knc_spflt_task *st, const struct task_struct *task)
+{
+	st->task = task;
+	list_add_rcu(&st->node, knc_spflt_bucket(task));
+	WRITE_ONCE(knc_spflt_entries, knc_spflt_entries + 1);
+}
+
+static void knc_spflt_remove(struct knc_spflt_task *st)
+{
+	WRITE_ONCE(st->task, NULL);
+	list_del_rcu(&st->node);
+	WRITE_ONCE(knc_spflt_entries, knc_spflt_entries - 1);
+}
+
+/*
+ * Find the entry of a task that is followed, or is from now on. The task runs here, or is
+ * about to. Interrupts are off, so the entry is not freed until they are on.
+ */
 static struct knc_spflt_task *knc_spflt_find(const struct task_struct *task)
 {
-	return rhashtable_lookup_fast(&knc_spflt_tasks, &task, knc_spflt_params);
+	struct knc_spflt_task *st;
+	bool entered = false;
+
+	list_for_each_entry_rcu(st, knc_spflt_bucket(task), node) {
+		if (READ_ONCE(st->task) != task)
+			continue;
+		if (READ_ONCE(st->followed))
+			return st;
+		entered = true;
+	}
+	if (!entered)
+		return NULL;
+
+	/* Under the lock no event is freed that st->event refers to. */
+	raw_spin_lock(&knc_spflt_lock);
+	st = knc_spflt_accepted_entry(task);
+	if (st)
+		WRITE_ONCE(st->followed, true);
+	raw_spin_unlock(&knc_spflt_lock);
+
+	return st;
 }
 
 static void knc_spflt_write(struct knc_cpu *kc, u64 preference)
@@ -126,17 +204,15 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	struct knc_spflt_task *st;
 
-	sc->outgoing = NULL;
-	if (!sc->task && !compat_task_has_context(next))
-		return;
-	if (kc->state == KNC_OFF)
+	sc->leaving = NULL;
+	if (!READ_ONCE(knc_spflt_entries) || kc->state == KNC_OFF)
 		return;
 
 	st = sc->task == prev && !sc->load ? knc_spflt_find(prev) : NULL;
 	if (st)
 		WRITE_ONCE(st->preference, knc_spflt_preference());
 
-	sc->outgoing = prev;
+	sc->leaving = prev;
 	sc->task = NULL;
 	sc->load = false;
 	st = knc_spflt_find(next);
@@ -154,18 +230,44 @@ void knc_spflt_reset(struct knc_cpu *kc)
 }
 
 /*
- * Set the bit of a task that the switch hook skipped, because the task had no context of
- * perf's yet or the PMU was not ready. Not of the outgoing task, which is about to leave.
+ * perf core does not tell for which task an event is inherited: it is the current one when
+ * the event is first on a counter.
+ */
+static struct knc_spflt_task *knc_spflt_claim(struct knc_cpu *kc)
+{
+	struct knc_spflt_task *st = NULL;
+	int idx;
+
+	for (idx = 0; idx < KNC_NUM_COUNTERS && !st; idx++)
+		if (knc_spflt_of_task(kc->event[idx]))
+			st = *compat_event_private(kc->event[idx]);
+	if (!st || st->followed)
+		return NULL;
+
+	raw_spin_lock(&knc_spflt_lock);
+	knc_spflt_insert(st, current);
+	st->followed = true;
+	raw_spin_unlock(&knc_spflt_lock);
+
+	return st;
+}
+
+/*
+ * Set the bit of a task that the switch hook skipped: perf core had not accepted an event
+ * of the task yet, or the PMU was off. Between the hook and the switch, current is still
+ * the task that leaves.
  */
 static void knc_spflt_catch_up(struct knc_cpu *kc)
 {
 	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
 	struct knc_spflt_task *st;
 
-	if (sc->task == current || sc->outgoing == current)
+	if (sc->task == current || sc->leaving == current)
 		return;
 
 	st = knc_spflt_find(current);
+	if (!st && COMPAT_TARGET_UNKNOWN)
+		st = knc_spflt_claim(kc);
 	if (st)
 		knc_spflt_come(kc, current, READ_ONCE(st->preference), false);
 }
@@ -188,7 +290,7 @@ void knc_spflt_update(struct knc_cpu *kc)
 			filters &= ~BIT(idx);
 	}
 
-	if (atomic_read(&knc_spflt_tasks.nelems))
+	if (READ_ONCE(knc_spflt_entries))
 		knc_spflt_catch_up(kc);
 	sc = this_cpu_ptr(&knc_spflt_cpu);
 	if (filters == kc->filters && !sc->load)
@@ -199,168 +301,193 @@ void knc_spflt_update(struct knc_cpu *kc)
 	sc->load = false;
 }
 
-/* The task has got its first SPFLT event, and ran on this CPU. */
-static void knc_spflt_adopt(void *task)
-{
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-
-	/* Not if another event of the task has set its bit already */
-	if (current == task && kc->state != KNC_OFF &&
-	    this_cpu_ptr(&knc_spflt_cpu)->task != task)
-		knc_spflt_come(kc, task, 0, true);
-}
-
-/* Not if the task has ended: nothing would remove the entry. */
-static int knc_spflt_insert(struct knc_spflt_task *st)
-{
-	int ret = -ESRCH;
-
-	rcu_read_lock();
-	if (!READ_ONCE(st->task->exit_state))
-		ret = rhashtable_lookup_insert_fast(&knc_spflt_tasks, &st->node,
-						    knc_spflt_params);
-	rcu_read_unlock();
-
-	return ret;
-}
-
-/* Once more if the task has moved to another CPU meanwhile */
-static void knc_spflt_adopt_running(struct task_struct *task)
-{
-	int cpu;
-
-	do {
-		preempt_disable();
-		cpu = task_cpu(task);
-		smp_call_function_single(cpu, knc_spflt_adopt, task, 1);
-		preempt_enable();
-	} while (cpu != task_cpu(task));
-}
-
-static int knc_spflt_follow(struct task_struct *task, bool runs)
-{
-	struct knc_spflt_task *st = kzalloc_obj(*st);
-	int ret;
-
-	if (!st)
-		return -ENOMEM;
-
-	st->task = task;
-	ret = knc_spflt_insert(st);
-	if (ret)
-		kfree(st);
-	else if (runs)
-		knc_spflt_adopt_running(task);
-
-	/* -EEXIST: another event was opened for the task at the same time. */
-	return ret == -EEXIST ? 0 : ret;
-}
-
 /* The task has ended, and its memory is about to be freed. */
 static void knc_spflt_free_task(void *unused, struct task_struct *task)
 {
-	struct knc_spflt_task *st;
+	struct knc_spflt_task *st, *next, *dead = NULL;
+	unsigned long flags;
 
-	if (!atomic_read(&knc_spflt_tasks.nelems))
+	if (!READ_ONCE(knc_spflt_entries))
 		return;
 
-	rcu_read_lock();
-	st = knc_spflt_find(task);
-	if (st && !rhashtable_remove_fast(&knc_spflt_tasks, &st->node, knc_spflt_params))
-		kfree_rcu(st, rcu);
-	rcu_read_unlock();
+	raw_spin_lock_irqsave(&knc_spflt_lock, flags);
+	list_for_each_entry_safe(st, next, knc_spflt_bucket(task), node) {
+		if (st->task != task)
+			continue;
+		knc_spflt_remove(st);
+		/* Only the entry that is followed may have no events. */
+		if (!st->events)
+			dead = st;
+	}
+	raw_spin_unlock_irqrestore(&knc_spflt_lock, flags);
+	/* Not under the lock: it may wake a task up, and a run queue's lock comes first. */
+	if (dead)
+		kfree_rcu(dead, rcu);
 }
 
 static struct tracepoint *knc_switch_tracepoint;
 static struct tracepoint *knc_free_tracepoint;
+static bool knc_spflt_hooked;
 
-struct knc_tracepoint_search {
-	const char *name;
-	struct tracepoint *found;
-};
-
-static void knc_match_tracepoint(struct tracepoint *tp, void *data)
+/* They are not exported. */
+static void knc_spflt_find_tracepoint(struct tracepoint *tp, void *unused)
 {
-	struct knc_tracepoint_search *search = data;
-
-	if (!strcmp(tp->name, search->name))
-		search->found = tp;
+	if (!strcmp(tp->name, "sched_switch"))
+		knc_switch_tracepoint = tp;
+	else if (!strcmp(tp->name, "sched_process_free"))
+		knc_free_tracepoint = tp;
 }
 
-/**
- * knc_hook_tracepoint() - have a function called at a tracepoint that is not exported
- * @name: the tracepoint, as in its TRACE_EVENT()
- * @probe: the function
- *
- * Return: the tracepoint, or NULL in a kernel that does not have it.
- */
-struct tracepoint *knc_hook_tracepoint(const char *name, void *probe)
+static void knc_spflt_unhook(struct tracepoint *tp, void *probe)
 {
-	struct knc_tracepoint_search search = { .name = name };
-
-	for_each_kernel_tracepoint(knc_match_tracepoint, &search);
-	if (search.found && tracepoint_probe_register(search.found, probe, NULL))
-		return NULL;
-
-	return search.found;
-}
-
-/* The caller waits for CPUs that are in the function. */
-void knc_unhook_tracepoint(struct tracepoint *tp, void *probe)
-{
-	if (tp)
-		tracepoint_probe_unregister(tp, probe, NULL);
+	tracepoint_probe_unregister(tp, probe, NULL);
+	tracepoint_synchronize_unregister();
 }
 
 /* Hook into the scheduler; without the hooks SPFLT events of tasks are refused. */
 void knc_spflt_init(void)
 {
-	if (rhashtable_init(&knc_spflt_tasks, &knc_spflt_params))
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(knc_spflt_tasks); i++)
+		INIT_LIST_HEAD(&knc_spflt_tasks[i]);
+
+	for_each_kernel_tracepoint(knc_spflt_find_tracepoint, NULL);
+	if (!knc_switch_tracepoint || !knc_free_tracepoint ||
+	    tracepoint_probe_register(knc_free_tracepoint, knc_spflt_free_task, NULL))
 		return;
-
-	knc_free_tracepoint = knc_hook_tracepoint("sched_process_free", knc_spflt_free_task);
-	if (knc_free_tracepoint)
-		knc_switch_tracepoint = knc_hook_tracepoint("sched_switch", knc_spflt_switch);
-}
-
-static void knc_spflt_free(void *st, void *unused)
-{
-	kfree(st);
+	if (tracepoint_probe_register(knc_switch_tracepoint, knc_spflt_switch, NULL))
+		knc_spflt_unhook(knc_free_tracepoint, knc_spflt_free_task);
+	else
+		knc_spflt_hooked = true;
 }
 
 /* After the last event */
 void knc_spflt_exit(void)
 {
-	knc_unhook_tracepoint(knc_switch_tracepoint, knc_spflt_switch);
-	knc_unhook_tracepoint(knc_free_tracepoint, knc_spflt_free_task);
-	tracepoint_synchronize_unregister();
-	if (knc_spflt_tasks.tbl)
-		rhashtable_free_and_destroy(&knc_spflt_tasks, knc_spflt_free, NULL);
+	struct knc_spflt_task *st, *next;
+	unsigned int i;
+
+	if (!knc_spflt_hooked)
+		return;
+
+	knc_spflt_unhook(knc_switch_tracepoint, knc_spflt_switch);
+	knc_spflt_unhook(knc_free_tracepoint, knc_spflt_free_task);
+	knc_spflt_hooked = false;
+	for (i = 0; i < ARRAY_SIZE(knc_spflt_tasks); i++)
+		list_for_each_entry_safe(st, next, &knc_spflt_tasks[i], node)
+			kfree(st);
+	knc_spflt_entries = 0;
+}
+
+/* The current task opens its first event, and may use SPFLT before perf core calls again. */
+static void knc_spflt_follow_current(struct knc_spflt_task *st)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	st->followed = true;
+	if (kc->state == KNC_OFF)
+		return;
+
+	st->before = knc_spflt_preference();
+	knc_spflt_come(kc, st->task, 0, true);
+}
+
+/* perf core has refused the event with which the current task was to be followed. */
+static void knc_spflt_unfollow_current(struct knc_spflt_task *st)
+{
+	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	if (sc->task != st->task)
+		return;
+
+	sc->task = NULL;
+	sc->load = false;
+	knc_spflt_write(kc, st->before);
+}
+
+/* Return false if the task has ended: nothing would remove the entry. */
+static bool knc_spflt_enter(struct perf_event *event, struct task_struct *task,
+			    struct knc_spflt_task *new)
+{
+	struct knc_spflt_task *st = task ? knc_spflt_accepted_entry(task) : NULL;
+
+	if (task && READ_ONCE(task->exit_state))
+		return false;
+
+	if (!st) {
+		st = new;
+		st->event = event->parent ? NULL : event;
+		if (task)
+			knc_spflt_insert(st, task);
+		if (task == current)
+			knc_spflt_follow_current(st);
+	}
+	st->events++;
+	*compat_event_private(event) = st;
+
+	return true;
 }
 
 /**
  * knc_spflt_event_init() - prepare for an event that may be an SPFLT event
- * @event: a new event
+ * @event: a new event; the caller has its destroy() call knc_spflt_event_destroy()
  *
  * Return: 0; -EOPNOTSUPP where the kernel lacks the hooks, and the bit could not follow
- * the task; -EACCES for another user's task; -ESRCH for a task that has ended; -ENOMEM.
+ * the task; -ESRCH for a task that has ended; -ENOMEM.
  */
-int knc_spflt_event_init(const struct perf_event *event)
+int knc_spflt_event_init(struct perf_event *event)
 {
-	struct task_struct *task;
+	struct knc_spflt_task *new;
+	unsigned long flags;
+	bool entered;
 
 	if (!knc_spflt_of_task(event))
 		return 0;
-	if (!knc_switch_tracepoint)
+	if (!knc_spflt_hooked)
 		return -EOPNOTSUPP;
 
-	/* A task that inherits the event has not run yet. */
-	task = compat_event_target(event);
-	if (knc_spflt_find(task))
-		return 0;
-	/* perf core checks this after event_init(). */
-	if (!event->parent && !compat_may_follow(task))
-		return -EACCES;
+	new = kzalloc_obj(*new);
+	if (!new)
+		return -ENOMEM;
 
-	return knc_spflt_follow(task, !event->parent);
+	raw_spin_lock_irqsave(&knc_spflt_lock, flags);
+	entered = knc_spflt_enter(event, compat_event_target(event), new);
+	raw_spin_unlock_irqrestore(&knc_spflt_lock, flags);
+	if (*compat_event_private(event) != new)
+		kfree(new);
+
+	return entered ? 0 : -ESRCH;
+}
+
+/**
+ * knc_spflt_event_destroy() - an event is freed, or was refused after it had been prepared
+ * @event: any event of this PMU
+ *
+ * A task that was followed stays so until it ends: its events may be a clone's meanwhile.
+ */
+void knc_spflt_event_destroy(struct perf_event *event)
+{
+	struct knc_spflt_task *st = *compat_event_private(event);
+	bool refused, unused;
+	unsigned long flags;
+
+	if (!st)
+		return;
+
+	raw_spin_lock_irqsave(&knc_spflt_lock, flags);
+	refused = st->event == event && !event->ctx;
+	if (st->event == event)
+		st->event = NULL;
+	unused = !--st->events;
+	if (unused && st->task && (refused || !st->followed)) {
+		if (st->followed)
+			knc_spflt_unfollow_current(st);
+		knc_spflt_remove(st);
+	}
+	unused &= !st->task;
+	raw_spin_unlock_irqrestore(&knc_spflt_lock, flags);
+	if (unused)
+		kfree_rcu(st, rcu);
 }

@@ -88,19 +88,18 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 /* The scheduler's tracepoint comes before perf core switches the events. */
 #define COMPAT_SWITCH_TOLD_FIRST	true
 
-/* Whether a task has, or once had, a hardware event. 6.2 gave a task one context for all. */
-static inline bool compat_task_has_context(const struct task_struct *task)
-{
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-	return READ_ONCE(task->perf_event_ctxp[perf_hw_context]);
-#else
-	return READ_ONCE(task->perf_event_ctxp);
-#endif
-}
+/* The task that an event is for; NULL if it is not known yet */
+#define COMPAT_TARGET_UNKNOWN	false
 
 static inline struct task_struct *compat_event_target(const struct perf_event *event)
 {
 	return event->hw.target;
+}
+
+/* A pointer of the driver's in an event, NULL at first */
+static inline void **compat_event_private(struct perf_event *event)
+{
+	return &event->pmu_private;
 }
 
 /* Whether the event's page lets programs read its counter: the x86 perf core decides. */
@@ -122,13 +121,6 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #else
 #define COMPAT_UNTHROTTLES_STARTED	true
 #endif
-
-/* Whether the task is the user's, or the user may watch any. perf core asks later. */
-static inline bool compat_may_follow(struct task_struct *task)
-{
-	return uid_eq(task_uid(task), current_uid()) || capable(CAP_SYS_PTRACE) ||
-	       perfmon_capable();
-}
 
 /*
  * A write to perf_event_mux_interval_ms starts timers. It also waits for CPU hotplug,

@@ -12,6 +12,7 @@
 #include <linux/compiler.h>
 #include <linux/device.h>
 #include <linux/hardirq.h>
+#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/perf_event.h>
@@ -157,38 +158,30 @@ static ssize_t _name##_show(struct device *dev,				\
 }									\
 static struct device_attribute format_attr_##_name = __ATTR_RO(_name)
 
-/* perf core does not tell the task that an event is for; perf_core.c stores it here. */
-static inline struct task_struct *compat_event_target(const struct perf_event *event)
+/* The task that an event is for, or NULL: perf core does not tell it. In perf_core.c */
+#define COMPAT_TARGET_UNKNOWN		true
+
+struct task_struct *compat_event_target(const struct perf_event *event);
+
+/* A field that only the kernel's own driver uses */
+static inline void **compat_event_private(struct perf_event *event)
 {
-	return (struct task_struct *)event->hw.event_base;
+	return (void **)&event->hw.config_base;
 }
 
-/* That perf core checks the user's rights before it asks the driver. */
-static inline bool compat_may_follow(struct task_struct *task)
+/* Of newer kernels: that kernel's has few buckets for aligned pointers. */
+static inline u32 compat_hash_ptr(const void *pointer, unsigned int bits)
 {
-	return true;
+	return (unsigned long)pointer * 0x61c8864680b583ebUL >> (64 - bits);
 }
+
+#define hash_ptr			compat_hash_ptr
 
 /* Functions of the kernel's, found by their names in perf_core.c */
 
 extern typeof(perf_event_update_userpage) *compat_update_userpage;
-extern typeof(__put_task_struct) *compat_free_task;
 
 #define perf_event_update_userpage(event)	compat_update_userpage(event)
-
-static inline void compat_put_task_struct(struct task_struct *task)
-{
-	if (atomic_dec_and_test(&task->usage))
-		compat_free_task(task);
-}
-
-#define put_task_struct			compat_put_task_struct
-
-/* Whether a task has, or once had, a hardware event */
-static inline bool compat_task_has_context(const struct task_struct *task)
-{
-	return ACCESS_ONCE(task->perf_event_ctxp[perf_hw_context]);
-}
 
 static inline void compat_sample_data_init(struct perf_sample_data *data,
 					   u64 addr, u64 period)

@@ -14,16 +14,20 @@
 #include <linux/err.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/stop_machine.h>
 #include <linux/sysfs.h>
+
+#include <asm/ptrace.h>
+#include <asm/unistd.h>
 
 #include "../../knc_pmu.h"
 #include "perf_core.h"
 
 typeof(perf_event_update_userpage) *compat_update_userpage;
 static typeof(perf_event_overflow) *compat_overflow;
-typeof(__put_task_struct) *compat_free_task;
 static typeof(perf_pmu_register) *compat_register;
 static typeof(perf_pmu_unregister) *compat_unregister;
 
@@ -38,7 +42,6 @@ int knc_perf_prepare(void)
 	} functions[] = {
 		{ "perf_event_update_userpage", &compat_update_userpage },
 		{ "perf_event_overflow", &compat_overflow },
-		{ "__put_task_struct", &compat_free_task },
 		{ "perf_pmu_register", &compat_register },
 		{ "perf_pmu_unregister", &compat_unregister },
 	};
@@ -75,7 +78,29 @@ int knc_perf_event_overflow(struct perf_event *event,
 /* Events hold the module: perf core of that kernel does not. */
 static void compat_event_destroy(struct perf_event *event)
 {
+	knc_spflt_event_destroy(event);
 	module_put(THIS_MODULE);
+}
+
+/*
+ * The arguments of perf_event_open(attr, pid, cpu, group, flags) tell the task, which perf
+ * core holds until the system call ends. Nothing tells it of an event that is inherited.
+ */
+struct task_struct *compat_event_target(const struct perf_event *event)
+{
+	const struct pt_regs *regs = task_pt_regs(current);
+	struct task_struct *task;
+
+	if (event->parent || regs->orig_ax != __NR_perf_event_open)
+		return NULL;
+	if (!(pid_t)regs->si)
+		return current;
+
+	rcu_read_lock();
+	task = pid_task(find_vpid(regs->si), PIDTYPE_PID);
+	rcu_read_unlock();
+
+	return task;
 }
 
 static bool compat_is_hardware(const struct perf_event *event)
@@ -96,12 +121,7 @@ static int compat_init_hardware(struct perf_event *event)
 
 	/* perf core sets it after event_init(); knc_event_config() needs it. */
 	event->pmu = &compat_pmu;
-	ret = compat_get_target(event);
-	if (ret)
-		return ret;
-
 	ret = knc_event_init(event);
-	compat_put_target(event);
 	if (ret != -ENOENT)
 		return ret;
 
@@ -240,7 +260,6 @@ struct pmu *knc_perf_register(void)
 
 	compat_adopt_contexts();
 	compat_watch_idle();
-	compat_watch_forks();
 
 	/* The device removes the directories. */
 	kobj = &compat_pmu.dev->kobj;
@@ -260,7 +279,6 @@ void knc_perf_unregister(struct pmu *pmu)
 	sysfs_remove_group(kobj, &knc_pmu_events_group);
 	sysfs_remove_group(kobj, &knc_pmu_format_group);
 	compat_unwatch_idle();
-	compat_unwatch_forks();
 	compat_return_contexts();
 	compat_unregister(pmu);
 }

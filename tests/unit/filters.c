@@ -12,16 +12,32 @@ static void make_spflt_event(struct perf_event *event, struct task_struct *task)
 	event->hw.target = task;
 }
 
-static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
-					  struct task_struct *task)
+/* perf core does this when it has checked an event. */
+static void accept(struct perf_event *event)
+{
+	event->ctx = (struct perf_event_context *)event;
+}
+
+/* Not accepted yet */
+static struct perf_event *open_spflt_event(struct kunit *test, u64 config,
+					   struct task_struct *task)
 {
 	struct perf_event *event = new_event(test, config, 0);
 
+	make_spflt_event(event, task);
+	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+
+	return event;
+}
+
+static struct perf_event *new_spflt_event(struct kunit *test, u64 config,
+					  struct task_struct *task)
+{
+	struct perf_event *event = task ? open_spflt_event(test, config, task) :
+					  new_event(test, config, 0);
+
 	event->attr.config1 = 1;
-	if (task) {
-		make_spflt_event(event, task);
-		KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
-	}
+	accept(event);
 
 	return event;
 }
@@ -34,6 +50,7 @@ static struct perf_event *new_inherited_event(struct kunit *test, struct perf_ev
 	make_spflt_event(event, child);
 	event->parent = parent;
 	KUNIT_ASSERT_EQ(test, knc_spflt_event_init(event), 0);
+	accept(event);
 
 	return event;
 }
@@ -74,7 +91,7 @@ static void task_switch(struct perf_event **events, int count, struct task_struc
 
 static void expect_followed(struct kunit *test, int tasks)
 {
-	KUNIT_EXPECT_EQ(test, atomic_read(&knc_spflt_tasks.nelems), tasks);
+	KUNIT_EXPECT_EQ(test, knc_spflt_entries, tasks);
 }
 
 static u64 preference(void)
@@ -170,25 +187,29 @@ static void test_spflt_second_event(struct kunit *test)
 {
 	new_spflt_event(test, INSTRUCTIONS, me);
 	record.msr[0x2c] |= PREFERENCE;
-	host.refused = BIT(HOST_MEMORY);
 	new_spflt_event(test, CYCLES, me);
-	host.refused = 0;
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 	expect_followed(test, 1);
 	task_switch(NULL, 0, stranger);
 	expect_at_switch(test, me, PREFERENCE);
 }
 
+static void expect_no_access(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < record.count; i++)
+		KUNIT_EXPECT_NE(test, record.log[i].reg, 0x2c);
+}
+
 /* Without SPFLT events of tasks the register is not accessed. */
 static void test_spflt_unused(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
-	unsigned int i;
 
 	task_switch(&event, 1, other);
 	task_switch(NULL, 0, me);
-	for (i = 0; i < record.count; i++)
-		KUNIT_EXPECT_NE(test, record.log[i].reg, 0x2c);
+	expect_no_access(test);
 }
 
 /*
@@ -224,17 +245,16 @@ static void test_spflt_inherited(struct kunit *test)
 
 	record.msr[0x2c] = PREFERENCE;
 	record_restart();
-	new_inherited_event(test, parent, me);
-	KUNIT_EXPECT_EQ(test, record.count, 0);
-	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(me), NULL);
 	new_inherited_event(test, parent, other);
+	KUNIT_EXPECT_EQ(test, record.count, 0);
 	expect_at_switch(test, other, 0);
 }
 
 /* A task that ends leaves no preference to the next task at its address. */
 static void test_spflt_free(struct kunit *test)
 {
-	new_spflt_event(test, INSTRUCTIONS, me);
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, me);
+
 	new_spflt_event(test, INSTRUCTIONS, other);
 	record.msr[0x2c] |= PREFERENCE;
 	task_switch(NULL, 0, stranger);
@@ -242,12 +262,22 @@ static void test_spflt_free(struct kunit *test)
 	expect_followed(test, 2);
 	knc_spflt_free_task(NULL, me);
 	expect_followed(test, 1);
+	KUNIT_EXPECT_EQ(test, host.freed, 0);
+	knc_spflt_event_destroy(event);
 	KUNIT_EXPECT_EQ(test, host.freed, 1);
-	KUNIT_EXPECT_PTR_EQ(test, knc_spflt_find(me), NULL);
-	KUNIT_EXPECT_PTR_NE(test, knc_spflt_find(other), NULL);
 
 	new_spflt_event(test, INSTRUCTIONS, me);
 	expect_at_switch(test, me, 0);
+}
+
+/* The other way round: the task is followed until it ends. */
+static void test_spflt_free_after_event(struct kunit *test)
+{
+	knc_spflt_event_destroy(new_spflt_event(test, INSTRUCTIONS, me));
+	expect_followed(test, 1);
+	knc_spflt_free_task(NULL, me);
+	expect_followed(test, 0);
+	KUNIT_EXPECT_EQ(test, host.freed, 1);
 }
 
 /* A new task at the address of one that has ended begins without a preference. */
@@ -257,20 +287,87 @@ static void test_spflt_same_address(struct kunit *test)
 	task_switch(NULL, 0, stranger);
 	knc_spflt_free_task(NULL, me);
 	record.msr[0x2c] = PREFERENCE;
-	host.without_context = me;
 	expect_at_switch(test, me, PREFERENCE);
 	new_spflt_event(test, INSTRUCTIONS, me);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 }
 
-/* A task whose successor has no context keeps its preference. */
-static void test_spflt_next_without_context(struct kunit *test)
+/* Until perf core has accepted an event, nothing changes for the task. */
+static void test_spflt_not_accepted(struct kunit *test)
 {
-	new_spflt_event(test, INSTRUCTIONS, me);
+	struct perf_event *event = open_spflt_event(test, INSTRUCTIONS, other);
+
 	record.msr[0x2c] = PREFERENCE;
-	host.without_context = stranger;
-	task_switch(NULL, 0, stranger);
+	record_restart();
+	task_switch(NULL, 0, other);
+	disable();
+	enable();
+	task_switch(NULL, 0, me);
+	expect_no_access(test);
+	accept(event);
+	expect_at_switch(test, other, 0);
+}
+
+/* An event that is refused leaves nothing behind. */
+static void test_spflt_refused_other(struct kunit *test)
+{
+	struct perf_event *event = open_spflt_event(test, INSTRUCTIONS, other);
+
+	knc_spflt_event_destroy(event);
+	expect_followed(test, 0);
+	KUNIT_EXPECT_EQ(test, host.freed, 1);
+
+	/* Nor does it change a task that is followed. */
+	new_spflt_event(test, INSTRUCTIONS, other);
+	task_switch(NULL, 0, other);
+	record.msr[0x2c] = PREFERENCE;
+	knc_spflt_event_destroy(open_spflt_event(test, CYCLES, other));
+	expect_followed(test, 1);
+	task_switch(NULL, 0, me);
 	record.msr[0x2c] = 0;
+	expect_at_switch(test, other, PREFERENCE);
+}
+
+/* A task that opens an event on itself gets its bit back. */
+static void test_spflt_refused_self(struct kunit *test)
+{
+	struct perf_event *event;
+
+	record.msr[0x2c] = PREFERENCE;
+	event = open_spflt_event(test, INSTRUCTIONS, me);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
+	knc_spflt_event_destroy(event);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+	expect_followed(test, 0);
+	task_switch(NULL, 0, stranger);
+	expect_at_switch(test, me, PREFERENCE);
+
+	/* Also if it was preempted */
+	event = open_spflt_event(test, INSTRUCTIONS, me);
+	task_switch(NULL, 0, stranger);
+	expect_at_switch(test, me, 0);
+	knc_spflt_event_destroy(event);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+}
+
+/* Several events are opened at once: the task is followed by one that is accepted. */
+static void test_spflt_at_once(struct kunit *test)
+{
+	struct perf_event *refused = open_spflt_event(test, INSTRUCTIONS, other);
+	struct perf_event *first = open_spflt_event(test, INSTRUCTIONS, other);
+	struct perf_event *second = open_spflt_event(test, INSTRUCTIONS, other);
+
+	accept(first);
+	expect_at_switch(test, other, 0);
+	accept(second);
+	knc_spflt_event_destroy(refused);
+	record.msr[0x2c] = PREFERENCE;
+	task_switch(NULL, 0, me);
+	record.msr[0x2c] = 0;
+	expect_at_switch(test, other, PREFERENCE);
+	knc_spflt_event_destroy(first);
+	knc_spflt_event_destroy(second);
+	expect_followed(test, 1);
 	expect_at_switch(test, me, PREFERENCE);
 }
 
@@ -310,18 +407,41 @@ static void test_spflt_before_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
-/* A fork() that fails leaves an entry, which the next task at its address uses. */
+/* A fork() that fails leaves nothing to the next task at the child's address. */
 static void test_spflt_failed_fork(struct kunit *test)
 {
 	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, me);
+	struct perf_event *child = new_inherited_event(test, parent, other);
+	struct perf_event *another = new_inherited_event(test, parent, other);
 
-	new_inherited_event(test, parent, other);
-	new_inherited_event(test, parent, other);
+	expect_followed(test, 2);
+	knc_spflt_event_destroy(child);
+	expect_followed(test, 2);
+	knc_spflt_event_destroy(another);
+	expect_followed(test, 1);
+	record.msr[0x2c] |= PREFERENCE;
+	expect_at_switch(test, other, PREFERENCE);
+}
+
+/* A child that perf core does not tell is the task in which its event first counts. */
+static void test_spflt_target_unknown(struct kunit *test)
+{
+	struct perf_event *parent = new_spflt_event(test, INSTRUCTIONS, me);
+	struct perf_event *child;
+
+	host.target_unknown = true;
+	child = new_inherited_event(test, parent, NULL);
+	record.msr[0x2c] |= PREFERENCE;
+	task_switch(NULL, 0, other);
+	add_all(test, &child, 1);
+	KUNIT_EXPECT_EQ(test, preference(), 0);
 	expect_followed(test, 2);
 	record.msr[0x2c] |= PREFERENCE;
-	expect_at_switch(test, other, 0);
-	knc_spflt_free_task(NULL, other);
-	expect_followed(test, 1);
+	task_switch(&child, 1, me);
+	record.msr[0x2c] = 0;
+	expect_at_switch(test, other, PREFERENCE);
+	add_all(test, &child, 1);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
 /* A task that has ended is not followed: its entry would stay for ever. */
@@ -335,35 +455,16 @@ static void test_spflt_ended(struct kunit *test)
 	expect_followed(test, 0);
 }
 
-/* Two events of a task are opened at once: the task is followed once. */
-static void test_spflt_follow_twice(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
-	record.msr[0x2c] = PREFERENCE;
-	KUNIT_EXPECT_EQ(test, knc_spflt_follow(me, true), 0);
-	expect_followed(test, 1);
-	/* The second event does not reset the preference. */
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
-	/* Nor does an IPI that comes after the task has used SPFLT. */
-	knc_spflt_adopt(me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
-}
-
 static void test_spflt_refused(struct kunit *test)
 {
-	static const enum host_thing hooks[] = { HOST_TABLE, HOST_FREE, HOST_SWITCH };
+	static const enum host_thing hooks[] = { HOST_FREE, HOST_SWITCH };
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 	unsigned int i;
 
 	make_spflt_event(event, other);
 	host.refused = BIT(HOST_MEMORY);
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ENOMEM);
-	host.refused = 0;
-	host.stranger = other;
-	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -EACCES);
 	expect_followed(test, 0);
-	host.stranger = NULL;
-	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
 
 	for (i = 0; i < ARRAY_SIZE(hooks); i++) {
 		host_begin();
@@ -485,33 +586,29 @@ static void test_spflt_waits_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2c], PREFERENCE | 2);
 }
 
-/* The hook skips a task without a context; its first event sets the bit. */
+/* perf core accepts an event while the task runs, and adds it to a counter. */
 static void test_spflt_catch_up(struct kunit *test)
 {
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	struct perf_event *event;
 
 	host.runs = stranger;
-	new_inherited_event(test, event, me);
-	knc_spflt_find(me)->preference = PREFERENCE;
-	host.without_context = me;
-	record_restart();
-	task_switch(NULL, 0, me);
-	KUNIT_EXPECT_EQ(test, record.count, 0);
-
-	add_all(test, &event, 1);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
-
-	/* Only once: then the program changes the bit. */
-	record.msr[0x2c] = 0;
-	del_all(&event, 1);
+	event = open_spflt_event(test, INSTRUCTIONS, me);
+	record.msr[0x2c] = PREFERENCE;
+	expect_at_switch(test, me, PREFERENCE);
+	accept(event);
 	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 
+	/* Only once: then the program changes the bit. */
+	record.msr[0x2c] |= PREFERENCE;
+	del_all(&event, 1);
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
+
 	task_switch(&event, 1, stranger);
-	KUNIT_EXPECT_EQ(test, knc_spflt_find(me)->preference, 0);
+	KUNIT_EXPECT_EQ(test, knc_spflt_find(me)->preference, PREFERENCE);
 
 	/* Between the hook and the switch, the current task is the one that leaves. */
-	host.without_context = NULL;
 	task_switch(NULL, 0, me);
 	record.msr[0x2c] = PREFERENCE;
 	knc_spflt_switch(NULL, false, me, other, 0);
@@ -520,20 +617,6 @@ static void test_spflt_catch_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 	host.runs = other;
 	task_switch(&event, 1, me);
-	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
-}
-
-/* A task leaves and comes back, both times without a context. */
-static void test_spflt_catch_up_back(struct kunit *test)
-{
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-
-	new_inherited_event(test, event, me);
-	knc_spflt_find(me)->preference = PREFERENCE;
-	host.without_context = me;
-	task_switch(NULL, 0, stranger);
-	expect_at_switch(test, me, 0);
-	add_all(test, &event, 1);
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
@@ -547,9 +630,13 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_free),
 	KUNIT_CASE(test_spflt_failed_fork),
 	KUNIT_CASE(test_spflt_ended),
-	KUNIT_CASE(test_spflt_follow_twice),
+	KUNIT_CASE(test_spflt_target_unknown),
 	KUNIT_CASE(test_spflt_same_address),
-	KUNIT_CASE(test_spflt_next_without_context),
+	KUNIT_CASE(test_spflt_free_after_event),
+	KUNIT_CASE(test_spflt_not_accepted),
+	KUNIT_CASE(test_spflt_refused_other),
+	KUNIT_CASE(test_spflt_refused_self),
+	KUNIT_CASE(test_spflt_at_once),
 	KUNIT_CASE(test_spflt_counts_until_switch),
 	KUNIT_CASE(test_spflt_before_run),
 	KUNIT_CASE(test_spflt_refused),
@@ -559,6 +646,5 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_waits_in_vain),
 	KUNIT_CASE(test_spflt_waits_not),
 	KUNIT_CASE(test_spflt_catch_up),
-	KUNIT_CASE(test_spflt_catch_up_back),
 	{}
 };

@@ -10,7 +10,6 @@
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/perf_event.h>
-#include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 
@@ -25,7 +24,7 @@ enum host_thing {
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
 	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_PMU,
 	/* Without these the module loads, with fewer features. */
-	HOST_OVERFLOW, HOST_TOOK, HOST_TABLE, HOST_FREE, HOST_SWITCH,
+	HOST_OVERFLOW, HOST_TOOK, HOST_FREE, HOST_SWITCH,
 	HOST_THINGS,
 	HOST_MEMORY = HOST_THINGS
 };
@@ -56,11 +55,10 @@ static struct {
 	unsigned int took, irqs;
 	/* Entries of followed tasks that were freed */
 	int freed;
-	/* The current task, or NULL for the test's; and a task without a context */
+	/* The current task, or NULL for the test's */
 	struct task_struct *runs;
-	const struct task_struct *without_context;
-	/* Another user's task */
-	const struct task_struct *stranger;
+	/* A perf core that does not tell for which task an event is */
+	bool target_unknown;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
 	/* Interrupts are on; and no NMI, where a test calls knc_pmi() without one */
@@ -203,20 +201,6 @@ static void *host_zalloc(size_t size, gfp_t flags)
 	return kmalloc(size, flags | __GFP_ZERO);
 }
 
-static int host_rhashtable_init(struct rhashtable *table,
-				const struct rhashtable_params *params)
-{
-	return host_take(HOST_TABLE) ? rhashtable_init(table, params) : -ENOMEM;
-}
-
-static void host_rhashtable_destroy(struct rhashtable *table,
-				    void (*free)(void *object, void *arg), void *arg)
-{
-	host_give(HOST_TABLE);
-	rhashtable_free_and_destroy(table, free, arg);
-	memset(table, 0, sizeof(*table));
-}
-
 static struct task_struct *host_current(void)
 {
 	return host.runs ?: get_current();
@@ -226,8 +210,8 @@ static struct task_struct *host_current(void)
 #undef compat_in_nmi_level
 #undef rdmsrq_safe
 #undef compat_pmu_unregister
-#undef rhashtable_init
 #undef cpu_online
+#undef COMPAT_TARGET_UNKNOWN
 #undef inc_perf_irq_stat
 #undef current
 #undef register_nmi_handler
@@ -258,12 +242,9 @@ static struct task_struct *host_current(void)
 #define kzalloc(size, flags)			host_zalloc(size, flags)
 #undef kfree_rcu
 #define kfree_rcu(entry, head)			(host.freed++, kfree(entry))
-#define rhashtable_init(table, params)		host_rhashtable_init(table, params)
-#define rhashtable_free_and_destroy(t, fn, arg)	host_rhashtable_destroy(t, fn, arg)
-#define compat_task_has_context(task)		((task) != host.without_context)
+#define COMPAT_TARGET_UNKNOWN			host.target_unknown
 #define compat_cpu_has_events(pmu, cpu)		false
 #define compat_task_has_events(pmu, task)	false
-#define compat_may_follow(task)			((task) != host.stranger)
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
 #define inc_perf_irq_stat()			(host.irqs++)
 #define get_cpu_entry_area(cpu)			host.entry_area

@@ -149,13 +149,10 @@ static void enable(void)
 /* The kernel before the module is loaded */
 static void host_begin(void)
 {
-	if (host.held & BIT(HOST_TABLE))
-		knc_spflt_exit();
+	knc_spflt_exit();
 	memset(&host, 0, sizeof(host));
 	host.raw_event = -ENOENT;
 	knc_pmu = NULL;
-	knc_switch_tracepoint = NULL;
-	knc_free_tracepoint = NULL;
 }
 
 static void reset_hardware(void)
