@@ -8,11 +8,6 @@
 #include "../perf_event.h"
 #include "knc_pmu.h"
 
-void knc_host_stop(struct perf_event *event)
-{
-	x86_pmu_stop(event, 0);
-}
-
 static void knc_disable_all(void)
 {
 	knc_pmu_disable(this_cpu_ptr(&knc_cpu));

@@ -24,7 +24,7 @@ static noinline int knc_pmi_deliver_user(struct perf_event *event,
 
 	knc_user_regs(&user, regs);
 
-	return knc_host_overflow(event, data, &user);
+	return perf_event_overflow(event, data, &user);
 }
 
 /* Account; if the counter has wrapped, deliver if the period is over, and load. */
@@ -44,8 +44,8 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 		perf_sample_data_init(&data, 0, event->hw.last_period);
 		if (unlikely(event->attr.exclude_kernel) && !user_mode(regs) ?
 		    knc_pmi_deliver_user(event, &data, regs) :
-		    knc_host_overflow(event, &data, regs))
-			knc_host_stop(event);
+		    perf_event_overflow(event, &data, regs))
+			event->pmu->stop(event, 0);
 	}
 
 	/* Not if the delivery has stopped the event. */

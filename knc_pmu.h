@@ -4,12 +4,10 @@
 #define _KNC_PMU_H
 
 #include <linux/perf_event.h>
-#include <linux/static_call.h>
 
 #include "knc_softmask.h"
 
 struct pt_regs;
-struct tracepoint;
 
 /* knc_config.c: what can be counted */
 extern const struct attribute_group knc_pmu_format_group;
@@ -50,26 +48,17 @@ void knc_spflt_event_destroy(struct perf_event *event);
 void knc_spflt_reset(struct knc_cpu *kc);
 void knc_spflt_update(struct knc_cpu *kc);
 
-/* Supplied by the host. knc_host_overflow() is a direct call of perf core's function. */
-#ifdef MODULE
-DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
-#define knc_host_overflow	static_call(knc_perf_event_overflow)
-#else
-#define knc_host_overflow	perf_event_overflow
-#endif
-void knc_host_stop(struct perf_event *event);
-
 /* knc_module.c: what does not depend on the version of perf core */
 extern const struct pmu knc_pmu_callbacks;
 int knc_event_init(struct perf_event *event);
 
 /*
- * knc_perf_core.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
+ * compat/perf_core.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
  * is called first; it returns -EBUSY if another driver has perf's raw events, or -ENOMEM.
  */
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);
 void knc_perf_unregister(struct pmu *pmu);
-int knc_perf_pmi(struct pt_regs *regs);
+int knc_perf_nmi(unsigned int type, struct pt_regs *regs);
 
 #endif /* _KNC_PMU_H */

@@ -252,33 +252,14 @@ static struct knc_spflt_task *knc_spflt_claim(struct knc_cpu *kc)
 	return st;
 }
 
-/*
- * Set the bit of a task that the switch hook skipped: perf core had not accepted an event
- * of the task yet, or the PMU was off. Between the hook and the switch, current is still
- * the task that leaves.
- */
-static void knc_spflt_catch_up(struct knc_cpu *kc)
-{
-	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
-	struct knc_spflt_task *st;
-
-	if (sc->task == current || sc->leaving == current)
-		return;
-
-	st = knc_spflt_find(current);
-	if (!st && COMPAT_TARGET_UNKNOWN)
-		st = knc_spflt_claim(kc);
-	if (st)
-		knc_spflt_come(kc, current, READ_ONCE(st->preference), false);
-}
-
 /**
  * knc_spflt_update() - update PERF_SPFLT_CONTROL before the counters run
  * @kc: the PMU of this hardware thread, in KNC_STOP
  */
 void knc_spflt_update(struct knc_cpu *kc)
 {
-	struct knc_spflt_cpu *sc;
+	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
+	struct knc_spflt_task *st = NULL;
 	u8 filters = kc->filters;
 	int idx;
 
@@ -290,9 +271,19 @@ void knc_spflt_update(struct knc_cpu *kc)
 			filters &= ~BIT(idx);
 	}
 
-	if (READ_ONCE(knc_spflt_entries))
-		knc_spflt_catch_up(kc);
-	sc = this_cpu_ptr(&knc_spflt_cpu);
+	/*
+	 * The switch hook skips a task if perf core has not accepted an event of the task yet,
+	 * or the PMU is off. Between the hook and the switch, current still is the task that
+	 * leaves.
+	 */
+	if (sc->task != current && sc->leaving != current) {
+		if (READ_ONCE(knc_spflt_entries))
+			st = knc_spflt_find(current);
+		if (!st && COMPAT_TARGET_UNKNOWN)
+			st = knc_spflt_claim(kc);
+		if (st)
+			knc_spflt_come(kc, current, READ_ONCE(st->preference), false);
+	}
 	if (filters == kc->filters && !sc->load)
 		return;
 
@@ -338,12 +329,6 @@ static void knc_spflt_find_tracepoint(struct tracepoint *tp, void *unused)
 		knc_free_tracepoint = tp;
 }
 
-static void knc_spflt_unhook(struct tracepoint *tp, void *probe)
-{
-	tracepoint_probe_unregister(tp, probe, NULL);
-	tracepoint_synchronize_unregister();
-}
-
 /* Hook into the scheduler; without the hooks SPFLT events of tasks are refused. */
 void knc_spflt_init(void)
 {
@@ -357,7 +342,7 @@ void knc_spflt_init(void)
 	    tracepoint_probe_register(knc_free_tracepoint, knc_spflt_free_task, NULL))
 		return;
 	if (tracepoint_probe_register(knc_switch_tracepoint, knc_spflt_switch, NULL))
-		knc_spflt_unhook(knc_free_tracepoint, knc_spflt_free_task);
+		tracepoint_probe_unregister(knc_free_tracepoint, knc_spflt_free_task, NULL);
 	else
 		knc_spflt_hooked = true;
 }
@@ -371,8 +356,9 @@ void knc_spflt_exit(void)
 	if (!knc_spflt_hooked)
 		return;
 
-	knc_spflt_unhook(knc_switch_tracepoint, knc_spflt_switch);
-	knc_spflt_unhook(knc_free_tracepoint, knc_spflt_free_task);
+	tracepoint_probe_unregister(knc_switch_tracepoint, knc_spflt_switch, NULL);
+	tracepoint_probe_unregister(knc_free_tracepoint, knc_spflt_free_task, NULL);
+	tracepoint_synchronize_unregister();
 	knc_spflt_hooked = false;
 	for (i = 0; i < ARRAY_SIZE(knc_spflt_tasks); i++)
 		list_for_each_entry_safe(st, next, &knc_spflt_tasks[i], node)

@@ -15,6 +15,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/static_call.h>
 #include <linux/sysfs.h>
 #include <linux/version.h>
 
@@ -49,6 +50,13 @@ static inline void compat_nmi_level_exit(void)
 }
 
 #define compat_in_nmi_level()	in_nmi()
+
+#ifdef MODULE
+/* Not exported. perf_core.c finds it, and a direct call is patched in. */
+DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
+#define perf_event_overflow(event, data, regs)				\
+	static_call(knc_perf_event_overflow)(event, data, regs)
+#endif
 
 #define compat_sample_period(hwc)	((s64)(hwc)->sample_period)
 

@@ -181,6 +181,11 @@ static inline u32 compat_hash_ptr(const void *pointer, unsigned int bits)
 
 extern typeof(perf_event_update_userpage) *compat_update_userpage;
 
+int knc_perf_event_overflow(struct perf_event *event, struct perf_sample_data *data,
+			    struct pt_regs *regs);
+
+#define perf_event_overflow(event, data, regs)				\
+	knc_perf_event_overflow(event, data, regs)
 #define perf_event_update_userpage(event)	compat_update_userpage(event)
 
 static inline void compat_sample_data_init(struct perf_sample_data *data,

@@ -33,7 +33,7 @@
 #include "../../knc_user_regs.c"
 #include "../../spflt.c"
 #include "../../knc_module.c"
-#include "../../knc_perf_core.c"
+#include "../../compat/perf_core.c"
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
 /* PerfEvtSel: USR | OS | INT | EN, as every unfiltered event has them */
@@ -172,6 +172,7 @@ static void reset_hardware(void)
 static int knc_test_init(struct kunit *test)
 {
 	static_call_update(knc_perf_event_overflow, record_overflow);
+	test_pmu.stop = knc_stop;
 	host_begin();
 	knc_spflt_init();
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The module and perf core: registration, and delivery of samples */
+/* The module and perf core, from Linux 6.1 on: registration, and delivery of samples */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
 #include <linux/static_call.h>
 
-#include "compat/left_over.h"
-#include "knc_pmu.h"
+#include "../knc_pmu.h"
 
 /*
  * perf_event_overflow() is not exported. A direct call to it is patched in at load. Where
@@ -100,10 +103,12 @@ int knc_perf_prepare(void)
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 
-int knc_perf_pmi(struct pt_regs *regs)
+int knc_perf_nmi(unsigned int type, struct pt_regs *regs)
 {
 	int handled;
 	u64 start;
+
+	BUILD_BUG_ON(NMI_DONE != 0 || NMI_HANDLED != 1);
 
 	if (this_cpu_inc_return(knc_pmis) % KNC_TIMED_PMIS)
 		return knc_pmi(regs);
@@ -133,6 +138,40 @@ struct pmu *knc_perf_register(void)
 		template.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
 
 	return compat_pmu_register(&template, "cpu", PERF_TYPE_RAW);
+}
+
+/*
+ * A software event that was in a group with one of the driver's stays in the PMU's part of
+ * its context when the driver's event is closed, and does not hold the module. perf core
+ * would call the PMU's functions at the next switch of the task, after they are unloaded.
+ */
+static bool compat_events_left_over(struct pmu *pmu)
+{
+	struct task_struct *group, *task;
+	bool left = false;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		left |= compat_cpu_has_events(pmu, cpu);
+
+	rcu_read_lock();
+	for_each_process_thread(group, task)
+		left |= compat_task_has_events(pmu, task);
+	rcu_read_unlock();
+
+	return left;
+}
+
+/* The driver has no events any more, so no new ones can be left over. */
+static void compat_wait_for_left_over(struct pmu *pmu)
+{
+	if (!compat_events_left_over(pmu))
+		return;
+
+	pr_info("waiting for the end of software events that were in a group with the driver's\n");
+	do {
+		msleep(20);
+	} while (compat_events_left_over(pmu));
 }
 
 void knc_perf_unregister(struct pmu *pmu)
