@@ -19,11 +19,6 @@ static void knc_stop(struct perf_event *event, int flags)
 	knc_event_stop(event);
 }
 
-void knc_host_stop(struct perf_event *event)
-{
-	knc_event_stop(event);
-}
-
 /* The registers are reserved from load to unload. */
 
 static void knc_release_counters(unsigned int counters)
@@ -217,13 +212,6 @@ const struct pmu knc_pmu_callbacks = {
 	.stop		= knc_stop,
 	.read		= knc_event_read,
 };
-
-static int knc_nmi(unsigned int type, struct pt_regs *regs)
-{
-	BUILD_BUG_ON(NMI_DONE != 0 || NMI_HANDLED != 1);
-
-	return knc_perf_pmi(regs);
-}
 
 /* CPU hotplug. The registers of a CPU that comes online have unknown values. */
 static enum cpuhp_state knc_prepare_state;

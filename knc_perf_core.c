@@ -7,6 +7,8 @@
 #include <linux/sched/clock.h>
 #include <linux/static_call.h>
 
+#include <asm/nmi.h>
+
 #include "compat/left_over.h"
 #include "knc_pmu.h"
 
@@ -100,11 +102,12 @@ int knc_perf_prepare(void)
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 
-int knc_perf_pmi(struct pt_regs *regs)
+int knc_nmi(unsigned int type, struct pt_regs *regs)
 {
 	int handled;
 	u64 start;
 
+	BUILD_BUG_ON(NMI_DONE != 0 || NMI_HANDLED != 1);
 	if (this_cpu_inc_return(knc_pmis) % KNC_TIMED_PMIS)
 		return knc_pmi(regs);
 

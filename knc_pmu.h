@@ -55,10 +55,11 @@ void knc_unhook_tracepoint(struct tracepoint *tp, void *probe);
 #ifdef MODULE
 DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define knc_host_overflow	static_call(knc_perf_event_overflow)
+#define knc_host_stop		knc_event_stop
 #else
 #define knc_host_overflow	perf_event_overflow
-#endif
 void knc_host_stop(struct perf_event *event);
+#endif
 
 /* knc_module.c: what does not depend on the version of perf core */
 extern const struct pmu knc_pmu_callbacks;
@@ -71,6 +72,6 @@ int knc_event_init(struct perf_event *event);
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);
 void knc_perf_unregister(struct pmu *pmu);
-int knc_perf_pmi(struct pt_regs *regs);
+int knc_nmi(unsigned int type, struct pt_regs *regs);
 
 #endif /* _KNC_PMU_H */
