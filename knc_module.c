@@ -298,7 +298,7 @@ static int __init knc_module_init(void)
 	if (ret)
 		return ret;
 
-	ret = register_nmi_handler(NMI_LOCAL, knc_perf_nmi, 0, "knc_pmu");
+	ret = register_nmi_handler(NMI_LOCAL, knc_nmi, 0, "knc_pmu");
 	if (ret)
 		goto release_counters;
 

@@ -129,14 +129,6 @@ static inline bool knc_may_account(const struct knc_cpu *kc)
 	return kc->state == KNC_STOP || kc->state == KNC_READ || kc->state == KNC_PMI;
 }
 
-static inline bool knc_may_set_pending(const struct knc_cpu *kc, bool pending)
-{
-	if (!pending)
-		return kc->state == KNC_PMI;
-
-	return knc_may_account(kc) && compat_in_nmi_level();
-}
-
 /* An NMI on this CPU sees these writes in program order. */
 static inline void knc_set_state(struct knc_cpu *kc, enum knc_state state)
 {
@@ -148,7 +140,7 @@ static inline void knc_set_state(struct knc_cpu *kc, enum knc_state state)
 
 static inline void knc_set_pending(struct knc_cpu *kc, bool pending)
 {
-	knc_assert(knc_may_set_pending(kc, pending));
+	knc_assert(pending ? knc_may_account(kc) && compat_in_nmi_level() : kc->state == KNC_PMI);
 	WRITE_ONCE(kc->pending, pending);
 }
 

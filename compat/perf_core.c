@@ -11,6 +11,8 @@
 #include <linux/sched/signal.h>
 #include <linux/static_call.h>
 
+#include <asm/nmi.h>
+
 #include "../knc_pmu.h"
 
 /*
@@ -103,7 +105,7 @@ int knc_perf_prepare(void)
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 
-int knc_perf_nmi(unsigned int type, struct pt_regs *regs)
+int knc_nmi(unsigned int type, struct pt_regs *regs)
 {
 	int handled;
 	u64 start;

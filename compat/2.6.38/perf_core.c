@@ -64,7 +64,7 @@ int knc_perf_prepare(void)
 	return 0;
 }
 
-int knc_perf_nmi(unsigned int type, struct pt_regs *regs)
+int knc_nmi(unsigned int type, struct pt_regs *regs)
 {
 	return knc_pmi(regs);
 }

@@ -618,11 +618,11 @@ static void test_pmi_timed(struct kunit *test)
 	host_begin();
 	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
 	for (i = 0; i < 32; i++)
-		KUNIT_EXPECT_EQ(test, knc_perf_nmi(0, &nowhere), 0);
+		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 0);
 	KUNIT_EXPECT_EQ(test, host.took, 0);
 	for (i = 0; i < 32; i++) {
 		record.lvtpc = 0x10400;
-		KUNIT_EXPECT_EQ(test, knc_perf_nmi(0, &nowhere), 1);
+		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 1);
 	}
 	KUNIT_EXPECT_EQ(test, host.took, 2);
 	knc_module_exit();
