@@ -177,7 +177,8 @@ def not_there(command, targets):
         yield from (word for word in words if "=" not in word and word not in targets)
         return
     path = Path(TOP, "" if "/" in program else "tools", program)
-    options = [word.partition("=")[0] for word in words if word.startswith("--") and word != "--help"]
+    options = [word.partition("=")[0] for word in words
+               if word.startswith("--") and word != "--help"]
     if not path.exists():
         yield program
     elif options:
