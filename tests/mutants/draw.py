@@ -41,10 +41,10 @@ OPERATORS = CONSTANTS + (
 OPERANDS = {"&&": "1", "||": "0", "|": "0", "&": "-1", "+": "0", "-": "0"}
 BINDS = {"?": 1, "||": 2, "&&": 3, "|": 4, "&": 5, "+": 7, "-": 7,
          **dict.fromkeys(("==", "!=", "<", ">", "<=", ">="), 6)}
-TOKEN = re.compile(r"\|\||&&|[-+*/%&|^=!<>]=|<<=?|>>=?|->|\+\+|--|\w+|[^\s\w]")
+TOKEN = re.compile(r"\|\||&&|[-+*/%&|^=!<>]=|<<=?|>>=?|->|\+\+|--|\w+|[^\s\w\\]")
 DECLARATION = re.compile(
     r"(const|static|struct|union|unsigned|int|long|bool|enum|typeof|[us](8|16|32|64)|pid_t|"
-    r"return|goto|break|continue|BUILD_BUG_ON|DEFINE_\w+|DECLARE_\w+)\b")
+    r"return|goto|break|continue|pr_\w+|BUILD_BUG_ON|DEFINE_\w+|DECLARE_\w+)\b")
 LABEL = re.compile(r"(?:case\b[^:]*|default|\w+) ?:(?!:)\s*")
 # What is seen by an NMI or another driver: two of these side by side are swapped.
 ORDERED = re.compile(
@@ -184,7 +184,7 @@ def by_operands(raw, code, first, end):
                 yield *left, value, f"? of {value}"
             continue
         for a, b in (left, right) if token != "-" else (right,):
-            yield a, b, OPERANDS[token], f"without {raw[a:b]}"
+            yield a, b, OPERANDS[token], f"without {squeeze([raw[a:b]])}"
         if token == "-":
             yield (left[0], right[1], f"{raw[slice(*right)]} - ({raw[slice(*left)]})",
                    "- turned around")
@@ -258,6 +258,8 @@ def places(file, text):
                 while (name, what, squeeze([was])) in done:
                     what += " again"
                 done.update([(first, squeeze([now])), (name, what, squeeze([was]))])
+                # Lines below stay where they are: the log has their numbers.
+                now += "\n" * (was.count("\n") - now.count("\n"))
                 yield Drawn(file, name, first, was.split("\n"), now.split("\n"), what)
 
     outside, code = 0, bare.split("\n")
