@@ -131,18 +131,19 @@ int knc_pmi(struct pt_regs *regs)
 	    !(state == KNC_STOP && knc_read_global_ctrl()))
 		return knc_pmi_masked(kc);
 
+	/* Before 2: else a BPF program that reads an event here could replay, and start. */
+	knc_set_state(kc, KNC_PMI);
+
 	/* 2: stop: an overflow between 3 and 5 would be lost. */
 	knc_write_global_ctrl(0);
 
 	/* 3: STATUS tells which counters have overflowed. */
 	status = knc_read_status();
-	if (likely(status)) {
-		knc_set_state(kc, KNC_PMI);
+	if (likely(status))
 		knc_pmi_handle(kc, status, regs);
-		knc_set_state(kc, state);
-	} else {
+	else
 		handled = knc_pmi_late();
-	}
+	knc_set_state(kc, state);
 	knc_run_counters(kc);
 
 	return handled;

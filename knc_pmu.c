@@ -75,8 +75,9 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
 void knc_pmu_reset(struct knc_cpu *kc)
 {
 	knc_pmu_quiesce(kc);
-	knc_unmask_lvtpc();
+	/* Before the entry is unmasked: in KNC_OFF a late PMI would leave it masked. */
 	knc_set_state(kc, KNC_STOP);
+	knc_unmask_lvtpc();
 }
 
 /**

@@ -22,7 +22,7 @@
  * what        who writes it     when
  * ----------  ----------------  ---------------------------------------------------
  * state       task side         before GLOBAL_CTRL is cleared, after it is set
- *             PMI, replay       PMI while an overflow is handled, then back
+ *             PMI, replay       PMI before GLOBAL_CTRL is cleared, then back
  *             hotplug           OFF, before the CPU comes online
  * pending     PMI               to true, in READ, STOP and PMI
  *             PMI, replay       to false, in PMI, after STATUS has been cleared

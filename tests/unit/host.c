@@ -342,32 +342,6 @@ static void test_quiesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
-/* A late interrupt during quiesce leaves the LVT entry masked. */
-static void test_quiesced_late(struct kunit *test)
-{
-	struct knc_owners *owners = this_cpu_ptr(&knc_owners);
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-	unsigned int late;
-
-	for (late = 1; late < 16; late++) {
-		enable();
-		add_all(test, &event, 1);
-		count(1, 1000);
-		record.lvtpc = 0x10400;
-		record.line = true;
-		record.pending = late;
-		record.runs = true;
-		knc_pmu_quiesce(this_cpu());
-		record.runs = false;
-		KUNIT_EXPECT_EQ_MSG(test, record.lvtpc, 0x10400, "late %u", late);
-		KUNIT_EXPECT_EQ_MSG(test, record.msr[0x2f], 0, "late %u", late);
-		KUNIT_EXPECT_EQ_MSG(test, record.msr[0x2d], 0, "late %u", late);
-		memset(owners, 0, sizeof(*owners));
-		event->hw.idx = -1;
-		knc_pmu_reset(this_cpu());
-	}
-}
-
 static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_load),
 	KUNIT_CASE(test_unload_running),
@@ -383,6 +357,5 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_start_and_stop),
 	KUNIT_CASE(test_group_of_others),
 	KUNIT_CASE(test_quiesced),
-	KUNIT_CASE(test_quiesced_late),
 	{}
 };

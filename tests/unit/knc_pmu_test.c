@@ -6,7 +6,6 @@
  */
 #include <kunit/test.h>
 #include <linux/module.h>
-#include <linux/prandom.h>
 #include <linux/sched/task_stack.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
@@ -25,6 +24,32 @@
 #define MODULE_DEVICE_TABLE(bus, table)
 #define __init __maybe_unused
 #define __exit __maybe_unused
+
+/* Accesses to what an NMI reads or writes */
+#undef READ_ONCE
+#undef WRITE_ONCE
+#undef local64_read
+#undef local64_set
+#undef local64_add
+#undef local64_sub
+#undef local64_xchg
+#define RECORD_WRITE(place, write)	(record_place(place), write)
+#define RECORD_READ(place, read) ({					\
+	typeof(read) value_ = RECORD_WRITE(place, read);		\
+									\
+	record_saw((unsigned long)value_);				\
+	value_;								\
+})
+#define READ_ONCE(x)		RECORD_READ("read " #x, __READ_ONCE(x))
+#define WRITE_ONCE(x, value) do {					\
+	record_place(#x " = " #value);					\
+	__WRITE_ONCE(x, value);						\
+} while (0)
+#define local64_read(l)		RECORD_READ("read " #l, local_read(&(l)->a))
+#define local64_set(l, value)	RECORD_WRITE(#l " = " #value, local_set(&(l)->a, value))
+#define local64_add(value, l)	RECORD_WRITE(#l " += " #value, local_add(value, &(l)->a))
+#define local64_sub(value, l)	RECORD_WRITE(#l " -= " #value, local_sub(value, &(l)->a))
+#define local64_xchg(l, value)	RECORD_READ("exchange " #l, local_xchg(&(l)->a, value))
 
 #define KNC_PMU_RECORD_ACCESSES
 #include "../../knc_config.c"
@@ -51,9 +76,8 @@ static struct {
 	unsigned int replayed;
 	bool throttle;
 	struct perf_event *throttle_also;
-	struct perf_event *read_also;
 	struct perf_event *event[4];
-	u64 ctrl, periods, dropped, wrong_reads;
+	u64 ctrl, periods, dropped;
 	/* of the event, as perf core sets it for a frequency; 0: it stays */
 	u64 next_period;
 	/* of the last one, and where they were */
@@ -77,14 +101,6 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	/* a whole period too late: the next one begins anew */
 	if (beyond >= (s64)event->hw.sample_period)
 		samples.dropped += beyond;
-	/* as PERF_SAMPLE_READ does with the other events of a group */
-	if (samples.read_also) {
-		knc_event_read(samples.read_also);
-		if (samples.read_also->hw.idx >= 0 &&
-		    local64_read(&samples.read_also->count) !=
-		    record.counted[samples.read_also->hw.idx])
-			samples.wrong_reads++;
-	}
 	/* as Linux 6.16 and newer, which stop the whole group */
 	if (samples.throttle_also)
 		knc_stop(samples.throttle_also, 0);
@@ -832,6 +848,7 @@ static void test_rules_others(struct kunit *test)
 
 #include "filters.c"
 #include "user.c"
+#include "model.c"
 #include "races.c"
 #include "host.c"
 

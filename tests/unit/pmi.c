@@ -331,49 +331,6 @@ static void test_pmi_beside_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
 }
 
-/* A PMI right before the write that starts them is pending and replayed. */
-static void test_pmi_before_start(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	disable();
-	record_hook(WRMSR, 0x2f, false, overflow_now);
-	enable();
-	expect_replayed(test, event, 1000, 2);
-	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
-}
-
-static unsigned int writes_left, wraps;
-
-static void overflow_again(void)
-{
-	if (record.msr[0x21] >> 39) {
-		wraps++;
-		overflow_now();
-	}
-	if (--writes_left)
-		record_hook(WRMSR, 0x2f, false, overflow_again);
-}
-
-static void test_pmi_again(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-	unsigned int writes;
-
-	for (writes = 1; writes < 12; writes++) {
-		local64_set(&event->count, 0);
-		samples.count = 0;
-		wraps = 0;
-		disable();
-		writes_left = writes;
-		record_hook(WRMSR, 0x2f, false, overflow_again);
-		enable();
-		record.hook.happens = NULL;
-		KUNIT_EXPECT_GE(test, wraps, 1);
-		expect_replayed(test, event, 1000 * wraps, 2);
-	}
-}
-
 /* A PMI in KNC_READ stops the counters; the reader replays it and starts them. */
 static void test_pmi_in_read(struct kunit *test)
 {
@@ -645,8 +602,6 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_in_stop_add),
 	KUNIT_CASE(test_pmi_beside_stop),
 	KUNIT_CASE(test_pmi_beside_start),
-	KUNIT_CASE(test_pmi_before_start),
-	KUNIT_CASE(test_pmi_again),
 	KUNIT_CASE(test_pmi_in_read),
 	KUNIT_CASE(test_pmi_in_replay),
 	KUNIT_CASE(test_stop_wrapped),
@@ -739,71 +694,6 @@ static void test_read_in_state(struct kunit *test)
 	}
 }
 
-static struct perf_event *read_by_nmi;
-
-static void read_now(void)
-{
-	knc_event_read(read_by_nmi);
-}
-
-static void test_read_in_load(struct kunit *test)
-{
-	static const u8 regs[] = { 0x29, 0x21 };
-	unsigned int i, after;
-
-	for (i = 0; i < ARRAY_SIZE(regs); i++)
-		for (after = 0; after < 2; after++) {
-			read_by_nmi = new_event(test, i ? CYCLES : INSTRUCTIONS + after, 1000);
-			record.msr[0x21] = 4711;
-			record_hook(WRMSR, regs[i], after, read_now);
-			add_all(test, &read_by_nmi, 1);
-			KUNIT_EXPECT_EQ(test, local64_read(&read_by_nmi->count), 0);
-			count(1, 100);
-			del_all(&read_by_nmi, 1);
-			KUNIT_EXPECT_EQ(test, local64_read(&read_by_nmi->count), 100);
-		}
-}
-
-/* The same while a replay loads the counter */
-static void test_read_in_reload(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-	unsigned int after;
-
-	read_by_nmi = event;
-	for (after = 0; after < 2; after++) {
-		local64_set(&event->count, 0);
-		samples.count = 0;
-		soft_mask(test);
-		record_hook(WRMSR, 0x21, after, read_now);
-		enable();
-		expect_replayed(test, event, 1000, 2);
-		KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 1000);
-	}
-}
-
-/* A read by an NMI while the event is stopped counts nothing twice. */
-static void test_read_in_account(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	count(1, 100);
-	read_by_nmi = event;
-	record_hook(RDPMC, 1, true, read_now);
-	knc_stop(event, 0);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), 900);
-
-	/* A read within a read gets the last count. */
-	knc_start(event, 0);
-	count(1, 100);
-	record_restart();
-	record_hook(RDPMC, 1, true, read_now);
-	expect_count(test, event, 200);
-	KUNIT_EXPECT_EQ(test, record.count, 1);
-	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
-}
-
 static void test_long_overdue(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
@@ -817,9 +707,6 @@ static void test_long_overdue(struct kunit *test)
 static struct kunit_case knc_read_cases[] = {
 	KUNIT_CASE(test_read_no_slot),
 	KUNIT_CASE(test_read_in_state),
-	KUNIT_CASE(test_read_in_load),
-	KUNIT_CASE(test_read_in_reload),
-	KUNIT_CASE(test_read_in_account),
 	KUNIT_CASE(test_long_overdue),
 	{}
 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Registers in place of the hardware, which record each access and know which accesses
- * the manual forbids. If they are told to run, each access is an event on every counter
- * that counts, and a counter that wraps interrupts (1.4.3.8 and 1.4.3.9).
+ * the manual forbids. If they are told to run, a counter that wraps interrupts (1.4.3.8
+ * and 1.4.3.9), when model.c says so.
  */
 #ifndef _KNC_TEST_RECORD_H
 #define _KNC_TEST_RECORD_H
 
 #include <kunit/test.h>
+#include <linux/hash.h>
 #include <linux/types.h>
 
 enum access_kind { RDMSR, WRMSR, RDPMC, LVTPC, READ_LVTPC };
@@ -23,6 +24,8 @@ struct access {
 static struct {
 	unsigned int count;
 	struct access log[RECORD_MAX];
+	/* A hash of what the code that runs has read: model.c */
+	u64 history;
 	u64 msr[0x30], lvtpc;
 	unsigned int forbidden;
 	/* Rules of knc_softmask.h that were broken */
@@ -30,16 +33,13 @@ static struct {
 
 	/* The running hardware */
 	bool runs;
-	bool line, in_nmi;
-	/* Times are in places: before and after each access */
-	unsigned int pending;		/* places until the interrupt comes */
-	unsigned int late;		/* places from an overflow to its interrupt */
-	bool mask_late;			/* the entry is masked at the interrupt, not at the edge */
-	unsigned int stranger;		/* places until an NMI of another source */
-	unsigned int swallow;		/* which interrupt another NMI takes the place of */
-	unsigned int interrupts, lost, unclaimed;
+	bool accessed;		/* since the last place */
+	bool line;
+	bool pending;		/* the interrupt is on its way */
+	bool mask_late;		/* the entry is masked at the interrupt, not at the edge */
+	unsigned int lost;
 	u64 counted[2];
-	void (*on_stranger)(void);
+	struct kunit *prints;	/* the test that prints each access, or NULL */
 
 	/* Called once, before or after the next access of this kind */
 	struct record_hook {
@@ -52,34 +52,34 @@ static struct {
 
 #define knc_assert(rule)	(record.broken += !(rule))
 
-int knc_pmi(struct pt_regs *regs);
+/* Called before each access to a register (NULL) or to shared state: model.c */
+static void record_place(const char *place);
+
+static void record_saw(u64 value)
+{
+	record.history = (record.history ^ value) * GOLDEN_RATIO_64;
+	record.history ^= record.history >> 32;
+}
 
 /* Registers of an interrupt that may be anywhere */
 static struct pt_regs nowhere;
+
+static const char *const record_names[] = {
+	"RDMSR", "WRMSR", "RDPMC", "write LVTPC", "read LVTPC",
+};
 
 static void record_access(enum access_kind kind, u32 reg, u64 value)
 {
 	if (record.count < RECORD_MAX)
 		record.log[record.count] = (struct access){ kind, reg, value };
 	record.count++;
+	if (record.prints)
+		kunit_info(record.prints, "%s %#x: %#llx", record_names[kind], reg, value);
 }
 
 static void record_restart(void)
 {
 	record.count = 0;
-}
-
-/* An NMI of the PMU or of another source: both call all handlers. */
-static void record_nmi(bool own)
-{
-	record.in_nmi = true;
-	if (!own && record.on_stranger)
-		record.on_stranger();
-	if (!knc_pmi(&nowhere) && own)
-		record.unclaimed++;
-	if (!own && record.on_stranger)
-		record.on_stranger();
-	record.in_nmi = false;
 }
 
 /* The line to the APIC: an edge is seen unless the entry is masked. */
@@ -97,13 +97,11 @@ static void record_line(void)
 	}
 	if (!record.mask_late)
 		record.lvtpc |= 0x10000;
-	record.interrupts++;
 	/* An NMI is latched once. */
-	if (!record.pending)
-		record.pending = record.late + 1;
+	record.pending = true;
 }
 
-/* Each access is an event; that of a WRMSR counts under the old values. */
+/* What is counted until a write of GLOBAL_CTRL: one event on each counter that runs */
 static void record_tick(void)
 {
 	unsigned int i;
@@ -116,22 +114,6 @@ static void record_tick(void)
 		if (!record.msr[0x20 + i])
 			record.msr[0x2d] |= BIT(i);
 	}
-}
-
-/* The interrupts that are due, before or after an access */
-static void record_nmis(void)
-{
-	if (!record.runs || record.in_nmi)
-		return;
-	if (record.stranger && !--record.stranger)
-		record_nmi(false);
-	if (!record.pending || --record.pending)
-		return;
-	if (record.mask_late)
-		record.lvtpc |= 0x10000;
-	/* Another handler may have claimed the NMI for both. */
-	if (!record.swallow || --record.swallow)
-		record_nmi(true);
 }
 
 static void record_hook(enum access_kind kind, u32 reg, bool after, void (*happens)(void))
@@ -151,8 +133,8 @@ static void record_call_hook(enum access_kind kind, u32 reg, bool after)
 
 static void record_before(enum access_kind kind, u32 reg)
 {
+	record_place(NULL);
 	record_call_hook(kind, reg, false);
-	record_nmis();
 }
 
 static void record_after(enum access_kind kind, u32 reg)
@@ -160,7 +142,7 @@ static void record_after(enum access_kind kind, u32 reg)
 	record_call_hook(kind, reg, true);
 	if (record.runs)
 		record_line();
-	record_nmis();
+	record.accessed = true;
 }
 
 /* The bits that the manual allows to write; 0: there is no such register. */
@@ -180,20 +162,29 @@ static u64 record_writable(u32 msr)
 	}
 }
 
+/* STATUS is cleared and the LVT entry unmasked while the counters are stopped (1.4.3.9). */
+static void record_stopped(void)
+{
+	record.forbidden += !!record.msr[0x2f];
+}
+
 static void knc_wrmsr(u32 msr, u64 value)
 {
 	u64 writable = record_writable(msr);
 
 	record_before(WRMSR, msr);
 	record_access(WRMSR, msr, value);
-	record_tick();
+	if (msr == 0x2f)
+		record_tick();
 	record.forbidden += !writable || value & ~writable;
 	if (!writable)
 		return;
-	if (msr == 0x2e)
+	if (msr == 0x2e) {
+		record_stopped();
 		record.msr[0x2d] &= ~value;
-	else
+	} else {
 		record.msr[msr] = value;
+	}
 	record_after(WRMSR, msr);
 }
 
@@ -204,7 +195,7 @@ static u64 record_read(enum access_kind kind, u32 reg, const u64 *place)
 	record_before(kind, reg);
 	value = *place;
 	record_access(kind, reg, value);
-	record_tick();
+	record_saw(value);
 	record_after(kind, reg);
 	return value;
 }
@@ -233,8 +224,9 @@ static void knc_write_lvtpc(u32 value)
 {
 	record_before(LVTPC, 0);
 	record_access(LVTPC, 0, value);
+	if (!(value & 0x10000))
+		record_stopped();
 	record.lvtpc = value;
-	record_tick();
 	record_after(LVTPC, 0);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""KUnit: all modules are loaded in one boot. SEED: of what the races draw (default 1)."""
+"""KUnit: all modules are loaded in one boot."""
 import glob
 import os
 import re
@@ -28,13 +28,8 @@ def names():
 @once
 def boot(kernel):
     """{case: (verdict, notes)} of one boot, and its status."""
-    env = dict(os.environ)
-    # KUnit runs the cases before a module has its parameters, so it is compiled in.
-    if env.get("SEED"):
-        env["KNC_PMU_MAKE"] = f"{env.get('KNC_PMU_MAKE', '')} " \
-            f"KCFLAGS=-DKNC_TEST_SEED={env['SEED']}"
     load = [word for folder, name in MODULES
-            for word in ("--module", built("build-module", kernel, folder, name, env=env))]
+            for word in ("--module", built("build-module", kernel, folder, name))]
     with tempfile.TemporaryDirectory(prefix="unit.") as out:
         status = subprocess.run(
             [f"{SCRIPTS}/run-uos", "--kernel", kernel, "--out", out, *load, "true"],
