@@ -157,8 +157,7 @@ static void tell_where(pid_t group)
 static bool run_test(const struct test *t)
 {
 	/* the seconds that were asked for come on top */
-	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0) +
-		    setting("TEST_SOAK_SECONDS", 0);
+	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0);
 	u64 begin = now_ns();
 	int status = 0;
 	pid_t pid;
