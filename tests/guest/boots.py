@@ -15,8 +15,8 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel co
     count-sum count-truth miss-rates sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
     sample-tiny sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
-    constraints-all constraints-turns groups-refused
-    pinned churn refuse-bits kernel-bits user-bits refuse-kinds refuse-any
+    constraints-turns groups-refused
+    pinned churn user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
     period-throttled spflt-stranger
@@ -53,7 +53,7 @@ RACES = """late-foreign race-disable race-read race-read-group race-read-throttl
 
 # The same as in the uOS, on a kernel that leaves its own driver out
 ALONE = """count-exact count-both count-kernel sample-one sample-two sample-all
-    sample-throttle multiplex constraints groups-refused refuse-bits user-bits
+    sample-throttle multiplex constraints groups-refused user-bits
     refuse-kinds refuse-any names wrap-count task-switch inherit cpu-wide
     group-read group-equal opens-quiet perf-stat perf-list unload-busy reload
     sample-entry sample-syscall-regs sample-stranger"""
