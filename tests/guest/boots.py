@@ -14,9 +14,9 @@ def without(tests, patterns):
 MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel count-rings
     count-sum count-truth miss-rates sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
-    sample-tiny sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
+    sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
     constraints-turns groups-refused
-    pinned churn user-bits refuse-kinds refuse-any
+    pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
     period-throttled spflt-stranger
@@ -28,7 +28,7 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel co
     regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat knc-stat perf-record perf-group perf-list perf-tools
     move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails
-    spflt-churn any-inherit
+    any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet spflt-crowd
     rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall

@@ -214,40 +214,6 @@ TEST(pinned, "pinned", 30)
 	     "a pinned event without a counter can be read: no end of file");
 }
 
-/* All events opened again and again on all CPUs at once, in all mixtures */
-static void churn(void *arg, int cpu)
-{
-	u64 configs[] = { INSTRUCTIONS, L2_READ_MISS, BRANCHES, L2_WRITE_HIT, CYCLES };
-	int round, fd[5], i;
-
-	(void)arg;
-	for (round = 0; round < 40; round++) {
-		for (i = 0; i < 5; i++) {
-			struct perf_event_attr attr = times_attr(configs[(i + round) % 5]);
-
-			attr.disabled = 0;
-			fd[i] = ev_open(attr, i & 1 ? -1 : 0, i & 1 ? cpu : -1, -1);
-			spin20(1000);
-		}
-		spin20(20000);
-		for (i = 0; i < 5; i++) {
-			int at = (i + round) % 5;
-			struct times t = ev_times(fd[at]);
-
-			must(t.running <= t.enabled, "ran %llu of %llu ns", t.running, t.enabled);
-			/* no more than happened since the event was opened */
-			must(configs[(at + round) % 5] != BRANCHES || t.value < 200000,
-			     "%llu branches counted", t.value);
-			close(fd[at]);
-		}
-	}
-}
-
-TEST(churn_all, "churn", 120)
-{
-	in_children(cpus_online(), true, churn, NULL);
-}
-
 /* Events of this task take turns on a counter, or have one each */
 static bool turns_taken(void)
 {
