@@ -945,7 +945,6 @@ bool try_rdpmc(u32 counter, u64 *value)
 #define TD_SELECT	(TD_BASE + 0x0)
 #define TD_LOW		(TD_BASE + 0x4)
 #define TD_HIGH		(TD_BASE + 0x8)
-#define TD_MARK		(TD_BASE + 0xc)
 #define TD_AFTER	(TD_BASE + 0x10)
 #define TD_ACCESS	(TD_BASE + 0x14)
 #define TD_ORDER	(TD_BASE + 0x18)
@@ -1037,12 +1036,6 @@ u64 td_sum(enum td_item item)
 	for (cpu = 0; cpu < n; cpu++)
 		sum += td_read(cpu, item);
 	return sum;
-}
-
-void td_mark(u32 value)
-{
-	td_need();
-	td_out(value, TD_MARK);
 }
 
 void td_burst(unsigned int counter, u64 events)

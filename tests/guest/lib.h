@@ -344,7 +344,6 @@ void td_need(void);			/* skip() where there is no test device */
 u64 td_read(int cpu, enum td_item item);
 u64 td_counted(int cpu);			/* by both counters */
 u64 td_sum(enum td_item item);		/* over all online CPUs */
-void td_mark(u32 value);
 /*
  * Does @action to a hardware thread after @after instructions in @rings. An order
  * replaces the last one of that thread; TD_SKID stays beside others. TD_NOTHING ends
