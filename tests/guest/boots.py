@@ -14,12 +14,13 @@ def without(tests, patterns):
 MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel count-rings
     count-sum count-truth miss-rates sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
-    sample-tiny sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
-    constraints-all constraints-turns groups-refused
-    pinned churn refuse-bits kernel-bits user-bits refuse-kinds refuse-any
+    sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
+    constraints-turns groups-refused
+    pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
-    period-throttled spflt-stranger
+    period-throttled spflt-refused
+    spflt-late spflt-exec-unreadable spflt-userns
     mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
@@ -28,7 +29,7 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel co
     regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat knc-stat perf-record perf-group perf-list perf-tools
     move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails
-    spflt-churn any-inherit
+    any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet spflt-crowd
     rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall
@@ -53,10 +54,11 @@ RACES = """late-foreign race-disable race-read race-read-group race-read-throttl
 
 # The same as in the uOS, on a kernel that leaves its own driver out
 ALONE = """count-exact count-both count-kernel sample-one sample-two sample-all
-    sample-throttle multiplex constraints groups-refused refuse-bits user-bits
+    sample-throttle multiplex constraints groups-refused user-bits
     refuse-kinds refuse-any names wrap-count task-switch inherit cpu-wide
     group-read group-equal opens-quiet perf-stat perf-list unload-busy reload
-    sample-entry sample-syscall-regs sample-stranger"""
+    sample-entry sample-syscall-regs sample-stranger
+    spflt-refused spflt-exec-unreadable spflt-userns"""
 
 # Programs of Debian's, perf with tables of this chip; knc-metrics and knc-report
 TOOLS = """perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-names pfm-count
@@ -75,7 +77,7 @@ OLD = "2.6.38"
 NEW = f"(?!{OLD}).*"
 OLD_MAIN = without(MAIN, """load-fails modprobe sample-cpu-time cgroup page-times spflt-hotplug
     perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason card-check soak hotplug*
-    unload-left unload-closing unload-mux-timer fault-* nosym""") + " take-over"
+    unload-left unload-closing unload-mux-timer fault-* nosym spflt-userns""") + " take-over"
 OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random system calls on events: attributes, groups, inheritance, pages, RDPMC, SPFLT,
- * periods and cgroups, by root and by nobody, on all CPUs at once. Meanwhile an
- * administrator takes CPUs offline, unloads the driver and changes limits, and a
- * witness counts a loop of known length, whose count must never be wrong.
+ * Workers count, at random, what they know the length of: loops, with and without
+ * samples, groups, children, regions and CPUs. No count may be wrong.
+ *
+ * fuzz: beside them fuzzers, as root and as nobody, make random system calls on events.
+ * An administrator takes CPUs offline, unloads the driver and changes limits.
+ * soak: workers and administrator alone. The counts add up to the emulator's.
+ * witness: workers alone, beside other programs.
  *
  * TEST_FUZZ_SECONDS is how long, TEST_FUZZ_SEED where the random numbers begin: the
  * same seed does the same.
@@ -99,14 +102,18 @@ static struct perf_event_attr random_attr(u64 *r)
 
 struct fuzz {
 	u64 deadline, seed;
+	int cpus;
+	/* Others, too, use the counters, take the driver away and limit samples. */
+	bool others;
 	atomic_ullong steps, opened;
 	/* by the administrator: CPUs taken offline, drivers loaded */
 	u64 offline, loads;
 	/* odd while a CPU is away */
 	atomic_ullong moves;
-	/* loops of the witness that were counted exactly, or shared their counter */
-	atomic_ullong exact, shared;
-	int cpus;
+	/* of the workers: events with a counter all the time, or not; the sum of counts */
+	atomic_ullong exact, shared, told, samples;
+	/* how many workers have events */
+	atomic_uint busy;
 	/* all close their events, so that the driver can be unloaded */
 	atomic_bool leave;
 };
@@ -310,15 +317,18 @@ static void fuzz_one(struct fuzz *f, int i)
 /* Unloads the driver if no event is left, and loads it again. */
 static void fuzz_reload(struct fuzz *f, bool leave)
 {
-	int tries = leave ? 100 : 1;
+	int tries = leave ? 1000 : 1;
 
 	f->leave = leave;
+	while (leave && f->busy)
+		usleep(1000);
 	while (driver_try_unload()) {
 		must(errno == EWOULDBLOCK, "unloading: %m");
 		if (!--tries)
 			break;
 		usleep(1000);
 	}
+	must(tries || f->others, "the driver is in use without events");
 	if (tries) {
 		must_load();
 		f->loads++;
@@ -339,8 +349,8 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 	int cpu;
 
 	while (now_ns() < f->deadline) {
-		usleep(1000 + random_below(&r, 20000));
-		switch (random_below(&r, 4)) {
+		usleep(1000 + random_below(&r, f->others ? 20000 : 200000));
+		switch (random_below(&r, f->others ? 4 : 2)) {
 		case 0:
 			/* Linux 2.6.38 may hang: see hotplug.c. */
 			if (cards_kernel())
@@ -355,7 +365,7 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 			break;
 		case 1:
 			if (fuzz_reloads())
-				fuzz_reload(f, one_in(&r, 2));
+				fuzz_reload(f, !f->others || one_in(&r, 2));
 			break;
 		case 2:
 			sample_limit(500 + random_below(&r, 50000));
@@ -369,91 +379,236 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 	}
 }
 
-/* One measurement; true if the event was on a counter all the time */
-static bool witness_once(u64 n, u64 *count)
+/* A worker's event, off, or -1 while the driver is away */
+static int work_open(struct fuzz *f, struct perf_event_attr attr)
 {
-	int fd = sys_open(times_attr(INSTRUCTIONS), 0, -1, -1, 0);
-	struct times t;
+	int fd;
 
-	*count = 0;
-	/* while the driver is away */
-	if (fd < 0)
-		return false;
-	if (measured_spin(fd, n, 0)) {
-		close(fd);
-		return false;
-	}
-	t = ev_times(fd);
+	attr.read_format = READ_TIMES;
+	fd = sys_open(attr, 0, -1, -1, 0);
+	must(fd >= 0 || f->others, "opening: %m");
+	return fd;
+}
+
+/*
+ * Adds the count of an event that is off to the sum, and closes it. False if the event
+ * has shared its counter.
+ */
+static bool work_close(struct fuzz *f, int fd, u64 *count)
+{
+	struct times t = ev_times(fd);
+	bool all = t.running == t.enabled && (t.running || cards_kernel());
+
+	f->told += t.value;
 	close(fd);
 	*count = t.value;
-	return t.running && t.running == t.enabled;
+	*(all ? &f->exact : &f->shared) += 1;
+	return all;
 }
 
-static void fuzz_witness(void *arg, int i)
+/* If it was on a counter all the time, the event has counted at least so much. */
+static void judge(struct fuzz *f, bool all, u64 count, u64 least, u64 most, const char *what)
 {
-	struct fuzz *f = arg;
-	u64 r = fuzz_seed(f, 200 + i), n, count, base = 0;
+	must(count <= most && (!all || count >= least), "seed %llu: %s counted %llu, not %llu",
+	     f->seed, what, count, most);
+}
 
-	pmu();
-	while (now_ns() < f->deadline) {
-		if (f->leave) {
-			usleep(1000);
-			continue;
-		}
-		n = base ? random_below(&r, 30000) : 0;
-		if (!witness_once(n, &count)) {
-			f->shared++;
-			must(!base || count <= base + 2 * n,
-			     "seed %llu: part of a loop of %llu counts %llu", f->seed, base + 2 * n,
-			     count);
-			usleep(100);
-			continue;
-		}
-		if (!base)
-			base = count;
-		must(count == base + 2 * n, "seed %llu: a loop of %llu counts %llu", f->seed,
-		     base + 2 * n, count);
-		f->exact++;
+/* What the event counts of a loop besides its instructions, once it had a counter */
+static u64 work_cost(struct fuzz *f)
+{
+	u64 count = 0;
+	bool all;
+	int fd;
+
+	do {
+		fd = work_open(f, user_attr(INSTRUCTIONS));
+		if (fd >= 0)
+			ev_spin(fd, 0);
+		all = fd >= 0 && work_close(f, fd, &count);
+	} while (!all && now_ns() < f->deadline);
+	return count;
+}
+
+/* Samples each @period instructions, if that is not 0 */
+static void work_loop(struct fuzz *f, u64 n, u64 period, u64 cost)
+{
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
+	u64 count, want = cost + 2 * n;
+	struct tally t = {};
+	struct ring r;
+	int fd = work_open(f, attr);
+	bool all;
+
+	if (fd < 0)
+		return;
+	if (period)
+		ring_map(&r, fd, 128, attr.sample_type);
+	ev_spin(fd, n);
+	if (period) {
+		ring_tally(&r, &t, spin_lo, spin_hi);
+		ring_unmap(&r);
 	}
+	all = work_close(f, fd, &count);
+	judge(f, all, count, want, want, "a loop");
+	if (!period)
+		return;
+	must(!t.throttles, "throttled, without a limit");
+	must(t.samples + t.lost + 1 >= count / period && t.samples + t.lost <= count / period + 1,
+	     "%llu samples of %llu, period %llu", t.samples, count, period);
+	f->samples += t.samples;
 }
 
-#define FUZZERS	6
-#define WITNESSES	2
-
-static void fuzz_children(struct fuzz *f)
+static void work_group(struct fuzz *f, u64 n, u64 cost)
 {
-	pid_t pids[FUZZERS + WITNESSES + 1];
-	size_t i;
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
+	u64 instructions, branches;
+	int leader = work_open(f, attr), sibling;
+	bool all;
 
-	for (i = 0; i < ARRAY_SIZE(pids); i++) {
+	if (leader < 0)
+		return;
+	sibling = ev_join(attr, BRANCHES, leader);
+	ev_spin(leader, n);
+	all = work_close(f, sibling, &branches);
+	all = work_close(f, leader, &instructions) && all;
+	judge(f, all, instructions, cost + 2 * n, cost + 2 * n, "a group");
+	judge(f, all, branches, n, cost + n, "a group's sibling");
+}
+
+/* Two children, with or without regions, in which they are refused an event */
+static void work_inherited(struct fuzz *f, u64 n, bool regions)
+{
+	struct perf_event_attr attr = regions ? spflt_attr(INSTRUCTIONS) : user_attr(INSTRUCTIONS);
+	pid_t pids[2];
+	u64 count;
+	int fd, i;
+	bool all;
+
+	attr.inherit = 1;
+	fd = work_open(f, attr);
+	if (fd < 0)
+		return;
+	ev_on(fd);
+	for (i = 0; i < 2; i++) {
 		in_child(pids[i]) {
-			if (i < FUZZERS)
-				fuzz_one(f, i);
-			else if (i < FUZZERS + WITNESSES)
-				fuzz_witness(f, i);
-			else
-				fuzz_administrate(f, pids, FUZZERS);
+			if (regions) {
+				spin(n);
+				spflt_on();
+				attr.pinned = 1;
+				ev_refused(attr, 0, -1, fd, EINVAL, "a pinned member");
+			}
+			spin(n);
+			spflt_off();
 		}
 	}
-	reap_all(pids, ARRAY_SIZE(pids));
+	reap_all(pids, 2);
+	ev_off(fd);
+	/* Newer perf cores lose the time in which a child was not counted. */
+	all = work_close(f, fd, &count) && kernel_before(6, 13);
+	judge(f, all, count, 4 * n, 4 * n + 20000, regions ? "children's regions" : "children");
 }
 
-/* The witness alone, beside other fuzzers */
+static void work_wide(struct fuzz *f, int cpu, u64 period)
+{
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
+	u64 count;
+	int fd;
+
+	attr.read_format = READ_TIMES;
+	/* the CPU may be offline, or go offline */
+	fd = sys_open(attr, -1, cpu, -1, 0);
+	if (fd < 0) {
+		must(errno == ENODEV || f->others, "an event of CPU %d: %m", cpu);
+		return;
+	}
+	ev_on(fd);
+	spin(20000);
+	usleep(1000);
+	ev_off(fd);
+	work_close(f, fd, &count);
+}
+
+static void work_enter(struct fuzz *f)
+{
+	for (;;) {
+		f->busy++;
+		if (!f->leave)
+			return;
+		f->busy--;
+		usleep(1000);
+	}
+}
+
+static void work(struct fuzz *f, int i)
+{
+	u64 r = fuzz_seed(f, 200 + i), cost, n, period;
+
+	work_enter(f);
+	cost = work_cost(f);
+	f->busy--;
+	while (now_ns() < f->deadline) {
+		n = random_below(&r, 50000);
+		/* Others change how many samples there may be. */
+		period = f->others ? 0 : 700 + random_below(&r, 2000);
+		work_enter(f);
+		/*
+		 * Linux 2.6.38 frees an event whose last file a child closes while its
+		 * task forks another, which inherits it.
+		 */
+		switch (random_below(&r, cards_kernel() ? 5 : 6)) {
+		case 0:
+			work_group(f, n, cost);
+			break;
+		case 1:
+			work_wide(f, random_below(&r, f->cpus), period);
+			break;
+		case 5:
+			work_inherited(f, n, one_in(&r, 2));
+			break;
+		default:
+			work_loop(f, n, period, cost);
+		}
+		f->busy--;
+	}
+}
+
+/* So many processes of each kind, for this long */
+static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrators, u64 seconds)
+{
+	int n = fuzzers + workers + administrators, i;
+	pid_t pids[16];
+
+	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
+	f->cpus = cpus_online();
+	f->deadline = now_ns() + seconds * 1000000000;
+	/* read the PMU's name now: the file may be gone for a moment */
+	pmu();
+	for (i = 0; i < n; i++) {
+		in_child(pids[i]) {
+			if (i < fuzzers)
+				fuzz_one(f, i);
+			else if (i < fuzzers + workers)
+				work(f, i);
+			else
+				fuzz_administrate(f, pids, fuzzers);
+		}
+	}
+	reap_all(pids, n);
+	note("%llu counts are exact, %llu events have shared a counter", f->exact, f->shared);
+	must(f->exact > 10, "only %llu counts are exact", f->exact);
+}
+
 TEST(witness, "witness", 240)
 {
 	struct fuzz *f = shared(sizeof(*f));
 
-	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
-	f->deadline = now_ns() + setting("TEST_FUZZ_SECONDS", 6) * 1000000000;
-	in_children(WITNESSES, false, fuzz_witness, f);
-	note("%llu loops exact, %llu shared", f->exact, f->shared);
-	must(f->exact > 10, "the loop was counted only %llu times", f->exact);
+	f->others = true;
+	fuzz_run(f, 0, 2, 0, setting("TEST_FUZZ_SECONDS", 6));
 }
 
 TEST(fuzz, "fuzz", 240)
 {
 	long paranoid = sysctl_get("kernel/perf_event_paranoid");
-	u64 seconds = setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 4);
 	struct fuzz *f = shared(sizeof(*f));
 	u64 i;
 
@@ -462,21 +617,57 @@ TEST(fuzz, "fuzz", 240)
 	sysctl_set("kernel/perf_event_paranoid", 0);
 	for (i = 0; i < CGROUPS; i++)
 		mkdir(cgroup_path(i), 0755);
-	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
-	f->cpus = cpus_online();
-	f->deadline = now_ns() + seconds * 1000000000;
-	fuzz_children(f);
+	f->others = true;
+	fuzz_run(f, 6, 2, 1, setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 4));
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
 	must(!driver_is_module() || driver_loaded() || !driver_load(), "loading: %m");
 	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken, %llu loads", f->seed,
 	     f->steps, f->opened, f->offline, f->loads);
-	note("%llu loops exact, %llu shared", f->exact, f->shared);
 	must(f->steps > 1000 && f->opened > 10, "%llu steps, %llu events: too few",
 	     f->steps, f->opened);
 	must((f->offline || cards_kernel()) && (f->loads || !fuzz_reloads()),
 	     "CPUs were taken offline %llu times, drivers loaded %llu times", f->offline, f->loads);
-	must(f->exact > 10, "the loop was counted only %llu times", f->exact);
 	must_be_sound("fuzzing");
+}
+
+static u64 kernel_memory(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+	u64 sum = 0, n;
+
+	must(f, "/proc/meminfo: %m");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Slab: %llu", &n) == 1 || sscanf(line, "Percpu: %llu", &n) == 1 ||
+		    sscanf(line, "VmallocUsed: %llu", &n) == 1)
+			sum += n;
+	fclose(f);
+	return sum;
+}
+
+TEST(soak, "soak", 240)
+{
+	struct fuzz *f = shared(sizeof(*f));
+	u64 truth, memory;
+
+	td_need();
+	/* first a short run: some memory is allocated only once */
+	fuzz_run(f, 0, 8, 1, 1);
+	memory = kernel_memory();
+	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1);
+	memset(f, 0, sizeof(*f));
+	fuzz_run(f, 0, 8, 1, setting("TEST_FUZZ_SECONDS", 2));
+	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1) - truth;
+	note("%llu samples, %llu CPUs taken, %llu loads, %lld kB more", f->samples, f->offline,
+	     f->loads, (long long)(kernel_memory() - memory));
+	must(f->told == truth, "all events together have %llu, the emulator has counted %llu",
+	     f->told, truth);
+	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", td_sum(TD_LOST_EDGES));
+	must(f->samples > 100, "only %llu samples", f->samples);
+	/* KASAN keeps freed memory for a while; kmemleak checks there. */
+	must(scale() > 1 || kernel_memory() < memory + 4096,
+	     "the kernel has %llu kB more than before", kernel_memory() - memory);
+	must_be_sound("soaking");
 }

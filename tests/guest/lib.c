@@ -157,8 +157,7 @@ static void tell_where(pid_t group)
 static bool run_test(const struct test *t)
 {
 	/* the seconds that were asked for come on top */
-	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0) +
-		    setting("TEST_SOAK_SECONDS", 0);
+	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0);
 	u64 begin = now_ns();
 	int status = 0;
 	pid_t pid;
@@ -227,6 +226,10 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "--spin20")) {
 		spin20(strtoull(argv[2], NULL, 16));
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], "--region")) {
+		count_region(strtoul(argv[2], NULL, 10));
 		return 0;
 	}
 	/* what ring 3 has executed, in truth */
@@ -946,7 +949,6 @@ bool try_rdpmc(u32 counter, u64 *value)
 #define TD_SELECT	(TD_BASE + 0x0)
 #define TD_LOW		(TD_BASE + 0x4)
 #define TD_HIGH		(TD_BASE + 0x8)
-#define TD_MARK		(TD_BASE + 0xc)
 #define TD_AFTER	(TD_BASE + 0x10)
 #define TD_ACCESS	(TD_BASE + 0x14)
 #define TD_ORDER	(TD_BASE + 0x18)
@@ -1038,12 +1040,6 @@ u64 td_sum(enum td_item item)
 	for (cpu = 0; cpu < n; cpu++)
 		sum += td_read(cpu, item);
 	return sum;
-}
-
-void td_mark(u32 value)
-{
-	td_need();
-	td_out(value, TD_MARK);
 }
 
 void td_burst(unsigned int counter, u64 events)

@@ -120,6 +120,7 @@ struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type);
 struct perf_event_attr times_attr(u64 config);
 /* User mode only, in SPFLT regions */
 struct perf_event_attr spflt_attr(u64 config);
+void spflt_need(void);			/* fail() where there is no SPFLT */
 
 int sys_open(struct perf_event_attr attr, pid_t pid, int cpu, int group,
 	     unsigned long flags);
@@ -213,6 +214,8 @@ long measured_spin20(int fd, u64 n, unsigned long flags);
 void ev_spin(int fd, u64 n);
 /* How many instructions an event counts of it besides the loop */
 u64 spin_cost(void);
+/* What follow.c does in a task whose loop it counts */
+void count_region(unsigned int how);
 /* The module's loop in the kernel, with interrupts off */
 struct knc_test_loop;
 void kernel_loop(struct knc_test_loop *run, u64 n);
@@ -344,7 +347,6 @@ void td_need(void);			/* skip() where there is no test device */
 u64 td_read(int cpu, enum td_item item);
 u64 td_counted(int cpu);			/* by both counters */
 u64 td_sum(enum td_item item);		/* over all online CPUs */
-void td_mark(u32 value);
 /*
  * Does @action to a hardware thread after @after instructions in @rings. An order
  * replaces the last one of that thread; TD_SKID stays beside others. TD_NOTHING ends

@@ -114,12 +114,7 @@ TEST(pmi_storm, "pmi-storm", 400)
 	     overflows, delivered);
 }
 
-/*
- * Does what pmi-order.py then finds in the emulator's trace, in phases between
- * marks: the numbers are that script's, too.
- */
-enum { MARK_SINGLE = 0x51, MARK_BOTH, MARK_OVERLAP, MARK_END };
-
+/* Does what pmi-order.py then finds in the emulator's trace. */
 static void spin_both(struct perf_event_attr a, struct perf_event_attr b, u64 n)
 {
 	int fa = ev_open(a, 0, -1, -1), fb = ev_open(b, 0, -1, fa);
@@ -137,7 +132,6 @@ TEST(pmi_order, "pmi-order", 60)
 	td_need();
 	pin(0);
 	fd = ev_open(a, 0, -1, -1);
-	td_mark(MARK_SINGLE);
 	ev_spin(fd, 2000000);
 	close(fd);
 
@@ -147,7 +141,6 @@ TEST(pmi_order, "pmi-order", 60)
 	b.disabled = 0;
 	spin_both(a, b, 2000000);
 
-	td_mark(MARK_BOTH);
 	a.sample_period = 10007;
 	a.config = INSTRUCTIONS;
 	spin_both(a, b, 4000000);
@@ -158,13 +151,11 @@ TEST(pmi_order, "pmi-order", 60)
 	 * (A slow kernel has more than a period's instructions to do after each
 	 * interrupt, and would get nowhere.)
 	 */
-	td_mark(MARK_OVERLAP);
 	a.sample_period = 1009;
 	b.sample_period = 1013 * scale();
 	b.exclude_kernel = 0;
 	b.exclude_user = 1;
 	spin_both(a, b, 4000000);
-	td_mark(MARK_END);
 }
 
 /*

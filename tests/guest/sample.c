@@ -345,48 +345,16 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 }
 
 /*
- * Periods shorter than the interrupt, in the kernel: without the throttle there would
- * be interrupts only. The machine must survive.
- */
-TEST(sample_tiny, "sample-tiny", 120)
-{
-	static const u64 periods[] = { 1, 2, 3, 10, 100 };
-	struct ring r;
-	size_t i, k;
-	int fd;
-
-	sample_limit(5000);
-	for (i = 0; i < ARRAY_SIZE(periods); i++) {
-		for (k = 0; k < 3; k++) {
-			struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, periods[i], TYPE);
-			struct tally t = {};
-
-			attr.exclude_kernel = k == 0;
-			attr.exclude_user = k == 1;
-			fd = ring_open(&r, 64, attr, 0, -1, -1);
-			ev_on(fd);
-			spin(2000000);
-			usleep(1000);
-			ev_off(fd);
-			ring_tally(&r, &t, NULL, NULL);
-			must(t.samples, "no sample with a period of %llu", periods[i]);
-			must(t.throttles, "not throttled with a period of %llu", periods[i]);
-			ring_close(&r, fd);
-		}
-	}
-	sample_limit(NO_SAMPLE_LIMIT);
-}
-
-/*
- * The same on both counters of each hardware thread at once. There are as many samples
- * as perf allows, and the machine responds.
+ * Periods shorter than the interrupt, on both counters of each hardware thread at once:
+ * without the throttle there would be interrupts only. There are as many samples as perf
+ * allows, and the machine responds.
  */
 #define STORM_RATE	5000
 #define STORM_CPUS	8
 
 TEST(sample_tiny_all, "sample-tiny-all", 240)
 {
-	static const u64 configs[] = { INSTRUCTIONS, BRANCHES };
+	static const u64 configs[] = { INSTRUCTIONS, BRANCHES }, periods[] = { 1, 2, 3, 10, 100 };
 	struct { struct ring r; int fd; } per[2 * STORM_CPUS];
 	u64 lost = td_present() ? td_sum(TD_LOST_EDGES) : 0, begin = now_ns(), took, most;
 	int n = cpus_online(), cpu, i;
@@ -395,9 +363,12 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 		n = STORM_CPUS;
 	sample_limit(STORM_RATE);
 	for (i = 0; i < 2 * n; i++) {
-		struct perf_event_attr attr = sampling_attr(configs[i % 2], 1, PERF_SAMPLE_IP);
+		struct perf_event_attr attr = sampling_attr(configs[i % 2], periods[i / 2 % 5],
+							    PERF_SAMPLE_IP);
 
+		/* in both modes, but for some CPUs, where it is in the kernel alone */
 		attr.exclude_kernel = 0;
+		attr.exclude_user = i / 2 % 4 == 3;
 		per[i].fd = ring_open(&per[i].r, 1, attr, -1, i / 2, -1);
 		ev_on(per[i].fd);
 	}
@@ -414,7 +385,7 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 		struct tally t = {};
 
 		ring_tally(&per[i].r, &t, NULL, NULL);
-		must(t.samples && t.samples + t.lost <= most,
+		must(t.samples && t.throttles && t.samples + t.lost <= most,
 		     "CPU %d, %#llx: %llu samples in %llu ms", i / 2, configs[i % 2],
 		     t.samples + t.lost, took / 1000000);
 		ring_close(&per[i].r, per[i].fd);

@@ -2,11 +2,9 @@
 /* Programs that measure themselves: SPFLT and RDPMC. */
 #include "lib.h"
 
-#include <sys/personality.h>
-
 #include "../../include/knc_pmu_user.h"
 
-static void spflt_need(void)
+void spflt_need(void)
 {
 	char *format = pmu_file("format/spflt");
 
@@ -239,49 +237,6 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	must_be_equal(b, "a region across hotplug");
 }
 
-/* The preference survives exec: two counts differ by the difference of the programs. */
-static void count_exec(const char *length, u64 *all, u64 *in_region)
-{
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	int go[2], leader, member;
-	pid_t pid;
-
-	must_pipe(go);
-	in_child(pid) {
-		pipe_wait(go);
-		/*
-		 * Otherwise the C library's start takes a different number of
-		 * instructions.
-		 */
-		personality(ADDR_NO_RANDOMIZE);
-		spflt_on();
-		execl("/proc/self/exe", "gt", "--spin", length, NULL);
-		_exit(1);
-	}
-	attr.disabled = 0;
-	leader = ev_open(attr, pid, -1, -1);
-	attr.config1 = 1;
-	member = ev_open(attr, pid, -1, leader);
-	pipe_wake(go);
-	reap(pid);
-	*all = ev_count(leader);
-	*in_region = ev_count(member);
-}
-
-TEST(spflt_exec, "spflt-exec", 60)
-{
-	u64 all[2], in_region[2];
-
-	spflt_need();
-	count_exec("10000", &all[0], &in_region[0]);
-	count_exec("90000", &all[1], &in_region[1]);
-	must(in_region[1] - in_region[0] == 2 * 0x80000,
-	     "two programs differ by %llu instructions, not %u",
-	     in_region[1] - in_region[0], 2 * 0x80000);
-	must(in_region[0] < all[0] && all[0] - in_region[0] < 10000,
-	     "before SPFLT 1 there were %llu instructions", all[0] - in_region[0]);
-}
-
 /* A driver that is loaded again virtualises the preference as before. */
 TEST(spflt_reload, "spflt-reload", 60)
 {
@@ -428,40 +383,6 @@ TEST(spflt_wide, "spflt-wide", 60)
 	before = ev_count(fd);
 	spin(100000);
 	must(ev_count(fd) == before, "outside: %llu more", ev_count(fd) - before);
-}
-
-/* An event that is refused does not touch the task of another user. */
-static pid_t spflt_victim;
-
-static void open_for_victim(void)
-{
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-
-	attr.exclude_kernel = 1;
-	ev_refused(attr, spflt_victim, -1, -1, EACCES, "an SPFLT event of root's task");
-}
-
-TEST(spflt_stranger, "spflt-stranger", 60)
-{
-	u64 before;
-	int fd;
-
-	spflt_need();
-	pin(1);
-	in_child(spflt_victim) {
-		knc_spflt(1);
-		for (;;)
-			spin(1000);
-	}
-	fd = ev_start(spflt_attr(INSTRUCTIONS), -1, 1);
-	pin(0);
-	usleep(10000);
-	must(ev_count(fd), "a region counts 0");
-	as_nobody(open_for_victim);
-	before = ev_count(fd);
-	usleep(10000);
-	must(ev_count(fd) > before, "the region does not count any more");
-	end_child(spflt_victim);
 }
 
 /* RDPMC */

@@ -14,7 +14,7 @@ from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, q
 HERE = f"{TESTS}/guest"
 # How much there is of some tests
 SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_CROWD", "TEST_PMIS",
-            "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED", "TEST_SOAK_SECONDS")
+            "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED")
 # Of Debian's packages, for the boots "tools" and "metrics"
 PROGRAMS = """/usr/bin/papi_avail /usr/bin/papi_native_avail /usr/bin/stress-ng
     /usr/bin/bpftrace /usr/bin/lua5.3 /usr/bin/likwid-perfctr /usr/bin/likwid-genTopoCfg
@@ -89,8 +89,7 @@ def options_of(boot, flavour, settings, work, tests):
     every = boot.name == "races" and settings["TEST_STRIDE"] == "1"
     # Of the guest's time, of which most boots take less than a minute
     limit = (7200 if slow or every else 600) + \
-        4 * int(settings.get("TEST_FUZZ_SECONDS", 0)) + \
-        2 * int(settings.get("TEST_SOAK_SECONDS", 0))
+        4 * int(settings.get("TEST_FUZZ_SECONDS", 0))
     options = ["--timeout", str(limit), *boot.options.split()]
     if boot.name in OPTIONS:
         options += OPTIONS[boot.name](work)

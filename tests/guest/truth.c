@@ -189,34 +189,6 @@ TEST(spflt_clone_opens, "spflt-clone-opens", 60)
 	count_clones(10, open_in_region);
 }
 
-/* Opening an SPFLT event costs about as much as opening another event. */
-static u64 open_and_close(struct perf_event_attr attr, int times)
-{
-	u64 begin = now_ns();
-	int i;
-
-	for (i = 0; i < times; i++)
-		close(ev_open(attr, 0, -1, -1));
-	return (now_ns() - begin) / times;
-}
-
-static void churn(void)
-{
-	u64 plain, spflt;
-
-	open_and_close(user_attr(INSTRUCTIONS), 10);
-	open_and_close(spflt_attr(INSTRUCTIONS), 1);
-	plain = open_and_close(user_attr(INSTRUCTIONS), 200);
-	spflt = open_and_close(spflt_attr(INSTRUCTIONS), 200);
-	note("opened and closed: %llu ns, with SPFLT %llu ns", plain, spflt);
-	must(spflt < 10 * plain, "an SPFLT event costs %llu ns, another one %llu ns", spflt, plain);
-}
-
-TEST(spflt_churn, "spflt-churn", 60)
-{
-	as_nobody(churn);
-}
-
 /* The privilege for "any" is not checked again for children. */
 TEST(any_inherit, "any-inherit", 30)
 {
