@@ -38,7 +38,6 @@ def prepared(kernel, driver):
 
 def tools(work):
     """Programs of this machine with the libraries that they are linked with; our own."""
-    quietly(f"{SCRIPTS}/setup", "tools")
     files = set(PROGRAMS.split())
     for program in PROGRAMS.split():
         said = subprocess.run(["ldd", program], check=False, text=True,
@@ -197,7 +196,6 @@ def watch(_work):
 
 def perf_selftest(_work):
     """perf's own tests of its tables, with ours. The card would take minutes."""
-    quietly(f"{SCRIPTS}/setup", "perf")
     perf = built("build-perf")
     # By its number: perf would look for a name in those of the test's parts, too.
     number = re.search(r"^ *(\d+): PMU events$", quietly(perf, "test", "list"), re.M).group(1)
