@@ -151,7 +151,7 @@ BOOTS = (
     Boot("storm", "pmi-storm", "--cores 2", kernels=".*", seconds=90),
     Boot("order", "pmi-order", kernels=".*"),
     # A kernel with the driver built in has an NMI watchdog.
-    Boot("watchdog", "watchdog", kernels="builtin.*"),
+    Boot("watchdog", "watchdog", "--cores 1 --expect-splat LOCKUP", kernels="builtin.*"),
     # With the mainline driver built in, the module does not load.
     Boot("beside", "load-beside", kernels="uos.*", on="stock"),
     Boot("alone", ALONE, f"--cores 1 {WITHOUT_OWN_DRIVER}", kernels="uos.*", on="stock",

@@ -96,7 +96,7 @@ def options_of(boot, flavour, settings, work, tests):
     if slow:
         options += ["--expect-splat", "perf:.interrupt.took.too.long"]
     if boot.name == "main" and re.match("debug|gcov", flavour):
-        # What fault-load brings about; boot.sh looks at it more closely.
+        # What fault-load brings about
         options += ["--expect-splat", "kernel/jump_label"]
     if re.match("stock|mainline", flavour):
         options += WITHOUT_OWN_DRIVER.split()
@@ -132,7 +132,7 @@ class Guest(Lines):
             "--kernel", os.environ["IMAGE"] if kernel.startswith(OLD) else kernel,
             *options_of(boot, flavour, settings, self.work.name, made), "--",
             " ".join([*(f"{name}={value}" for name, value in settings.items()),
-                      "sh /tests/guest.sh", boot.name, *tests]), stderr=subprocess.STDOUT)
+                      "/tests/run", boot.name, *tests]), stderr=subprocess.STDOUT)
 
     def __exit__(self, *why):
         super().__exit__(*why)
