@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # tools/card-check where the last CPU has an idle driver like the cards' own, which is loaded first,
 # as on a card
+# shellcheck source=../guest/lib.sh
 . ./lib.sh
 
 rmmod knc_pmu && insmod modules/knc_test_idle.ko cpu=7 && insmod modules/knc_pmu.ko ||

@@ -334,7 +334,7 @@ static size_t verdict_of(const char *line, const char *test)
 	for (i = 0; i < ARRAY_SIZE(verdicts); i++) {
 		n = strlen(verdicts[i]);
 		if (!strncmp(line, verdicts[i], n) && !strncmp(line + n, test, len) &&
-		    strchr(" \n", line[n + len]))
+		    (line[n + len] == ' ' || line[n + len] == '\n'))
 			return n;
 	}
 	return 0;
@@ -423,7 +423,7 @@ static bool load_driver(const char *test)
 		!access("/sys/module/knc_pmu", F_OK) || insert_module(MODULE, "");
 }
 
-static void begin(const char *what)
+static void print_begin(const char *what)
 {
 	char *up = file_text("/proc/uptime");
 
@@ -432,7 +432,7 @@ static void begin(const char *what)
 
 static void run_test(char *test)
 {
-	begin(test);
+	print_begin(test);
 	if (!load_driver(test)) {
 		tell("FAIL", test, text_of("the driver does not load: %s", strerror(errno)));
 		return;
@@ -512,7 +512,7 @@ int main(int argc, char **argv)
 
 	for (argv += 2; *argv; argv++)
 		run_test(*argv);
-	begin(text_of("boot-%s", boot));
+	print_begin(text_of("boot-%s", boot));
 	check_boot();
 	if (!access("gcov.sh", F_OK) && system("sh ./gcov.sh"))
 		print("# no counts of gcov\n");
