@@ -12,6 +12,8 @@ from boots import BOARD, BOOTS, OLD, WITHOUT_OWN_DRIVER
 from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
 
 HERE = f"{TESTS}/guest"
+# Debian's own kernel, which nobody has to build
+DEFAULT = "stock"
 # How much there is of some tests
 SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_CROWD", "TEST_PMIS",
             "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED", "TEST_SOAK_SECONDS")
@@ -95,10 +97,10 @@ def options_of(boot, flavour, settings, work, tests):
         options += OPTIONS[boot.name](work)
     if slow:
         options += ["--expect-splat", "perf:.interrupt.took.too.long"]
-    if boot.name == "main" and re.match("debug|gcov", flavour):
+    if boot.name == "life" and re.match("debug|gcov", flavour):
         # What fault-load brings about
         options += ["--expect-splat", "kernel/jump_label"]
-    if re.match("stock|mainline", flavour):
+    if re.match("stock|mainline", flavour) and not boot.on:
         options += WITHOUT_OWN_DRIVER.split()
     if flavour.startswith(OLD):
         with open(f"{tests}/append", encoding="utf-8") as f:
@@ -117,7 +119,7 @@ class Guest(Lines):
         self.made_of, self.boot = (run, boot, names), boot
         self.work = tempfile.TemporaryDirectory(prefix="guest.")
         self.out = f"{run.keep or self.work.name}/{run.prefix}{folder or boot.name}"
-        flavour = run.kernel or "uos"
+        flavour = run.kernel or DEFAULT
         kernel, driver = boot.kernel(flavour), boot.driver(flavour)
         settings = {"TEST_STRIDE": "311" if "debug" in flavour else "61",
                     **{name: os.environ[name] for name in SETTINGS if os.environ.get(name)},
@@ -228,7 +230,7 @@ def from_outside(function):
 # --- what pytest asks for ---------------------------------------------------------------
 
 def cases(run):
-    kernel = run.kernel or "uos"
+    kernel = run.kernel or DEFAULT
     if kernel.startswith(OLD) and not (os.environ.get("KDIR") and os.environ.get("IMAGE")):
         yield Case("all", no_board if kernel == BOARD else no_kernel)
         return
@@ -245,7 +247,7 @@ def cases(run):
                 yield Case(name, start, boot.name, boot.seconds, name in end)
     if kernel.startswith(OLD):
         yield Case("warnings", lambda: warnings(kernel))
-    if kernel == "uos":
+    if kernel == DEFAULT:
         for function in (get, from_host, shell, watch, perf_selftest):
             yield Case(function.__name__.replace("_", "-"),
                        lambda function=function: from_outside(function), seconds=60)
