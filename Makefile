@@ -17,14 +17,16 @@ kdir-is-there:
 		'of the kernel of the card>". The emulated card needs none: make demo.' >&2; \
 		exit 1; }
 
+# The version is written here, and taken from here; debian/changelog, CHANGELOG and README.md
+# have copies.
+version := 1.0
+
 # What is installed beside the driver, also by the packages
-version := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
 includedir ?= $(prefix)/include
 datadir ?= $(prefix)/share
 mandir ?= $(datadir)/man
-source_dir = $(DESTDIR)$(prefix)/src/knc-pmu-$(version)
 tools_dir = $(datadir)/knc-pmu
 tools := $(notdir $(filter-out %.c,$(wildcard tools/knc-*)))
 tools_files := $(wildcard tools/*.py tools/*.ini tools/knc-*.c) knc_pmu_events.h
@@ -50,25 +52,11 @@ install-tools:
 	for t in $(tools); do \
 		man/from-help "tools/$$t" $(version) >'$(DESTDIR)$(mandir)/man1'/"$$t.1" && \
 		chmod 644 '$(DESTDIR)$(mandir)/man1'/"$$t.1" || exit 1; done
+	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
 		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
-# For DKMS: what the module is built from
-install-source:
-	install -d '$(source_dir)'
-	install -m 644 Kbuild dkms.conf $(wildcard *.c *.h) '$(source_dir)'
-	install -D -m 644 -t '$(source_dir)/compat' $(wildcard compat/*.[ch])
-	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
-
-# The perf of scripts/build-perf, which is named by PERF
-perf_dir = $(prefix)/lib/knc-pmu
-install-perf:
-	install -D -m 755 '$(PERF)' '$(DESTDIR)$(perf_dir)/perf'
-	install -d '$(DESTDIR)$(bindir)'
-	ln -sf '$(perf_dir)/perf' '$(DESTDIR)$(bindir)/knc-perf'
-	install -D -m 644 man/knc-perf.1 '$(DESTDIR)$(mandir)/man1/knc-perf.1'
-
-deb rpm deb-perf rpm-perf:
+deb rpm:
 	@scripts/build-packages $@
 
 book:
@@ -107,9 +95,8 @@ help:
 	@echo '  modules_install  put it where modprobe finds it (INSTALL_MOD_PATH=...)'
 	@echo '  clean            remove what was built here; the cache stays'
 	@echo '  install          headers, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
-	@echo '  deb              packages: the driver by DKMS, the headers, the tools'
+	@echo '  deb              packages: the headers, the tools'
 	@echo '  rpm              the same for distributions with RPM'
-	@echo '  deb-perf         the package knc-pmu-perf: what "perf" below builds; rpm-perf, too'
 	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
@@ -133,5 +120,4 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	install-source install-perf deb rpm deb-perf rpm-perf book dist help setup demo shell perf \
-	tables bench bench-card bench-emulator $(checks)
+	deb rpm book dist help setup demo shell perf tables bench bench-card bench-emulator $(checks)

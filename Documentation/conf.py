@@ -5,8 +5,8 @@ import re
 import subprocess
 
 _TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-with open(os.path.join(_TOP, "dkms.conf"), encoding="utf-8") as _f:
-    version = release = re.search(r'^PACKAGE_VERSION="(.*)"', _f.read(), re.M).group(1)
+with open(os.path.join(_TOP, "Makefile"), encoding="utf-8") as _f:
+    version = release = re.search(r"^version := (.*)", _f.read(), re.M).group(1)
 
 project = "knc-pmu"
 author = "knc-pmu contributors"

@@ -143,7 +143,7 @@ static void opener(bool *stop, u64 *opened)
 
 TEST(reload, "reload", 300)
 {
-	int rounds = 100 / (scale() > 1 ? 4 : 1), i, busy = 0;
+	int rounds = 40 / (scale() > 1 ? 2 : 1), i, busy = 0;
 	struct { bool stop; u64 opened; } *s = shared(sizeof(*s));
 	unsigned int lines;
 	pid_t pids[2];

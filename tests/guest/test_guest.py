@@ -12,6 +12,8 @@ from boots import BOARD, BOOTS, OLD, WITHOUT_OWN_DRIVER
 from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
 
 HERE = f"{TESTS}/guest"
+# Debian's own kernel, which nobody has to build
+DEFAULT = "stock"
 # How much there is of some tests
 SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_CROWD", "TEST_PMIS",
             "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED")
@@ -38,7 +40,6 @@ def prepared(kernel, driver):
 
 def tools(work):
     """Programs of this machine with the libraries that they are linked with; our own."""
-    quietly(f"{SCRIPTS}/setup", "tools")
     files = set(PROGRAMS.split())
     for program in PROGRAMS.split():
         said = subprocess.run(["ldd", program], check=False, text=True,
@@ -95,10 +96,10 @@ def options_of(boot, flavour, settings, work, tests):
         options += OPTIONS[boot.name](work)
     if slow:
         options += ["--expect-splat", "perf:.interrupt.took.too.long"]
-    if boot.name == "main" and re.match("debug|gcov", flavour):
-        # What fault-load brings about; boot.sh looks at it more closely.
+    if boot.name == "life" and re.match("debug|gcov", flavour):
+        # What fault-load brings about
         options += ["--expect-splat", "kernel/jump_label"]
-    if re.match("stock|mainline", flavour):
+    if re.match("stock|mainline", flavour) and not boot.on:
         options += WITHOUT_OWN_DRIVER.split()
     if flavour.startswith(OLD):
         with open(f"{tests}/append", encoding="utf-8") as f:
@@ -117,7 +118,7 @@ class Guest(Lines):
         self.made_of, self.boot = (run, boot, names), boot
         self.work = tempfile.TemporaryDirectory(prefix="guest.")
         self.out = f"{run.keep or self.work.name}/{run.prefix}{folder or boot.name}"
-        flavour = run.kernel or "uos"
+        flavour = run.kernel or DEFAULT
         kernel, driver = boot.kernel(flavour), boot.driver(flavour)
         settings = {"TEST_STRIDE": "311" if "debug" in flavour else "61",
                     **{name: os.environ[name] for name in SETTINGS if os.environ.get(name)},
@@ -132,7 +133,7 @@ class Guest(Lines):
             "--kernel", os.environ["IMAGE"] if kernel.startswith(OLD) else kernel,
             *options_of(boot, flavour, settings, self.work.name, made), "--",
             " ".join([*(f"{name}={value}" for name, value in settings.items()),
-                      "sh /tests/guest.sh", boot.name, *tests]), stderr=subprocess.STDOUT)
+                      "/tests/run", boot.name, *tests]), stderr=subprocess.STDOUT)
 
     def __exit__(self, *why):
         super().__exit__(*why)
@@ -196,7 +197,6 @@ def watch(_work):
 
 def perf_selftest(_work):
     """perf's own tests of its tables, with ours. The card would take minutes."""
-    quietly(f"{SCRIPTS}/setup", "perf")
     perf = built("build-perf")
     # By its number: perf would look for a name in those of the test's parts, too.
     number = re.search(r"^ *(\d+): PMU events$", quietly(perf, "test", "list"), re.M).group(1)
@@ -229,7 +229,7 @@ def from_outside(function):
 # --- what pytest asks for ---------------------------------------------------------------
 
 def cases(run):
-    kernel = run.kernel or "uos"
+    kernel = run.kernel or DEFAULT
     if kernel.startswith(OLD) and not (os.environ.get("KDIR") and os.environ.get("IMAGE")):
         yield Case("all", no_board if kernel == BOARD else no_kernel)
         return
@@ -246,7 +246,7 @@ def cases(run):
                 yield Case(name, start, boot.name, boot.seconds, name in end)
     if kernel.startswith(OLD):
         yield Case("warnings", lambda: warnings(kernel))
-    if kernel == "uos":
+    if kernel == DEFAULT:
         for function in (get, from_host, shell, watch, perf_selftest):
             yield Case(function.__name__.replace("_", "-"),
                        lambda function=function: from_outside(function), seconds=60)

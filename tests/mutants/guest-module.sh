@@ -27,12 +27,14 @@ one()
 	cp "mutants/$_driver.ko" modules/knc_pmu.ko
 	dmesg -c >/dev/null
 	echo "@begin $_title"
-	TEST_DRIVER=module sh ./guest.sh mutant "$@" >/tmp/told 2>&1
+	TEST_DRIVER=module ./run mutant "$@" >/tmp/told 2>&1
+	dmesg | grep -E "$splats" | sed 's/^/FAIL boot-mutant /' >>/tmp/told
 	unload || echo "FAIL boot the driver cannot be unloaded"
 	cat /tmp/told
 	echo "@end $_title"
 }
 
+splats='BUG|WARNING|Oops|Uhhuh|unknown NMI|Dazed|unchecked MSR|irq loop stuck|Call Trace'
 dmesg -n 1
 while read -r fault tests; do
 	# shellcheck disable=SC2086

@@ -21,8 +21,9 @@ class Setup(ScriptTest):
         for name, body in FAKES.items():
             os.chmod(self.path(f"bin/{name}", f"#!/bin/sh\n{body}\n".encode()), 0o755)
 
-    def setup(self):
-        return self.run_it("setup", "demo", WORK=self.work, KNC_PMU_CACHE=self.path("cache"),
+    def setup(self, beside=""):
+        return self.run_it("setup", "demo", "book", WORK=self.work, KNC_PMU_TESTS_RUN=beside,
+                           KNC_PMU_CACHE=self.path("cache"),
                            PATH=f"{self.path('bin')}:{os.environ['PATH']}")
 
     def test_setup_beside_another(self):
@@ -32,3 +33,10 @@ class Setup(ScriptTest):
                 self.assertEqual(status, 0, err)
         with open(self.path("calls"), encoding="utf-8") as f:
             self.assertEqual(f.read().split(), ["update", "install"])
+
+    def test_setup_in_a_test(self):
+        """Beside tests nothing is installed, and what is missing is named."""
+        status, _, err = self.setup(beside="yes")
+        self.assertEqual(status, 1)
+        self.assertRegex(err, "these tests:.* busybox-static .* python3-sphinx")
+        self.assertFalse(os.path.exists(self.path("calls")))

@@ -16,10 +16,10 @@ def test_map():
 
 
 def test_version():
-    """dkms.conf's version is the one of all copies."""
-    version = re.search(r'^PACKAGE_VERSION="(.*)"$', read("dkms.conf"), re.M).group(1)
+    """The Makefile's version is the one of all copies."""
+    version = re.search(r"^version := (.*)$", read("Makefile"), re.M).group(1)
     for name, pattern in (("debian/changelog", r"\Aknc-pmu \((.*?)\)"),
                           ("CHANGELOG", r"^Version (\S+)"),
-                          ("README.md", r"knc-pmu-dkms_(.*?)_all\.deb")):
+                          ("README.md", r"knc-pmu-dev_(.*?)_all\.deb")):
         found = re.search(pattern, read(name), re.M)
         assert found and found.group(1) == version, name

@@ -158,7 +158,7 @@ def licence():
     """In the first two lines; but data, and Debian's own forms, which have no comments."""
     for name in sources(r"(?!COPYING$|.*\.csv$|.*\.expected$|debian/changelog$|"
                         r"debian/copyright$|debian/source/format$|"
-                        r"debian/.*\.(dkms|examples|README\.Debian)$).*"):
+                        r"debian/.*\.examples$).*"):
         if "SPDX-License-Identifier: GPL-2.0" not in "".join(
                 read(name).splitlines(keepends=True)[:2]):
             yield f"{name}: no SPDX line"
@@ -192,11 +192,11 @@ def cases(run):
     if run.kernel:
         yield from of_series(run.kernel, "uos" + suffix(run.kernel), True)
         return
-    yield from of_series("6.1", "uos", True)
+    yield from of_series("6.1", "prepared", False)
     yield from of_series("6.12", "prepared-6.12", False)
     usual = {
         "clang-W1": lambda: compile_modules("clang", False, "clang", "CC=clang", "W=1"),
-        "sparse": lambda: compile_modules("uos", True, "sparse", "C=2"),
+        "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": lambda: none_of(licence()),
         "k1om": lambda: none_of(k1om.wrong()), "gcc47": lambda: none_of(gcc47.wrong()),

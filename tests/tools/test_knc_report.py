@@ -10,7 +10,7 @@ import subprocess
 import urllib.request
 from html.parser import HTMLParser
 
-from lines import SCRIPTS, TOP, quietly
+from lines import TOP
 from test_tools import HERE, near, same
 
 REPORT = f"{TOP}/tools/knc-report"
@@ -347,7 +347,6 @@ class Browser:
 
 @contextlib.contextmanager
 def browser(profile):
-    quietly(f"{SCRIPTS}/setup", "browser")
     with subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL) as driver:
         try:

@@ -57,7 +57,7 @@ def check_boot(kernel):
 
 
 def cases(run):
-    kernel = run.kernel or "uos"
+    kernel = run.kernel or "builtin"
     for name in names():
         yield Case(name, lambda name=name: check(kernel, name), "boot", 60)
     yield Case("boot-unit", lambda: check_boot(kernel), "boot", 60, True)
