@@ -106,7 +106,6 @@ static const char usage[] =
 "  -p PID,...      processes that run, with all their threads\n"
 "  -I MS           a line for each interval\n"
 "  -x SEPARATOR    fields with a separator, as perf stat -x has them\n"
-"  -j              JSON, as perf stat -j has it\n"
 "  -o FILE         where the counts go (stderr)\n"
 "  --log-fd N      the same, as a file descriptor\n"
 "  --no-scale      what was counted, also of events that take turns\n"
@@ -134,7 +133,7 @@ static const char *pmu;
 static u32 pmu_type = TYPE_RAW;
 static int is_emulated;
 
-static int per_cpu, as_json, no_scale;
+static int per_cpu, no_scale;
 static const char *separator;
 static u64 interval, turn_length = TURN_MS * 1000000ULL;
 static FILE *out;
@@ -663,21 +662,6 @@ struct line {
 	int cpu;
 };
 
-static void print_json(const struct line *line)
-{
-	const char *decimals = *line->value == '<' ? "" : ".000000";
-
-	fputc('{', out);
-	if (*line->when)
-		fprintf(out, "\"interval\" : %s, ", line->when);
-	if (line->cpu >= 0)
-		fprintf(out, "\"cpu\" : \"%d\", ", line->cpu);
-	fprintf(out, "\"counter-value\" : \"%s%s\", \"unit\" : \"%s\", \"event\" : \"%s\", ",
-		line->value, decimals, line->unit, line->event);
-	fprintf(out, "\"event-runtime\" : %llu, \"pcnt-running\" : %s}\n", line->running,
-		line->percent);
-}
-
 static void print_fields(const struct line *line, const char *s)
 {
 	if (*line->when)
@@ -726,9 +710,7 @@ static void print_count(const struct event *event, const struct times *count, u6
 	if (interval)
 		snprintf(line.when, sizeof(line.when), "%llu.%09llu", time / NSEC, time % NSEC);
 
-	if (as_json)
-		print_json(&line);
-	else if (separator)
+	if (separator)
 		print_fields(&line, separator);
 	else
 		print_text(&line);
@@ -907,7 +889,7 @@ static char **parse(int argc, char **argv)
 		argv++;
 	}
 	out = stderr;
-	while ((c = getopt_long(argc, argv, "+aAC:e:hI:jo:p:x:", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "+aAC:e:hI:o:p:x:", options, NULL)) != -1)
 		switch (c) {
 		case 'a':
 			cpus = first_line("/sys/devices/system/cpu/online");
@@ -927,9 +909,6 @@ static char **parse(int argc, char **argv)
 			exit(0);
 		case 'I':
 			interval = milliseconds(optarg, "-I");
-			break;
-		case 'j':
-			as_json = 1;
 			break;
 		case 'l':
 			out = fdopen(number(optarg, 10, "--log-fd"), "w");
@@ -983,7 +962,7 @@ int main(int argc, char **argv)
 	starts = !nplaces;
 	/* waitpid() finds no program if SIGCHLD is ignored, as a parent may have left it. */
 	signal(SIGCHLD, SIG_DFL);
-	is_text = !interval && !separator && !as_json;
+	is_text = !interval && !separator;
 	sigemptyset(&waited);
 	sigaddset(&waited, SIGCHLD);
 	sigaddset(&waited, SIGINT);

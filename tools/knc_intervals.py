@@ -10,7 +10,7 @@ import subprocess
 import threading
 
 import knc_perf
-from knc_runs import Counts, Failed, Plan, Result, Said, countables, events_of, plan_runs, \
+from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, countables, events_of, plan_runs, \
     rewind, settle, spoken, target, there
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
@@ -34,7 +34,7 @@ class Stream:
 
     def command(self, fd):
         args = self.args
-        words = ["stat", "-j", "-I", str(args.interval), "--log-fd", str(fd), "-e",
+        words = ["stat", "-x", SEPARATOR, "-I", str(args.interval), "--log-fd", str(fd), "-e",
                  f"{{{self.events}}}", *target(args)]
         if not args.remote:
             return there(args, words)
@@ -45,8 +45,7 @@ class Stream:
         ours, its = os.pipe() if not self.args.remote else (None, 3)
         with subprocess.Popen(self.command(its), pass_fds=[] if ours is None else [its],
                               stdout=subprocess.PIPE if ours is None else None,
-                              stderr=subprocess.PIPE,
-                              env={**os.environ, "LC_ALL": "C"}) as perf:
+                              stderr=subprocess.PIPE) as perf:
             if ours is not None:
                 os.close(its)
             reader = threading.Thread(target=self.said.read, args=(perf.stderr,))
@@ -58,7 +57,7 @@ class Stream:
 
     def intervals(self, lines):
         current, end = None, 0.0
-        for record in knc_perf.read(lines):
+        for record in knc_perf.read(lines, SEPARATOR):
             if record.event not in self.labels or record.time is None:
                 continue
             if current is None or record.time != current.end:

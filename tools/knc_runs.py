@@ -19,6 +19,8 @@ import knc_table
 import knc_tables
 
 DURATION = knc_tables.DURATION
+# Of the fields of perf stat. A number may have a comma.
+SEPARATOR = ";"
 
 
 class Failed(Exception):
@@ -182,7 +184,7 @@ class Said:
 
     def reason(self):
         """The first line in which perf says something."""
-        lines = (self.kept or self.last).decode(errors="replace").splitlines()
+        lines = (self.kept or self.last).decode(errors="replace").split("\n")
         return next((line.strip() for line in lines
                      if line.strip() not in ("", "Error:")), "perf failed")
 
@@ -263,9 +265,7 @@ def run_perf(args, command, **pipes):
     """Run perf once, with the program: what it has said, and its status"""
     said = Said()
     rewind(args)
-    # C: a number with a comma is no JSON, and signals have English names.
-    with subprocess.Popen(command, stderr=subprocess.PIPE,
-                          env={**os.environ, "LC_ALL": "C"}, **pipes) as perf:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, **pipes) as perf:
         said.read(perf.stderr)
     return said, perf.returncode
 
@@ -274,9 +274,9 @@ def run_stat(args, events, more=()):
     """Run perf once for these events: its records, what else it has said, and its status"""
     report = f"/tmp/knc-metrics-{os.urandom(8).hex()}"
     said, status = run_perf(args, there(args, [
-        "stat", "-j", "-o", report, *more, "-e", f"{{{events}}}", "-e", DURATION,
+        "stat", "-x", SEPARATOR, "-o", report, *more, "-e", f"{{{events}}}", "-e", DURATION,
         *target(args)]))
-    return [*knc_perf.read(taken_from(args, report).splitlines())], said, status
+    return [*knc_perf.read(taken_from(args, report).split("\n"), SEPARATOR)], said, status
 
 
 def settle(args, said, status, counted):

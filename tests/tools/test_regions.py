@@ -9,6 +9,7 @@ import os
 import subprocess
 
 import pytest
+import test_tools
 from lines import TOP
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,22 +17,14 @@ CARD = {"/type": "4\n", "format/event": "config:0-7\n", "format/umask": "config:
         "format/any": "config:21\n", "/cpuinfo": "model name : of a card\n"}
 
 
-class Run:
+class Run(test_tools.Run):
     """What became of knc-metrics --regions with the program @fake"""
 
     def __init__(self, tmp_path, *args, files=None, **fake):
-        self.log = tmp_path / "log"
-        self.log.unlink(missing_ok=True)
-        env = {**os.environ, "FAKE_REGIONS": json.dumps({"log": str(self.log), **fake}),
-               "FAKE_PERF": json.dumps({"files": files or CARD})}
-        done = subprocess.run(
-            [f"{TOP}/tools/knc-metrics", "--perf", f"{HERE}/perf perf", "--pmu", "cpu",
-             "--regions", "-o", "-", *args, f"{HERE}/regions"], check=False, env=env,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
-
-    def settings(self):
-        return self.log.read_text().split()
+        os.environ["FAKE_REGIONS"] = json.dumps({"log": str(tmp_path / "log"), **fake})
+        super().__init__(tmp_path, "--pmu", "cpu", "--regions", "-o", "-", *args,
+                         perf=f"{HERE}/perf perf", program=[f"{HERE}/regions"],
+                         files=files or CARD)
 
     def json(self):
         assert self.status == 0, self.err
@@ -67,11 +60,11 @@ def test_regions_events(tmp_path):
     """Events as perf_event_open(2) has them, by the formats in sysfs"""
     run = Run(tmp_path, "-u", "-M", "cpi_core", rows=[[row("a", 1)]],
               counts={"CPU_CLK_UNHALTED": 3, "INSTRUCTIONS_EXECUTED_any_1": 1})
-    assert run.settings() == ["CPU_CLK_UNHALTED=4:0x2a:0x0:u,"
+    assert run.calls() == ["CPU_CLK_UNHALTED=4:0x2a:0x0:u,"
                               "INSTRUCTIONS_EXECUTED_any_1=4:0x200016:0x0:u"], run.err
     run = Run(tmp_path, "-M", "l2_compute_to_data", rows=[[row("a", 1)]],
               files={**CARD, "/type": "9\n", "format/event": "config1:8-15\n"})
-    assert run.settings()[0].startswith("VPU_ELEMENTS_ACTIVE=9:0x2000:0x1800,"), run.settings()
+    assert run.calls()[0].startswith("VPU_ELEMENTS_ACTIVE=9:0x2000:0x1800,"), run.calls()
     files = {name: text for name, text in CARD.items() if name != "format/umask"}
     run = Run(tmp_path, "-M", "ipc", rows=[[]], files=files)
     assert run.status == 1 and "the PMU has no term umask" in run.err, run.err

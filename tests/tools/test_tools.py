@@ -375,8 +375,7 @@ def test_metrics_not_modelled(tmp_path):
 
 def test_metrics_stderr(tmp_path):
     """What the program says is passed on as it is, and no part of perf's report"""
-    for says in ("no end", "12%\r100%\r", "{", '{"counter-value', "1;;ipc;1;100.00\n", "",
-                 "Error:\nnot perf's\n", '{"counter-value" : "1"\n'):
+    for says in ("no end", "12%\r100%\r", "1;;ipc;1;100.00\n", "", "Error:\nnot perf's\n"):
         for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
             run = Run(tmp_path, "-M", "ipc", "-o", f"{tmp_path}/out", perf=perf, says=says)
             same((run.status, run.out), (0, ""), run.err)
@@ -524,7 +523,7 @@ def test_metrics_list(tmp_path):
 def script_of(*samples):
     """What perf script prints of (how many, event, function, object[, source])"""
     return [line for n, event, function, file, *source in samples for line in
-            [f"{event}:      4016f4 {function} ({file})", *(f"  {s}" for s in source)] * n]
+            [f"{event}:      4016f4 {function}{'+0x4' * (function[0] != '[')} ({file})", *(f"  {s}" for s in source)] * n]
 
 
 def by(tmp_path, what, *scripts, args=(), **fake):
@@ -596,7 +595,7 @@ def test_by_line(tmp_path):
     text = [line.replace("L1:", "DATA_CACHE_LINES_WRITTEN_BACK:") for line in text]
     counts = {"DATA_CACHE_LINES_WRITTEN_BACK": 10100, "DATA_READ_MISS_OR_WRITE_MISS": 0}
     report, run = by(tmp_path, "line", text, args=("-M", "l1_l2_bytes"), counts=counts)
-    assert "-F period,event,ip,sym,dso,srcline --full-source-path" in \
+    assert "period,event,ip,sym,symoff,dso,srcline --full-source-path" in \
         Path(f"{run.log}.script").read_text()
     same([(r["file"], r["path"], r["line"]) for r in report["rows"]][:3],
          [("where.c", "/src/where.c", 28), ("where.c", "/src/where.c", 29), (None,) * 3])
@@ -685,7 +684,7 @@ def test_intervals(tmp_path):
     for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
         run = as_json(tmp_path, *args, perf=perf, **fake)
         same(len(run.calls()), 2)
-        assert "stat -j -I 500 --log-fd" in run.calls()[0], run.calls()
+        assert "stat -x ; -I 500 --log-fd" in run.calls()[0], run.calls()
         rows = json.loads(run.out)["rows"]
         same([(r["run"], r["begin"], r["end"]) for r in rows],
              [(1, 0, 0.5), (1, 0.5, 1.5), (2, 0, 0.5), (2, 0.5, 1.5)])
