@@ -11,7 +11,7 @@ import threading
 
 import knc_perf
 from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, countables, events_of, plan_runs, \
-    rewind, settle, spoken, target, there
+    rewind, settle, spoken, target, there, until_end
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
 # output, and the program's output goes to standard error.
@@ -22,6 +22,13 @@ class Interval:
     def __init__(self, begin, end):
         self.begin, self.end, self.counts = begin, end, Counts()
         self.counts.duration = end - begin
+
+
+def lines_of(chunks):
+    rest = b""
+    for data in chunks:
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines)
 
 
 class Stream:
@@ -48,10 +55,10 @@ class Stream:
                               stderr=subprocess.PIPE) as perf:
             if ours is not None:
                 os.close(its)
-            reader = threading.Thread(target=self.said.read, args=(perf.stderr,))
+            reader = threading.Thread(target=self.said.read, args=(perf,))
             reader.start()
             with (perf.stdout if ours is None else open(ours, "rb")) as report:
-                yield from self.intervals(line.decode(errors="replace") for line in report)
+                yield from self.intervals(lines_of(until_end(report.fileno(), perf)))
             reader.join()
         self.status = settle(self.args, self.said, perf.returncode, self.some)
 

@@ -7,10 +7,14 @@ import io
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 import test_tools
 from lines import TOP
+
+sys.path.insert(0, f"{TOP}/tools")
+import knc_regions  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CARD = {"/type": "4\n", "format/event": "config:0-7\n", "format/umask": "config:8-15\n",
@@ -56,6 +60,28 @@ def test_regions_sums(tmp_path):
     assert not [name for name in os.listdir("/tmp") if name.startswith("knc-regions-")]
 
 
+# Of three threads of 997 and one of 1000: (tid, first, last, seconds)
+SPANS = ((997, 5, 0.0, 0.1, 0.1), (997, 6, 0.1, 0.2, 0.1), (997, 7, 0.15, 0.25, 0.1),
+         (1000, 4, 0.15, 1.15, 0.25))
+
+
+def test_regions_spans():
+    """The time is that in which a thread was in the region; processes by their numbers"""
+    rows = [f"# file {process}\n# knc-regions 1\n"
+            "region\ttid\tcalls\tlost\twhy\tseconds\tx\tfirst\tlast\n"
+            f"a\t{tid}\t1\t0\t-\t{seconds}\t{process}\t{1 + first * 1e9:.0f}\t"
+            f"{1 + last * 1e9:.0f}\n# end\n" for process, tid, first, last, seconds in SPANS]
+    # As a shell sorts the files
+    found, broken = knc_regions.rows_of("".join(reversed(rows)))
+    run = knc_regions.Run(0, {"x": "x"})
+    run.take(found)
+    assert not broken and run.parts["a", None].duration == pytest.approx(0.25 + 0.9 / 4)
+    assert [run.parts["a", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
+    run = knc_regions.Run(0, {"x": "x"})
+    run.take(knc_regions.rows_of("".join(rows[:2]))[0])
+    assert run.parts["a", None].duration == pytest.approx(0.2)
+
+
 def test_regions_events(tmp_path):
     """Events as perf_event_open(2) has them, by the formats in sysfs"""
     run = Run(tmp_path, "-u", "-M", "cpi_core", rows=[[row("a", 1)]],
@@ -91,6 +117,10 @@ def test_regions_differ(tmp_path):
     assert "! 0 to 1 calls" in run.out, run.out
     assert "no value: the region was not begun in each run" in run.out, run.out
     assert run.out.count("2 runs") == 1, run.out
+    run = Run(tmp_path, "-M", "ipc,branch", rows=[[row("a", 1, seconds=s)] for s in (3, 1)])
+    assert "! the runs took 1.000000 to 3.000000 seconds" in run.out, run.out
+    run = Run(tmp_path, "-M", "hwp_bytes", rows=rows, files={**CARD, "cpuinfo": "model name: (emulated)"})
+    assert run.err == "knc-metrics: the emulator has no model of HWP_L2MISS\n", run.err
     text = Run(tmp_path, "-M", "ipc", rows=rows[:1]).out
     assert "a: 5 calls, 1 thread, 1.000000 seconds\n\nipc " in text and "!" not in text, text
 
@@ -177,8 +207,8 @@ void other(void)
 }
 """
 DIALECTS = {"gcc": ("c", "c99", "gnu99", "gnu11"), "clang": ("c", "c99", "gnu11"),
-            "g++": ("cc", "c++98", "c++11", "c++17"), "clang++": ("cc", "c++98", "c++17")}
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{TOP}/include")
+            "g++": ("cc", "c++98", "c++11", "c++20"), "clang++": ("cc", "c++98", "c++20")}
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", f"-I{TOP}/include")
 
 
 def compiled(*command):
