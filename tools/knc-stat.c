@@ -814,12 +814,12 @@ static int status_of(const char *program, int status)
 }
 
 /* Sleeps until then, or until a signal comes. */
-static int wait_until(u64 then)
+static int wait_until(u64 then, siginfo_t *info)
 {
 	u64 time = now(), left = then > time ? then - time : 0;
 	struct timespec ts = { left / NSEC, left % NSEC };
 
-	return sigtimedwait(&waited, NULL, &ts);
+	return sigtimedwait(&waited, info, &ts);
 }
 
 /* Takes turns and reports until what is counted ends; returns the program's status. */
@@ -830,6 +830,7 @@ static int count(const char *program, pid_t pid)
 	/* no signal tells that a process has ended that is no child */
 	u64 look = pid ? NSEC * 3600 : NSEC / 10;
 	int turn = 0, status = 0, caught;
+	siginfo_t info;
 
 	for (;;) {
 		u64 then = now() + look;
@@ -838,13 +839,15 @@ static int count(const char *program, pid_t pid)
 			then = next_turn;
 		if (then > next_report)
 			then = next_report;
-		caught = wait_until(then);
+		caught = wait_until(then, &info);
 		if (pid && waitpid(pid, &status, WNOHANG) == pid)
 			return status_of(program, status);
 		if (caught == SIGINT || caught == SIGTERM) {
 			if (!pid)
 				return 0;
-			kill(pid, caught);
+			/* A terminal has given it to the program, too. */
+			if (info.si_code <= 0)
+				kill(pid, caught);
 		}
 		if (!pid && places[0].pid > 0 && !targets_live())
 			return 0;

@@ -105,6 +105,31 @@ kill $!
 wait $! || fail "-a, ended: status $?"
 between "-a, cycles" "$(count cycles)" 1 2000000000
 
+# A ^C at a terminal comes to the program once: from the terminal.
+cat >"$tmp/ints.py" <<'EOT'
+import os, pty, signal, sys, time
+if sys.argv[1:]:
+    came = []
+    signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    print("ready", flush=True)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        time.sleep(0.1)
+    sys.exit(print(f"{len(came)} times"))
+pid, terminal = pty.fork()
+if not pid:
+    os.execv("./knc-stat", ["knc-stat", "-o", "/dev/null", "python3", sys.argv[0], "program"])
+said = b""
+while b"times" not in said:
+    said += os.read(terminal, 1000)
+    if b"ready" in said and b"^C" not in said:
+        os.write(terminal, b"\3")
+        time.sleep(0.5)
+print(said.decode())
+EOT
+into out python3 "$tmp/ints.py"
+has out '^1 times'
+
 # What the emulator has no model of has no count, by any name.
 stat -a -A -e "hwp_l2miss,r10c4,$pmu/event=0xc4,umask=0x10,name=mine/,cycles" sleep 0.1
 [ "$(grep -c '^CPU[0-9]*,<not modelled>,,' "$tmp/csv")" -eq $((3 * cpus)) ] ||
