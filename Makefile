@@ -50,8 +50,7 @@ install-tools:
 	for t in $(tools); do \
 		man/from-help "tools/$$t" $(version) >'$(DESTDIR)$(mandir)/man1'/"$$t.1" && \
 		chmod 644 '$(DESTDIR)$(mandir)/man1'/"$$t.1" || exit 1; done
-	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
-		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
+	PYTHONDONTWRITEBYTECODE=1 tools/gen-tables '$(DESTDIR)$(tools_dir)/perf'
 
 # For DKMS: what the module is built from
 install-source:
@@ -87,9 +86,8 @@ perf:
 	@scripts/build-perf
 
 tables:
-	@tools/gen-tables perf tables/perf
-	@tools/gen-tables perfmon tables/perfmon
-	@echo 'tables/perf and tables/perfmon'
+	@tools/gen-tables tables/perf
+	@echo tables/perf
 
 bench-card:
 	@scripts/bench module builtin --cores 1 61
