@@ -189,6 +189,16 @@ int main(void)
 	LIKWID_MARKER_RESET("a");
 	LIKWID_MARKER_WRITE_FILE("file");
 	LIKWID_MARKER_CLOSE;
+	likwid_markerInit();
+	likwid_markerThreadInit();
+	likwid_markerRegisterRegion("a");
+	likwid_markerStartRegion("a");
+	likwid_markerStopRegion("a");
+	likwid_markerGetRegion("a", &n, events, &time, &count);
+	likwid_markerResetRegion("a");
+	likwid_markerNextGroup();
+	likwid_markerWriteFile("file");
+	likwid_markerClose();
 	return (int)(events[0] + time) + count + (n > 2);
 }
 """
