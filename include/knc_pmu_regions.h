@@ -134,6 +134,7 @@ struct knc_regions_region_ {
 	char name[KNC_REGIONS_NAME];
 	uint64_t calls, lost;
 	int64_t value[KNC_REGIONS_VALUES];
+	int64_t first, last;		/* when it was begun first, and ended last */
 	const char *why;		/* the last one that was lost */
 	int open;			/* how many times */
 };
@@ -172,7 +173,7 @@ struct knc_regions_event_ {
 	char name[64];
 	uint32_t type;
 	uint64_t config, config1;
-	int user;
+	unsigned int user;
 };
 
 enum { KNC_REGIONS_UNKNOWN, KNC_REGIONS_OFF, KNC_REGIONS_ON };
@@ -348,7 +349,7 @@ static struct knc_regions_region_ *knc_regions_find_(struct knc_regions_thread_ 
 		memcpy(r->name, name, (size_t)length);
 		*slot = (unsigned short)(t->count + 1);
 		KNC_REGIONS_BARRIER();
-		t->count++;
+		t->count = t->count + 1;
 		return r;
 	}
 }
@@ -357,7 +358,7 @@ static struct knc_regions_region_ *knc_regions_find_(struct knc_regions_thread_ 
 static inline void knc_regions_change_(struct knc_regions_thread_ *t)
 {
 	KNC_REGIONS_BARRIER();
-	t->seq++;
+	t->seq = t->seq + 1;
 	KNC_REGIONS_BARRIER();
 }
 
@@ -417,6 +418,9 @@ static void knc_regions_add_(struct knc_regions_thread_ *t, const struct knc_reg
 	} else {
 		r->calls++;
 	}
+	if (!r->first)
+		r->first = f->start[KNC_REGIONS_TIME];
+	r->last = now[KNC_REGIONS_TIME];
 	/* Of a region inside itself the outermost call has all. */
 	for (i = f->bad ? KNC_REGIONS_TIME : 0; !r->open && i < KNC_REGIONS_VALUES; i++)
 		r->value[i] += now[i] - f->start[i] - (t->spent[i] - f->spent[i]) -
@@ -578,8 +582,8 @@ static int knc_regions_open_(struct knc_regions_thread_ *t, int *which)
 		attr.type = event->type;
 		attr.config = event->config;
 		attr.config1 = event->config1;
-		attr.exclude_kernel = event->user;
-		attr.exclude_hv = event->user;
+		attr.exclude_kernel = event->user & 1;
+		attr.exclude_hv = event->user & 1;
 		attr.read_format = PERF_FORMAT_GROUP;
 		attr.disabled = !i;
 		/* Never a part of the time */
@@ -602,11 +606,20 @@ static int knc_regions_open_(struct knc_regions_thread_ *t, int *which)
 	return 0;
 }
 
-static void knc_regions_events_(struct knc_regions_thread_ *t)
+static void knc_regions_reap_(long self, int now);
+
+static void knc_regions_events_(struct knc_regions_thread_ *t, long tid)
 {
 	int which = 0, error = -knc_regions_open_(t, &which);
 	int64_t value[KNC_REGIONS_VALUES];
 
+	if (error == EMFILE) {
+		/* Threads that have ended may have them. */
+		knc_regions_unmap_(t);
+		knc_regions_close_(t);
+		knc_regions_reap_(tid, 1);
+		error = -knc_regions_open_(t, &which);
+	}
 	if (error) {
 		snprintf(t->error, sizeof(t->error), "%.40s cannot be opened: %s (errno %d)",
 			 knc_regions_.event[which].name,
@@ -668,14 +681,15 @@ static void knc_regions_calibrate_(struct knc_regions_thread_ *t)
  * end if there was a key, but in static programs of Fortran that makes its library call
  * functions that are not linked.
  */
-static void knc_regions_reap_(long self)
+static void knc_regions_reap_(long self, int now)
 {
 	long pid = knc_regions_call_(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	struct knc_regions_thread_ *t;
 	int alive = 0;
 
 	knc_regions_lock_();
-	if (++knc_regions_.unreaped >= knc_regions_.reap_at) {
+	knc_regions_.unreaped += !now;
+	if (now || knc_regions_.unreaped >= knc_regions_.reap_at) {
 		for (t = knc_regions_.threads; t; t = t->next) {
 			if (t->tid != self &&
 			    knc_regions_call_(SYS_tgkill, pid, t->tid, 0, 0, 0, 0) != -ESRCH) {
@@ -710,8 +724,8 @@ static struct knc_regions_thread_ *knc_regions_start_(void)
 	t->busy = 1;
 	knc_regions_self_ = t;
 	tid = knc_regions_call_(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	knc_regions_reap_(tid);
-	knc_regions_events_(t);
+	knc_regions_reap_(tid, 0);
+	knc_regions_events_(t, tid);
 	t->busy = 0;
 	knc_regions_calibrate_(t);
 	t->tid = tid;
@@ -815,8 +829,9 @@ static void knc_regions_row_(struct knc_regions_output_ *out, const struct knc_r
 	knc_regions_column_(out, r->why ? r->why : "-", '\t');
 	knc_regions_column_(out, seconds, '\t');
 	for (i = 0; i < knc_regions_.events; i++)
-		knc_regions_number_(out, knc_regions_least_(r->value[i]),
-				    i + 1 < knc_regions_.events ? '\t' : '\n');
+		knc_regions_number_(out, knc_regions_least_(r->value[i]), '\t');
+	knc_regions_number_(out, (uint64_t)r->first, '\t');
+	knc_regions_number_(out, (uint64_t)r->last, '\n');
 }
 
 static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
@@ -830,8 +845,8 @@ static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 	for (i = 0; i < 6; i++)
 		knc_regions_column_(out, columns[i], '\t');
 	for (i = 0; i < knc_regions_.events; i++)
-		knc_regions_column_(out, knc_regions_.event[i].name,
-				    i + 1 < knc_regions_.events ? '\t' : '\n');
+		knc_regions_column_(out, knc_regions_.event[i].name, '\t');
+	knc_regions_column_(out, "first\tlast", '\n');
 	for (t = knc_regions_.threads; t; t = t->next)
 		for (i = 0; i < t->count; i++)
 			if (knc_regions_snapshot_(t, i, &r))
@@ -1060,6 +1075,7 @@ KNC_REGIONS_WEAK void knc_region_reset(const char *name)
 	r->calls = 0;
 	r->lost = 0;
 	r->why = NULL;
+	r->first = 0;
 	memset(r->value, 0, sizeof(r->value));
 	knc_regions_change_(t);
 }

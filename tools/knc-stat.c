@@ -106,7 +106,6 @@ static const char usage[] =
 "  -p PID,...      processes that run, with all their threads\n"
 "  -I MS           a line for each interval\n"
 "  -x SEPARATOR    fields with a separator, as perf stat -x has them\n"
-"  -j              JSON, as perf stat -j has it\n"
 "  -o FILE         where the counts go (stderr)\n"
 "  --log-fd N      the same, as a file descriptor\n"
 "  --no-scale      what was counted, also of events that take turns\n"
@@ -134,7 +133,7 @@ static const char *pmu;
 static u32 pmu_type = TYPE_RAW;
 static int is_emulated;
 
-static int per_cpu, as_json, no_scale;
+static int per_cpu, no_scale;
 static const char *separator;
 static u64 interval, turn_length = TURN_MS * 1000000ULL;
 static FILE *out;
@@ -663,21 +662,6 @@ struct line {
 	int cpu;
 };
 
-static void print_json(const struct line *line)
-{
-	const char *decimals = *line->value == '<' ? "" : ".000000";
-
-	fputc('{', out);
-	if (*line->when)
-		fprintf(out, "\"interval\" : %s, ", line->when);
-	if (line->cpu >= 0)
-		fprintf(out, "\"cpu\" : \"%d\", ", line->cpu);
-	fprintf(out, "\"counter-value\" : \"%s%s\", \"unit\" : \"%s\", \"event\" : \"%s\", ",
-		line->value, decimals, line->unit, line->event);
-	fprintf(out, "\"event-runtime\" : %llu, \"pcnt-running\" : %s}\n", line->running,
-		line->percent);
-}
-
 static void print_fields(const struct line *line, const char *s)
 {
 	if (*line->when)
@@ -726,9 +710,7 @@ static void print_count(const struct event *event, const struct times *count, u6
 	if (interval)
 		snprintf(line.when, sizeof(line.when), "%llu.%09llu", time / NSEC, time % NSEC);
 
-	if (as_json)
-		print_json(&line);
-	else if (separator)
+	if (separator)
 		print_fields(&line, separator);
 	else
 		print_text(&line);
@@ -832,12 +814,12 @@ static int status_of(const char *program, int status)
 }
 
 /* Sleeps until then, or until a signal comes. */
-static int wait_until(u64 then)
+static int wait_until(u64 then, siginfo_t *info)
 {
 	u64 time = now(), left = then > time ? then - time : 0;
 	struct timespec ts = { left / NSEC, left % NSEC };
 
-	return sigtimedwait(&waited, NULL, &ts);
+	return sigtimedwait(&waited, info, &ts);
 }
 
 /* Takes turns and reports until what is counted ends; returns the program's status. */
@@ -848,6 +830,7 @@ static int count(const char *program, pid_t pid)
 	/* no signal tells that a process has ended that is no child */
 	u64 look = pid ? NSEC * 3600 : NSEC / 10;
 	int turn = 0, status = 0, caught;
+	siginfo_t info;
 
 	for (;;) {
 		u64 then = now() + look;
@@ -856,13 +839,15 @@ static int count(const char *program, pid_t pid)
 			then = next_turn;
 		if (then > next_report)
 			then = next_report;
-		caught = wait_until(then);
+		caught = wait_until(then, &info);
 		if (pid && waitpid(pid, &status, WNOHANG) == pid)
 			return status_of(program, status);
 		if (caught == SIGINT || caught == SIGTERM) {
 			if (!pid)
 				return 0;
-			kill(pid, caught);
+			/* A terminal has given it to the program, too. */
+			if (info.si_code <= 0)
+				kill(pid, caught);
 		}
 		if (!pid && places[0].pid > 0 && !targets_live())
 			return 0;
@@ -907,7 +892,7 @@ static char **parse(int argc, char **argv)
 		argv++;
 	}
 	out = stderr;
-	while ((c = getopt_long(argc, argv, "+aAC:e:hI:jo:p:x:", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "+aAC:e:hI:o:p:x:", options, NULL)) != -1)
 		switch (c) {
 		case 'a':
 			cpus = first_line("/sys/devices/system/cpu/online");
@@ -927,9 +912,6 @@ static char **parse(int argc, char **argv)
 			exit(0);
 		case 'I':
 			interval = milliseconds(optarg, "-I");
-			break;
-		case 'j':
-			as_json = 1;
 			break;
 		case 'l':
 			out = fdopen(number(optarg, 10, "--log-fd"), "w");
@@ -983,7 +965,7 @@ int main(int argc, char **argv)
 	starts = !nplaces;
 	/* waitpid() finds no program if SIGCHLD is ignored, as a parent may have left it. */
 	signal(SIGCHLD, SIG_DFL);
-	is_text = !interval && !separator && !as_json;
+	is_text = !interval && !separator;
 	sigemptyset(&waited);
 	sigaddset(&waited, SIGCHLD);
 	sigaddset(&waited, SIGINT);

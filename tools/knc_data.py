@@ -11,9 +11,11 @@ from knc_runs import Failed
 # struct perf_event_header; enum perf_event_type, and perf's own after it
 RECORD = struct.Struct("<IHH")
 MMAP, LOST, THROTTLE, FORK, SAMPLE, MMAP2, LOST_SAMPLES, ATTR = 1, 2, 5, 7, 9, 10, 13, 64
-# What a pipe begins with. A file has three pairs of offset and size after magic and size:
-# attributes, records, and one that is not used; then a bit for each feature.
-PIPE_HEADER, ATTRS_AT, DATA_AT, FEATURES_AT, FEATURES_END = 16, 24, 40, 72, 104
+# PERF_RECORD_HEADER_EVENT_TYPE: perf does not read it, whatever is in it.
+NOTHING = 65
+# What a pipe begins with. A file has pairs of offset and size after magic and size: attributes
+# and records.
+PIPE_HEADER, ATTRS_AT, DATA_AT = 16, 24, 40
 # Of struct perf_event_attr
 SAMPLE_TYPE_AT = 24
 # Bits of sample_type, 8 bytes of a sample each, in this order
@@ -96,7 +98,7 @@ class Data:
                 ordered.append((self.u64(at + where[TIME]), at, kind))
             elif kind in (MMAP, MMAP2, FORK):
                 ordered.append((self.u64(at + size - time_at_end), at, kind))
-        maps, first, merged = collections.Counter(), {}, set()
+        maps, first = collections.Counter(), {}
         # CPUs have buffers of their own: what came later may stand first.
         for _, at, kind in sorted(ordered):
             if kind != SAMPLE:
@@ -108,25 +110,7 @@ class Data:
             stays = first.setdefault((event, pid, maps[pid], self.u64(at + where[IP])), at)
             if stays != at:
                 self.add(stays + where[PERIOD], self.u64(at + where[PERIOD]))
-                merged.add(at)
-        self.drop(merged)
-
-    def drop(self, dropped):
-        """Take records out, and have what is after them found where it is then"""
-        kept, removed, rest = [], 0, self.begin
-        for at, _, size in self.records():
-            rest = at + size
-            if at in dropped:
-                removed += size
-            else:
-                kept.append(self.bytes[at:rest])
-        if not self.is_pipe:
-            self.add(DATA_AT + 8, -removed)
-            features = int.from_bytes(self.bytes[FEATURES_AT:FEATURES_END], "little")
-            for i in range(bin(features).count("1")):
-                self.add(self.end + 16 * i, -removed)
-        self.bytes[self.begin:rest] = b"".join(kept)
-        self.end -= removed
+                struct.pack_into("<I", self.bytes, at, NOTHING)
 
     def write(self, path):
         with open(path, "wb") as f:

@@ -10,8 +10,8 @@ import subprocess
 import threading
 
 import knc_perf
-from knc_runs import Counts, Failed, Plan, Result, Said, countables, events_of, plan_runs, \
-    rewind, settle, spoken, target, there
+from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, countables, events_of, plan_runs, \
+    rewind, settle, spoken, target, there, until_end
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
 # output, and the program's output goes to standard error.
@@ -24,6 +24,13 @@ class Interval:
         self.counts.duration = end - begin
 
 
+def lines_of(chunks):
+    rest = b""
+    for data in chunks:
+        *lines, rest = (rest + data).split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines)
+
+
 class Stream:
     """perf stat -I of a run: an iterator of intervals, as they come"""
 
@@ -34,7 +41,7 @@ class Stream:
 
     def command(self, fd):
         args = self.args
-        words = ["stat", "-j", "-I", str(args.interval), "--log-fd", str(fd), "-e",
+        words = ["stat", "-x", SEPARATOR, "-I", str(args.interval), "--log-fd", str(fd), "-e",
                  f"{{{self.events}}}", *target(args)]
         if not args.remote:
             return there(args, words)
@@ -45,20 +52,19 @@ class Stream:
         ours, its = os.pipe() if not self.args.remote else (None, 3)
         with subprocess.Popen(self.command(its), pass_fds=[] if ours is None else [its],
                               stdout=subprocess.PIPE if ours is None else None,
-                              stderr=subprocess.PIPE,
-                              env={**os.environ, "LC_ALL": "C"}) as perf:
+                              stderr=subprocess.PIPE) as perf:
             if ours is not None:
                 os.close(its)
-            reader = threading.Thread(target=self.said.read, args=(perf.stderr,))
+            reader = threading.Thread(target=self.said.read, args=(perf,))
             reader.start()
             with (perf.stdout if ours is None else open(ours, "rb")) as report:
-                yield from self.intervals(line.decode(errors="replace") for line in report)
+                yield from self.intervals(lines_of(until_end(report.fileno(), perf)))
             reader.join()
         self.status = settle(self.args, self.said, perf.returncode, self.some)
 
     def intervals(self, lines):
         current, end = None, 0.0
-        for record in knc_perf.read(lines):
+        for record in knc_perf.read(lines, SEPARATOR):
             if record.event not in self.labels or record.time is None:
                 continue
             if current is None or record.time != current.end:

@@ -5,32 +5,56 @@ that its processes write.
 Imported by knc-metrics.
 """
 import collections
+import heapq
 import os
 import re
 import subprocess
 
-from knc_runs import Failed, Result, file_there, rewind, taken_from, there
-from knc_table import counted
+from knc_runs import Failed, Result, ask, file_there, rewind, there
+from knc_table import counted, differ
 
-BEGIN, END = "# knc-regions 1", "# end"
+NSEC = 10 ** 9
+FILE, BEGIN, END = "# file ", "# knc-regions 1", "# end"
 FORMAT = re.compile(r"(config\d?):(\d+)(?:-\d+)?$")
 # In another run it may be another thread.
 ALL = None
+
+
+def union(spans):
+    """Seconds for which there was a thread in the region, of (first, last, share of the time
+    between these). Of threads that are in it side by side, the one that is there most counts.
+    """
+    edges = sorted({edge for first, last, _ in spans for edge in (first, last)})
+    waiting, inside, seconds = sorted(spans, reverse=True), [], 0.0
+    for begin, end in zip(edges, edges[1:]):
+        while waiting and waiting[-1][0] <= begin:
+            _, last, share = waiting.pop()
+            heapq.heappush(inside, (-share, last))
+        while inside and inside[0][1] <= begin:
+            heapq.heappop(inside)
+        if inside:
+            seconds -= (end - begin) * inside[0][0]
+    return seconds
 
 
 class Part:
     """A region in one run, of all threads or of one; what is missing has a reason."""
 
     def __init__(self):
-        self.values, self.reasons, self.duration = collections.Counter(), {}, 0.0
+        self.values, self.reasons, self.spans = collections.Counter(), {}, []
+        self.duration = 0.0
         self.calls, self.lost, self.threads, self.status = 0, 0, set(), 0
+
+    def is_alone(self):
+        return len(self.threads) == 1
 
     def add(self, row, thread, labels):
         self.calls += int(row["calls"])
         self.lost += int(row["lost"])
         self.threads.add(thread)
-        # Of threads that work at the same time, the one that takes longest
-        self.duration = max(self.duration, float(row["seconds"]))
+        seconds, first = float(row["seconds"]), int(row.get("first", 0))
+        last = max(int(row.get("last", 0)) or seconds * NSEC, first + 1)
+        self.spans.append((first, last, seconds / (last - first)))
         for label, key in labels.items():
             self.values[key] += int(row[label])
             if int(row["lost"]):
@@ -43,17 +67,18 @@ class Run:
     def __init__(self, status, labels):
         self.parts, self.status, self.labels = {}, status, labels
         # For knc-metrics, which asks whether anything was counted
-        self.values, self.reasons = {}, {}
+        self.values, self.reasons, self.duration = {}, {}, None
 
     def take(self, rows):
-        """Threads are numbered as they were made."""
-        tids = sorted({(row["process"], int(row["tid"])) for row in rows})
+        """Threads are numbered as they were made, process by process."""
+        tids = sorted({(*row["process"], int(row["tid"])) for row in rows})
         for row in rows:
-            thread = tids.index((row["process"], int(row["tid"])))
+            thread = tids.index((*row["process"], int(row["tid"])))
             for which in (ALL, thread):
                 part = self.parts.setdefault((row["region"], which), Part())
                 part.add(row, thread, self.labels)
         for part in self.parts.values():
+            part.duration = union(part.spans)
             for key in part.reasons:
                 part.reasons[key] = f"{part.lost} of {part.calls + part.lost} calls are " \
                     f"not counted: {part.reasons[key]}"
@@ -96,14 +121,16 @@ def setting(args, countable):
 def rows_of(text):
     """The rows of the files in @text, and how many files are not whole"""
     rows, broken = [], 0
-    for number, file in enumerate(text.split(BEGIN + "\n")[1:]):
-        lines = file.splitlines()
-        if lines[-1:] != [END]:
+    for file in text.split(FILE)[1:]:
+        name, *lines = file.rstrip("\n").split("\n")
+        if lines[:1] != [BEGIN] or lines[-1] != END:
             broken += 1
             continue
-        columns = lines[0].split("\t")
-        rows += [{**dict(zip(columns, line.split("\t"))), "process": number}
-                 for line in lines[1:-1]]
+        # PID, or PID and another number
+        process = [int(part) for part in name.split(".")]
+        columns = lines[1].split("\t")
+        rows += [{**dict(zip(columns, line.split("\t"))), "process": process}
+                 for line in lines[2:-1]]
     return rows, broken
 
 
@@ -116,7 +143,8 @@ def count(args, needed, run):
         f"KNC_REGIONS={events}", f"KNC_REGIONS_FILE={file}", *args.command], "env"),
         check=False).returncode
     status = 128 - status if status < 0 else status
-    said = taken_from(args, f"{file}.*")
+    said = ask(args, "sh", "-c", f'for f in {file}.*; do [ ! -e "$f" ] || {{ '
+               f'echo "{FILE}${{f#{file}.}}"; cat "$f"; rm -f "$f"; }}; done')
     rows, broken = rows_of(said)
     if broken:
         raise Failed("the program has not written all of its file of regions: is the disk full?")
@@ -148,11 +176,14 @@ def described(name, thread, parts):
     """The keys of a region, and its title: of all threads, or of one"""
     calls = sorted({part.calls + part.lost for part in parts})
     threads = max(len(part.threads) for part in parts)
-    seconds = sum(part.duration for part in parts) / len(parts)
+    durations = [part.duration for part in parts]
+    seconds = sum(durations) / len(parts)
     who = counted(threads, "thread") if thread is ALL else f"thread {thread}"
     title = [f"{name}: {counted(calls[-1], 'call')}, {who}, {seconds:.6f} seconds"]
     if len(calls) > 1:
         title.append(f"! {calls[0]} to {calls[-1]} calls: the runs differ, and a metric of "
                      "several runs mixes them")
+    title += [f"! {note}" for note in differ(durations)]
     return {"region": name, "thread": thread, "threads": threads, "calls": calls[-1],
-            "least_calls": calls[0], "seconds": round(seconds, 9)}, title
+            "least_calls": calls[0], "seconds": round(seconds, 9),
+            "least_seconds": round(min(durations), 9)}, title

@@ -4,11 +4,11 @@ metrics' arithmetic.
 
 Imported by knc-metrics and its modules.
 """
+import math
 import os
 import re
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +19,14 @@ import knc_table
 import knc_tables
 
 DURATION = knc_tables.DURATION
+# Milliseconds on all CPUs together
+CLOCK = "task-clock"
+# What the clock may have more than the time that has passed, with one thread
+SIDE_BY_SIDE = 0.02
+# What is copied of a standard input that is no file
+MOST_INPUT = 1 << 28
+# Of the fields of perf stat. A number may have a comma.
+SEPARATOR = ";"
 
 
 class Failed(Exception):
@@ -78,7 +86,18 @@ class Plan:
         runs = self.runs * self.args.repeat
         if self.args.command and (len(runs) > 1 or self.args.by):
             self.args.replay = rewindable()
-        yield from runs
+        for at, run in enumerate(runs, 1):
+            if os.isatty(2) and len(runs) > 1:
+                print(f"knc-metrics: {self.args.what} {at} of {len(runs)}", file=sys.stderr)
+            yield run
+
+    def check(self, metric, counts):
+        """Is a sum over threads what the metric is made of?"""
+        for key in self.formulas[metric].keys:
+            if self.needed[key].event.in_core == "unknown" and \
+                    not all(run.is_alone() for run in counts if key in run.values):
+                raise Missing(f"each active thread counts {key[0]} for its core: of threads that "
+                              "run at the same time the sum is up to four times too high")
 
     def missing(self):
         return {metric.name: reason for metric, reason in self.reasons.items()}
@@ -138,12 +157,19 @@ class Counts:
 
     def __init__(self):
         self.values, self.reasons, self.duration = {}, {}, None
-        self.status = 0
+        # Seconds on all CPUs together, if they were asked for
+        self.busy, self.status = math.inf, 0
+
+    def is_alone(self):
+        """No two of the threads have run at the same time."""
+        return bool(self.duration) and self.busy < (1 + SIDE_BY_SIDE) * self.duration
 
     def take(self, record, labels):
         """Note a record of perf's, if it is about one of these events."""
         if record.event == DURATION and record.value:
             self.duration = record.value / 1e9
+        if record.event.startswith(CLOCK) and record.value:
+            self.busy = record.value / 1e3
         key = labels.get(record.event)
         if key is None:
             return
@@ -159,6 +185,19 @@ class Counts:
             self.values[key] = int(record.value)
 
 
+def until_end(pipe, process):
+    """What comes through a pipe until a process ends, whoever else has the pipe then"""
+    ended = os.pidfd_open(process.pid)
+    try:
+        while pipe in select.select([pipe, ended], [], [])[0]:
+            data = os.read(pipe, 65536)
+            if not data:
+                break
+            yield data
+    finally:
+        os.close(ended)
+
+
 class Said:
     """What comes on perf's stderr. It is passed on at once, but for why perf fails before the
     program begins.
@@ -169,8 +208,8 @@ class Said:
     def __init__(self):
         self.kept, self.last = b"", b""
 
-    def read(self, pipe):
-        while data := os.read(pipe.fileno(), 65536):
+    def read(self, perf):
+        for data in until_end(perf.stderr.fileno(), perf):
             self.kept += data
             if self.last or not self.kept.startswith(self.FAILURES):
                 self.pass_on()
@@ -182,7 +221,7 @@ class Said:
 
     def reason(self):
         """The first line in which perf says something."""
-        lines = (self.kept or self.last).decode(errors="replace").splitlines()
+        lines = (self.kept or self.last).decode(errors="replace").split("\n")
         return next((line.strip() for line in lines
                      if line.strip() not in ("", "Error:")), "perf failed")
 
@@ -215,11 +254,6 @@ def file_there(args, name):
     return ask(args, "cat", name)
 
 
-def taken_from(args, pattern):
-    """The content of files of that machine, which are removed"""
-    return ask(args, "sh", "-c", f"cat {pattern}; rm -f {pattern}")
-
-
 def rewindable():
     """Where standard input begins, for each run to read it from there; None for a
     terminal. What a pipe has is copied to a file first.
@@ -234,7 +268,11 @@ def rewindable():
         print("knc-metrics: waiting for the end of standard input, which each run is to "
               "read; \"</dev/null\" if the program reads none", file=sys.stderr)
     with tempfile.TemporaryFile() as copy, open(0, "rb", closefd=False) as pipe:
-        shutil.copyfileobj(pipe, copy)
+        while data := pipe.read(MOST_INPUT):
+            copy.write(data)
+            if copy.tell() >= MOST_INPUT:
+                raise Failed(f"standard input has more than {MOST_INPUT >> 20} MiB, which each run "
+                             "is to read: give it as a file")
         copy.flush()
         os.dup2(copy.fileno(), 0)
     return 0
@@ -263,20 +301,21 @@ def run_perf(args, command, **pipes):
     """Run perf once, with the program: what it has said, and its status"""
     said = Said()
     rewind(args)
-    # C: a number with a comma is no JSON, and signals have English names.
-    with subprocess.Popen(command, stderr=subprocess.PIPE,
-                          env={**os.environ, "LC_ALL": "C"}, **pipes) as perf:
-        said.read(perf.stderr)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, **pipes) as perf:
+        said.read(perf)
     return said, perf.returncode
 
 
 def run_stat(args, events, more=()):
     """Run perf once for these events: its records, what else it has said, and its status"""
     report = f"/tmp/knc-metrics-{os.urandom(8).hex()}"
-    said, status = run_perf(args, there(args, [
-        "stat", "-j", "-o", report, *more, "-e", f"{{{events}}}", "-e", DURATION,
-        *target(args)]))
-    return [*knc_perf.read(taken_from(args, report).splitlines())], said, status
+    try:
+        said, status = run_perf(args, there(args, [
+            "stat", "-x", SEPARATOR, "-o", report, "-e", f"{{{events}}}", "-e", DURATION, *more,
+            *target(args)]))
+    finally:
+        text = ask(args, "sh", "-c", f"cat {report}; rm -f {report}")
+    return [*knc_perf.read(text.split("\n"), SEPARATOR)], said, status
 
 
 def settle(args, said, status, counted):
@@ -294,7 +333,10 @@ def count(args, needed, run):
     """Run perf once for these events."""
     events, labels = events_of(args, needed, run)
     counts = Counts()
-    records, said, status = run_stat(args, events)
+    # What threads count for their core they count once only if one of them runs at a time.
+    clock = ["-e", CLOCK] if any(needed[key].event.in_core == "unknown" for key in run) and \
+        not os.path.basename(args.perf[-1]).startswith("knc-stat") else []
+    records, said, status = run_stat(args, events, clock)
     for record in records:
         counts.take(record, labels)
     counts.status = settle(args, said, status, counts.values or counts.reasons)
@@ -365,6 +407,7 @@ class Result:
         self.reason = plan.reasons.get(metric, "")
         for counts in repetitions if metric in plan.formulas else ():
             try:
+                plan.check(metric, counts)
                 value, self.runs = plan.formulas[metric].value(counts, plan.args.turns)
                 self.values.append(value * metric.scale)
             except Missing as why:

@@ -10,11 +10,11 @@ period are the count of a place.
 import collections
 import math
 import os
-import re
 import subprocess
 import tempfile
 
 import knc_data
+import knc_script
 import knc_table
 from knc_runs import Counts, Failed, Missing, count, file_there, run_perf, spoken, target, there
 from knc_table import counted
@@ -40,14 +40,6 @@ SHOWN = 0.01
 # A place with what is known of it, and why there is no more
 Place = collections.namedtuple("Place", "function path line object reason")
 
-# "1009  EVENT:  4016f4 sum (/root/columns)", and below it with srcline
-# "  /src/columns.c:27". A name in C++ may have blanks and parentheses.
-SAMPLE = re.compile(r"^\s*(?P<period>\d+)\s+(?P<event>\w+):\s+[0-9a-f]+ (?P<function>.+) "
-                    r"\((?P<object>[^()]*(?: \(deleted\))?)\)$")
-SOURCE = re.compile(r"^\s+(?P<path>\S.*):(?P<line>[1-9]\d*)$")
-UNKNOWN = "[unknown]"
-
-
 class Run:
     """A pair of events: what was counted of it, and what was sampled."""
 
@@ -58,7 +50,7 @@ class Run:
         # {key: {place: samples}}
         self.samples = {key: collections.Counter() for key in self.periods}
         self.lost = self.throttled = 0
-        self.note = ""
+        self.note, self.left_out = "", []
 
     def again(self):
         """Begin again, with samples that are farther apart"""
@@ -152,7 +144,7 @@ def script_command(args, data):
     """perf script of the machine that has the data. The symbols of a card's programs are
     looked for below --symfs only: this machine may have other files of the same names.
     """
-    fields, more = "period,event,ip,sym,dso", []
+    fields, more = knc_script.FIELDS, []
     if args.by == "line":
         fields, more = fields + ",srcline", ["--full-source-path"]
     if args.remote:
@@ -168,38 +160,26 @@ def read_samples(args, data, run, labels):
     # because a file is not there.
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(script_command(args, data), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=said, text=True,
+                              stdout=subprocess.PIPE, stderr=said, encoding="utf-8",
                               errors="replace", restore_signals=False,
                               env={**os.environ, "LC_ALL": "C"}) as script:
-            for key, period, place in samples(args, script.stdout, labels):
-                run.samples[key][place] += period // run.periods[key]
+            reader = knc_script.Reader(script.stdout)
+            for sample in reader:
+                key = labels.get(sample.event)
+                if key and sample.frames:
+                    run.samples[key][place_of(args, sample.frames[0])] += \
+                        sample.weight // run.periods[key]
+            run.left_out = [*reader.says()]
         if script.returncode:
             said.seek(0)
             lines = said.read().decode(errors="replace").split("\n")
             raise Failed(f"perf script: {next(filter(str.strip, lines), 'it has failed')}")
 
 
-def samples(args, lines, labels):
-    """(key, period, place) of each sample in the words of perf script"""
-    sample, source = None, None
-    for line in lines:
-        line = line.rstrip("\n")
-        found = SAMPLE.match(line)
-        if not found or found["event"] not in labels:
-            source = source or SOURCE.match(line)
-            continue
-        if sample:
-            yield labels[sample["event"]], int(sample["period"]), place_of(args, sample, source)
-        sample, source = found, None
-    if sample:
-        yield labels[sample["event"]], int(sample["period"]), place_of(args, sample, source)
-
-
-def place_of(args, sample, source):
-    function, file = sample["function"], sample["object"]
-    path, line = (source["path"], int(source["line"])) if source else (None, None)
-    missing = function == UNKNOWN or args.by == "line" and not source
-    return Place(function, path, line, file,
+def place_of(args, frame):
+    function, file, source = frame
+    missing = function == knc_script.UNKNOWN or args.by == "line" and not source
+    return Place(function, *(source or (None, None)), file,
                  why_unknown(args, function, file) if missing else "")
 
 
@@ -208,15 +188,15 @@ def why_unknown(args, function, file):
     if file.startswith("["):
         if file == "[vdso]":
             return "the kernel's page in each program has no lines"
-        if function != UNKNOWN:
+        if function != knc_script.UNKNOWN:
             return "lines of the kernel need its vmlinux"
-        return "code that belongs to no file" if file == UNKNOWN else \
+        return "code that belongs to no file" if file == knc_script.UNKNOWN else \
             "symbols of the kernel are hidden from this user (kernel.kptr_restrict)"
     if not os.path.exists(args.symfs + file):
         return f"there is no file {args.symfs}{file} here" + (
             "; --symfs DIR names the directory that has the card's files"
             if args.remote else "")
-    if function == UNKNOWN:
+    if function == knc_script.UNKNOWN:
         return "the file has no symbols: it was stripped"
     return "the file has no lines: compile it with -g"
 
@@ -291,6 +271,8 @@ class Report:
                 yield f"! run {number_of}: {run.note}"
             elif run.lost:
                 yield f"! run {number_of}: {run.lost} samples were lost"
+            for note in run.left_out:
+                yield f"! run {number_of}: {note}"
         if self.args.by == "line":
             yield ("A sample is of an instruction that follows the one with the event: of the "
                    "line, or of one that is executed soon after it.")

@@ -13,6 +13,10 @@ import math
 import sys
 
 
+# By how much the durations of runs that are alike may differ
+ALIKE = 0.1
+
+
 def entry(metric, value, unit="", *, spread=None, error=None, runs=1, reason="", **more):
     least, most = spread or (None, None)
     return {"metric": metric, "value": value, "unit": unit, "min": least, "max": most,
@@ -40,6 +44,18 @@ def rounded(value, error):
 def counted(count, what):
     """How many things: "1 run", "2,363 samples\""""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def differ(durations):
+    """What there is to say of runs that are not alike"""
+    if durations and max(durations) > (1 + ALIKE) * min(durations):
+        yield (f"the runs took {min(durations):.6f} to {max(durations):.6f} seconds: they differ, "
+               "and a metric of several runs mixes them")
+
+
+def in_words(threshold):
+    """"< 8" is "below 8\""""
+    return threshold.replace("<", "below").replace(">", "above")
 
 
 class Text:
@@ -97,7 +113,7 @@ class Text:
             if e.get("description"):
                 yield f"    {e['description']}"
             for t in e.get("exceeded", ()):
-                yield f"    ! {t['threshold']}: {t['meaning']}"
+                yield f"    ! {in_words(t['threshold'])}: {t['meaning']}"
                 yield f"      ({t['source']})"
                 yield f"      {t['advice']}"
                 yield f"      ({t['advisor']})"
@@ -133,7 +149,7 @@ class Csv:
                                              extrasaction="ignore")
                 self.writer.writeheader()
             row["groups"] = ";".join(row.get("groups", ()))
-            row["exceeded"] = "; ".join(f"{t['threshold']}: {t['meaning']}"
+            row["exceeded"] = "; ".join(f"{in_words(t['threshold'])}: {t['meaning']}"
                                         for t in row.get("exceeded", ()))
             self.writer.writerow(row)
         self.out.flush()

@@ -17,7 +17,8 @@ of()
 
 line=$(./where)
 line=${line#where.c:}
-into said knc-metrics --by line -u -f csv -o "$tmp/csv" -M l1_l2_bytes,ipc ./where
+mkdir "$tmp/a (b)" && cp where "$tmp/a (b)"
+into said knc-metrics --by line -u -f csv -o "$tmp/csv" -M l1_l2_bytes,ipc "$tmp/a (b)/where"
 [ "$(of walk DATA_READ_MISS_OR_WRITE_MISS line)" = "$line" ] ||
 	fail "the misses are of line $line, not $(of walk DATA_READ_MISS_OR_WRITE_MISS line)"
 # All but what the last period has not been completed by

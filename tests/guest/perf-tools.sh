@@ -42,9 +42,9 @@ has card "^most: *core $((last / 4)) thread $((last % 4)): 20\.*"
 has svg '</svg>'
 
 # Five events take turns.
-into said perf stat -a -A -j -o "$tmp/json" \
+into said perf stat -a -A -x\; -o "$tmp/csv" \
 	-e instructions,cycles,branches,branch-misses,cache-misses \
 	taskset -c $last ./gt --spin20 f4240
-into card knc-draw card "$tmp/json"
+into card knc-draw card "$tmp/csv"
 has card "^~: estimates; $(nproc) threads"
 ok

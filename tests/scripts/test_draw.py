@@ -74,16 +74,6 @@ def card_of(values, places=None):
     return draw.Card("event", counts(values), places)
 
 
-def as_json(text):
-    """The same lines as perf stat -j has them"""
-    for line in text.splitlines():
-        cpu, value, _, rest = line.split(",", 3)
-        event, runtime, share, metric, name = rest.rsplit(",", 4)
-        yield (f'{{"cpu" : "{cpu[3:]}", "counter-value" : "{value}", "unit" : "", "event" : '
-               f'"{event}", "event-runtime" : {runtime}, "pcnt-running" : {share}, '
-               f'"metric-value" : {metric or 0.0}, "metric-unit" : "{name or "(null)"}"}}\n')
-
-
 class Draw(ScriptTest):
     def test_draw_reads_perf_stat(self):
         found, units, twice = draw.read_stat(STAT.splitlines(True))
@@ -119,29 +109,35 @@ class Draw(ScriptTest):
 
     def test_draw_tells_events_apart(self):
         """An event has commas in its name; two of one name are no sum."""
-        for lines in (TWO_MASKS.splitlines(True), as_json(TWO_MASKS)):
-            found, _, twice = draw.read_stat(lines)
-            self.assertEqual(
-                {name: [values[cpu].value for cpu in (0, 1)] for name, values in found.items()},
-                {"cpu/event=0x16,umask=0x0/u": [579, 1801168],
-                 "cpu/event=0x16,umask=0x20/u": [3, 5]})
-            self.assertEqual(twice, set())
+        found, _, twice = draw.read_stat(TWO_MASKS.splitlines(True))
+        self.assertEqual(
+            {name: [values[cpu].value for cpu in (0, 1)] for name, values in found.items()},
+            {"cpu/event=0x16,umask=0x0/u": [579, 1801168], "cpu/event=0x16,umask=0x20/u": [3, 5]})
+        self.assertEqual(twice, set())
         same = self.path("same", TWO_MASKS.replace("0x20", "0x0").encode())
         self.refuses("several by the name cpu/event=0x16,umask=0x0/u", 1, "knc-draw", "card", same)
 
     def test_draw_metric_by_its_name(self):
         """Its unit stands before it; without one of its events it is no number."""
         csv, topology = self.path("csv", METRIC.encode()), self.path("cpus", CPUINFO.encode())
-        js = self.path("json", "".join(as_json(METRIC)).encode())
-        for path in (csv, js):
-            out = self.passes("knc-draw", "card", path, "--topology", topology,
-                              "--show", "l1_tlb_miss_ratio")
-            self.assertIn("l1_tlb_miss_ratio (%): 61 cores", out)
-            self.assertIn("most:  core 60 thread 0: 0.9\n", out)
-        # perf's JSON has this where it could compute none.
-        nothing = list(as_json(METRIC.replace("0.9", "0.0").replace("20.7", "0.0")))
-        self.assertEqual(draw.read_stat(nothing)[0]["l1_tlb_miss_ratio"],
-                         {0: (None, 100), 1: (None, 0)})
+        out = self.passes("knc-draw", "card", csv, "--topology", topology,
+                          "--show", "l1_tlb_miss_ratio")
+        self.assertIn("l1_tlb_miss_ratio (%): 61 cores", out)
+        self.assertIn("most:  core 60 thread 0: 0.9\n", out)
+
+    def test_draw_locales(self):
+        """A decimal comma, whatever separates the fields; and a column for the cgroup"""
+        for text in ("CPU0,7,,cycles,34759934,45,00,0,014,GHz\nCPU1,9,,cycles,1,100,00,,\n",
+                     "CPU0;7;;cycles;34759934;45,00;0,014;GHz\nCPU1;9;;cycles;1;100,00;;\n"):
+            self.assertEqual(draw.read_stat(text.splitlines(True))[0], {
+                "cycles": {0: (7, 45), 1: (9, 100)}, "GHz": {0: (0.014, 45)}})
+        text = ("     1,000123,CPU3,1,50,msec,task-clock,user.slice/a b,1500000,100,00,0,002,CPUs\n"
+                "     1,000123,CPU3,7,,cpu/event=0x16,umask=0x0/u,/,8852721,100,00,,\n"
+                "     1,000123,CPU3,8,,cpu/event=0x16,umask=0x0/u,,8852721,100,00,,\n")
+        self.assertEqual(draw.read_stat(text.splitlines(True))[0], {
+            "task-clock user.slice/a b": {3: (1.5, 100)},
+            "cpu/event=0x16,umask=0x0/u /": {3: (7, 100)},
+            "cpu/event=0x16,umask=0x0/u": {3: (8, 100)}})
 
     def test_draw_cores_and_threads(self):
         card = card_of({cpu: cpu for cpu in range(244)})
@@ -206,28 +202,76 @@ class Draw(ScriptTest):
                  for i in range(51)]
         self.assertEqual(light, sorted(light))
 
+    def stacks(self, text):
+        """{event: {stack: (samples, weight)}}"""
+        return {event: {stack: tuple(both) for stack, both in found.items()} for event, found in
+                draw.read_stacks(text.splitlines(True))[0].items()}
+
     def test_draw_reads_stacks(self):
-        stacks = {("gt", "main", "inner"): 2, ("two words", "main", "do_<it>_[k]"): 1}
-        want = {"instructions:u": {("gt", "main", "inner"): 2},
-                "instructions": {("two words", "main", "do_<it>_[k]"): 1},
-                "cycles:u": {("gt", "[unknown]", "main"): 1}}
-        self.assertEqual(draw.read_stacks(SCRIPT.splitlines(True)), want)
-        self.assertEqual(draw.read_stacks(FOLDED.splitlines(True)), {"": stacks})
+        stacks = {("gt", "main", "inner"): (2, 2), ("two words", "main", "do_<it>_[k]"): (1, 1)}
+        self.assertEqual(self.stacks(SCRIPT), {
+            "instructions:u": {("gt", "main", "inner"): (2, 200000)},
+            "instructions": {("two words", "main", "do_<it>_[k]"): (1, 100000)},
+            "cycles:u": {("gt", "[unknown]", "main"): (1, 100000)}})
+        self.assertEqual(self.stacks(FOLDED), {"": stacks})
 
     def test_draw_reads_events_by_number(self):
         """Behind an event that perf has no name for stand what it has no value for."""
-        lines = ["gt   286     7.429589:        260 WALK:                0         5080021 "
-                 "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK  N/A\n",
-                 "\t            169d fill+0x4d (/root/gt)\n",
-                 "\t            14ff main+0xf (/root/gt)\n"]
-        self.assertEqual(draw.read_stacks(lines), {"WALK": {("gt", "main", "fill"): 1}})
+        self.assertEqual(self.stacks(
+            "gt   286     7.429589:        260 WALK:                0         5080021 "
+            "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK  N/A\n"
+            "\t            169d fill+0x4d (/root/gt)\n"
+            "\t            14ff main+0xf (/root/gt)\n"), {"WALK": {("gt", "main", "fill"): (1, 260)}})
 
-    def test_draw_names_of_functions(self):
-        """Those of C++ have blanks and parentheses."""
-        self.assertEqual(draw.read_stacks(CPLUSPLUS.splitlines(True))["instructions"], {
-            ("gt", "call<int (*)(int)>"): 1, ("gt", "call<int (*)(long)>"): 1,
+    def test_draw_names(self):
+        """Blanks, colons and parentheses in names of functions, tasks and files, with an offset
+        behind the function or without; and no name at all
+        """
+        self.assertEqual(self.stacks(CPLUSPLUS)["instructions"], {
+            ("gt", "call<int (*)(int)>"): (1, 100000), ("gt", "call<int (*)(long)>"): (1, 100000),
             ("gt", "(anonymous namespace)::run (int)",
-             "std::function<void (int)>::operator()(int) const"): 1})
+             "std::function<void (int)>::operator()(int) const"): (1, 100000)})
+        for head, comm in (("my (old) job: 2  7", "my (old) job: 2"), (":-1  -1", ":-1"),
+                           ("   7/7", "[no name]"), ("a\x1bb  7/8 [003]", "a?b")):
+            for offset in ("+0x1f", ""):
+                text = f"{head}  1.5:   30 r16:u: \n\t  40 f(int (*)(long)){offset} " \
+                    f"(/opt/a b (2nd try)/c (deleted))\n\t 50 main{offset} (/opt/(x)/c)\n\n"
+                self.assertEqual(self.stacks(text), {
+                    "r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}})
+
+    def test_draw_other_fields(self):
+        """Without times, tasks or callers, with lines of the source, on one line"""
+        for text, event, stack, weight in (
+                ("job 7 cycles: \n\t 40 f+0x1 (/c)\n  /s/f.c:12\n", "cycles", ("job", "f"), 1),
+                ("   1.5:  30 cycles:u: \n\t 40 f+0x1 (/c)\n  c[40]\n", "cycles:u", ("f",), 30),
+                ("cycles: \n\t 40 f (/c)\n", "cycles", ("f",), 1),
+                ("job cycles: \n\t 40 f\n", "cycles", ("job", "f"), 1),
+                ("   job 7 1.5:  30 x:   40 f+0x1 (/c (2))\n", "x", ("job", "f"), 30)):
+            self.assertEqual(self.stacks(text), {event: {stack: (1, weight)}}, text)
+
+    def test_draw_weights(self):
+        """A sample stands for as many events as its period says."""
+        text = "".join(f"job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\n"
+                       for n, (period, name) in enumerate(((10, "rare"), (30, "rare"), (960, "often"))))
+        out = self.passes("knc-draw", "flame", self.path("x", text.encode()))
+        self.assertIn("3 samples of x;", out)
+        self.assertRegex(out, r" 96\.0%  96\.0% .* often\n *4\.0%   4\.0% .* rare\n")
+
+    def test_draw_left_out(self):
+        """What is no sample, or not understood, is left out, and said once."""
+        text = ("# captured on    : today\n"
+                "job 7 1.1: 5 x:u: \n\t 40 f+0x1 (/c)\n\n"
+                "job 7 1.2: PERF_RECORD_MMAP2 7/7: [0x40(0x1) @ 0 00:00 1 1]: r-xp /a b\n"
+                "job 7 1.2: PERF_RECORD_LOST lost 12\n"
+                "what is this\n\t 40 g+0x1 (/c)\n\n"
+                "job 7 [001] 1.3: sched:sched_switch: prev_comm=a: b ==> next_comm=c (d)\n"
+                "\t 50 h+0x1 ([kernel.kallsyms])\n\n"
+                "and this\n")
+        script = self.path("x", text.encode())
+        status, out, err = self.run_it("knc-draw", "flame", "--show", "x", script)
+        self.assertEqual((status, out.splitlines()[0].partition(";")[0]), (0, "1 samples of x:u"))
+        self.assertEqual(err, "knc-draw: 2 records not understood and left out; the first is line 7: "
+                         "what is this\nknc-draw: 12 samples were lost\n")
 
     def test_draw_flame_of_one_event(self):
         script = self.path("script", SCRIPT.encode())
@@ -241,12 +285,9 @@ class Draw(ScriptTest):
         self.assertIn("1 samples of cycles:u;", out)
         with open(svg, encoding="utf-8") as f:
             self.assertIn("where the samples are: 1 samples of cycles:u<", f.read())
-        # Nothing is left out without a word.
-        odd = self.path("odd", SCRIPT.encode() + b"\t  inner\n")
-        self.refuses("line 17 is not of a stack", 1, "knc-draw", "flame", odd)
 
     def test_draw_flame(self):
-        root = draw.tree(draw.read_stacks(FOLDED.splitlines(True))[""])
+        root = draw.tree(draw.read_stacks(FOLDED.splitlines(True))[0][""])
         self.assertEqual((root.total, root.below["gt"].total), (3, 2))
         text = draw.text_flame(root, 80, 0, "3 samples")
         self.assertRegex(text, r" 66\.7%  66\.7%  #+ +    inner\n")
@@ -283,7 +324,7 @@ class Draw(ScriptTest):
         junk = self.path("junk", b"\xff\xfe nothing\n")
         for args, content, why in (
                 (["card"], junk, "there is no line of a CPU in it"),
-                (["flame"], junk, "line 1 is not of a stack"),
+                (["flame"], junk, "there are no stacks in it"),
                 (["flame"], self.path("empty", b""), "there are no stacks in it"),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
                  "cycles: no CPU has counted it"),

@@ -173,8 +173,7 @@ def test_report_first(tmp_path):
     assert 'id="summary"' in first and "<svg" not in first
     said = page.text("summary")
     for words in ("l1_tlb_miss_ratio exceeds its threshold, most of all at columns.c:27 in sum. "
-                  "Change the order of the loops.", "l1_tlb_miss_ratio: 24.28 %, and the "
-                  "threshold is > 1.6 %", "This means: much.", "somebody who measured",
+                  "Change the order of the loops.", "l1_tlb_miss_ratio: 24.28 % is above 1.6 %", "This means: much.", "somebody who measured",
                   "columns.c:27 in sum has 98.70 % of the samples of DATA_PAGE_WALK",
                   "> 27 for (i = 0; i < N && j > 0; i++) /* </pre> & \"more\" */",
                   "What to do: Change the order of the loops. Else <b>do</b> something."):
@@ -198,22 +197,30 @@ def test_report_nothing_exceeded(tmp_path):
 
 
 def test_report_below(tmp_path):
-    """A value that is too low: the lines are those that divide"""
-    vector = {**TLB, "threshold": "< 8"}
-    metrics = {**METRICS, "metrics": [metric("vectorization_intensity", 1.5, "", [vector])]}
+    """A value that is too low: the line that lacks most, however many instructions others have"""
+    def line(function, at, instructions, elements):
+        return {**row(function, "columns.c", at, 0), "events": {
+            "VPU_INSTRUCTIONS_EXECUTED": {"samples": instructions, "count": 9 * instructions,
+                                          "share": instructions / 1000},
+            "VPU_ELEMENTS_ACTIVE": {"samples": elements, "count": 9 * elements, "share": 0.5}}}
+
+    metrics = {**METRICS, "metrics": [metric("vectorization_intensity", 6.9, "", [
+        {**TLB, "threshold": "< 8"}])]}
     lines = {**LINES, "events": {"VPU_ELEMENTS_ACTIVE": {"samples": 9, "period": 7},
                                  "VPU_INSTRUCTIONS_EXECUTED": {"samples": 9, "period": 7}},
-             "rows": [{**row("vectorized", "columns.c", 1, 0), "events": {
-                 "VPU_ELEMENTS_ACTIVE": {"samples": 800, "count": 5600, "share": 0.8},
-                 "VPU_INSTRUCTIONS_EXECUTED": {"samples": 100, "count": 700, "share": 0.1}},
-                 "metrics": {"vectorization_intensity": {"value": 8}}},
-                      {**row("scalar", "columns.c", 2, 0), "events": {
-                          "VPU_ELEMENTS_ACTIVE": {"samples": 200, "count": 1400, "share": 0.2},
-                          "VPU_INSTRUCTIONS_EXECUTED": {"samples": 900, "count": 6300,
-                                                        "share": 0.9}}}]}
+             "rows": [{**line("whole", 1, 800, 6400),
+                       "metrics": {"vectorization_intensity": {"value": 8}}},
+                      line("half", 2, 150, 600), line("single", 3, 50, 50)]}
     page = whole(tmp_path, metrics=metrics, lines=lines)
-    assert "most of all at columns.c:2 in scalar" in page.text("summary"), page.text("summary")
-    assert "1.500! below 8" in page.text("metrics"), page.text("metrics")
+    said = page.text("summary")
+    for words in ("vectorization_intensity is below its threshold, most of all at columns.c:2 in half",
+                  "vectorization_intensity: 6.900 is below 8This",
+                  "columns.c:2 in half has 63.16 % of the missing VPU_ELEMENTS_ACTIVE"):
+        assert words in said, f"{words}: {said}"
+    assert "exceed" not in said, said
+    assert "6.900! below 8" in page.text("metrics"), page.text("metrics")
+    same([r["data"][0] for r in page.read.rows if r["section"] == "lines" and r["data"]],
+         [600 / 950, 350 / 950])
 
 
 def test_report_hostile(tmp_path):
@@ -250,6 +257,16 @@ def test_report_sources(tmp_path):
     page = Page(tmp_path, "--source", "far", metrics=METRICS,
                 lines=lines_of(row("f", "/src/no.c", 1, 900)))
     assert "> 1 found = it;" in page.text("summary"), page.text("summary")
+
+
+def test_report_lines(tmp_path):
+    """A form feed ends no line, and no control character gets out"""
+    (tmp_path / "f.c").write_text("\f\nint a;\r\n\v\x1c\u2028\nhot(\x1b[2J);\n")
+    page = Page(tmp_path, metrics=METRICS, lines=lines_of(row("f\x07", "f.c", 4, 900)),
+                stacks=STACK.replace("main", "ma\x1bin"))
+    assert "> 4 hot(?[2J);" in page.text("summary"), page.text("summary")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", page.html + page.said), page.said
+    assert ">ma?in: 1 samples" in page.html
 
 
 def test_report_missing(tmp_path):
@@ -303,9 +320,13 @@ def test_report_refused(tmp_path):
     (tmp_path / "text").write_text("nothing of perf's\n")
     (tmp_path / "a").write_text(json.dumps(METRICS))
     (tmp_path / "b").write_text(json.dumps(METRICS))
+    (tmp_path / "i").write_text(json.dumps({"command": ["x"], "interval": 0.1, "runs": [["CYCLES"]],
+                                            "rows": [{"run": 1, "metrics": {}}], "no_value": {}}))
     for args, status, why in (((), 2, "which program"), (("a", "--", "x"), 2, "not both"),
                               (("text",), 1, "nothing that knc-metrics or perf has written"),
-                              (("a", "b"), 1, "second file"), (("no",), 1, "No such file")):
+                              (("a", "b"), 1, "second file"),
+                              (("i",), 1, "without -I, --per-core"),
+                              (("-o", "/no/x", "a"), 2, "/no/x: cannot be written"), (("no",), 1, "No such file")):
         done = subprocess.run([REPORT, "-o", "page.html", *args], check=False, text=True,
                               cwd=tmp_path, capture_output=True)
         assert done.returncode == status and why in done.stderr and \

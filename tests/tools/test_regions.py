@@ -7,31 +7,28 @@ import io
 import json
 import os
 import subprocess
+import sys
 
 import pytest
+import test_tools
 from lines import TOP
+
+sys.path.insert(0, f"{TOP}/tools")
+import knc_regions  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CARD = {"/type": "4\n", "format/event": "config:0-7\n", "format/umask": "config:8-15\n",
         "format/any": "config:21\n", "/cpuinfo": "model name : of a card\n"}
 
 
-class Run:
+class Run(test_tools.Run):
     """What became of knc-metrics --regions with the program @fake"""
 
     def __init__(self, tmp_path, *args, files=None, **fake):
-        self.log = tmp_path / "log"
-        self.log.unlink(missing_ok=True)
-        env = {**os.environ, "FAKE_REGIONS": json.dumps({"log": str(self.log), **fake}),
-               "FAKE_PERF": json.dumps({"files": files or CARD})}
-        done = subprocess.run(
-            [f"{TOP}/tools/knc-metrics", "--perf", f"{HERE}/perf perf", "--pmu", "cpu",
-             "--regions", "-o", "-", *args, f"{HERE}/regions"], check=False, env=env,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
-
-    def settings(self):
-        return self.log.read_text().split()
+        os.environ["FAKE_REGIONS"] = json.dumps({"log": str(tmp_path / "log"), **fake})
+        super().__init__(tmp_path, "--pmu", "cpu", "--regions", "-o", "-", *args,
+                         perf=f"{HERE}/perf perf", program=[f"{HERE}/regions"],
+                         files=files or CARD)
 
     def json(self):
         assert self.status == 0, self.err
@@ -63,15 +60,37 @@ def test_regions_sums(tmp_path):
     assert not [name for name in os.listdir("/tmp") if name.startswith("knc-regions-")]
 
 
+# Of three threads of 997 and one of 1000: (tid, first, last, seconds)
+SPANS = ((997, 5, 0.0, 0.1, 0.1), (997, 6, 0.1, 0.2, 0.1), (997, 7, 0.15, 0.25, 0.1),
+         (1000, 4, 0.15, 1.15, 0.25))
+
+
+def test_regions_spans():
+    """The time is that in which a thread was in the region; processes by their numbers"""
+    rows = [f"# file {process}\n# knc-regions 1\n"
+            "region\ttid\tcalls\tlost\twhy\tseconds\tx\tfirst\tlast\n"
+            f"a\t{tid}\t1\t0\t-\t{seconds}\t{process}\t{1 + first * 1e9:.0f}\t"
+            f"{1 + last * 1e9:.0f}\n# end\n" for process, tid, first, last, seconds in SPANS]
+    # As a shell sorts the files
+    found, broken = knc_regions.rows_of("".join(reversed(rows)))
+    run = knc_regions.Run(0, {"x": "x"})
+    run.take(found)
+    assert not broken and run.parts["a", None].duration == pytest.approx(0.25 + 0.9 / 4)
+    assert [run.parts["a", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
+    run = knc_regions.Run(0, {"x": "x"})
+    run.take(knc_regions.rows_of("".join(rows[:2]))[0])
+    assert run.parts["a", None].duration == pytest.approx(0.2)
+
+
 def test_regions_events(tmp_path):
     """Events as perf_event_open(2) has them, by the formats in sysfs"""
     run = Run(tmp_path, "-u", "-M", "cpi_core", rows=[[row("a", 1)]],
               counts={"CPU_CLK_UNHALTED": 3, "INSTRUCTIONS_EXECUTED_any_1": 1})
-    assert run.settings() == ["CPU_CLK_UNHALTED=4:0x2a:0x0:u,"
+    assert run.calls() == ["CPU_CLK_UNHALTED=4:0x2a:0x0:u,"
                               "INSTRUCTIONS_EXECUTED_any_1=4:0x200016:0x0:u"], run.err
     run = Run(tmp_path, "-M", "l2_compute_to_data", rows=[[row("a", 1)]],
               files={**CARD, "/type": "9\n", "format/event": "config1:8-15\n"})
-    assert run.settings()[0].startswith("VPU_ELEMENTS_ACTIVE=9:0x2000:0x1800,"), run.settings()
+    assert run.calls()[0].startswith("VPU_ELEMENTS_ACTIVE=9:0x2000:0x1800,"), run.calls()
     files = {name: text for name, text in CARD.items() if name != "format/umask"}
     run = Run(tmp_path, "-M", "ipc", rows=[[]], files=files)
     assert run.status == 1 and "the PMU has no term umask" in run.err, run.err
@@ -98,6 +117,10 @@ def test_regions_differ(tmp_path):
     assert "! 0 to 1 calls" in run.out, run.out
     assert "no value: the region was not begun in each run" in run.out, run.out
     assert run.out.count("2 runs") == 1, run.out
+    run = Run(tmp_path, "-M", "ipc,branch", rows=[[row("a", 1, seconds=s)] for s in (3, 1)])
+    assert "! the runs took 1.000000 to 3.000000 seconds" in run.out, run.out
+    run = Run(tmp_path, "-M", "hwp_bytes", rows=rows, files={**CARD, "cpuinfo": "model name: (emulated)"})
+    assert run.err == "knc-metrics: the emulator has no model of HWP_L2MISS\n", run.err
     text = Run(tmp_path, "-M", "ipc", rows=rows[:1]).out
     assert "a: 5 calls, 1 thread, 1.000000 seconds\n\nipc " in text and "!" not in text, text
 
@@ -166,6 +189,16 @@ int main(void)
 	LIKWID_MARKER_RESET("a");
 	LIKWID_MARKER_WRITE_FILE("file");
 	LIKWID_MARKER_CLOSE;
+	likwid_markerInit();
+	likwid_markerThreadInit();
+	likwid_markerRegisterRegion("a");
+	likwid_markerStartRegion("a");
+	likwid_markerStopRegion("a");
+	likwid_markerGetRegion("a", &n, events, &time, &count);
+	likwid_markerResetRegion("a");
+	likwid_markerNextGroup();
+	likwid_markerWriteFile("file");
+	likwid_markerClose();
 	return (int)(events[0] + time) + count + (n > 2);
 }
 """
@@ -184,8 +217,8 @@ void other(void)
 }
 """
 DIALECTS = {"gcc": ("c", "c99", "gnu99", "gnu11"), "clang": ("c", "c99", "gnu11"),
-            "g++": ("cc", "c++98", "c++11", "c++17"), "clang++": ("cc", "c++98", "c++17")}
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{TOP}/include")
+            "g++": ("cc", "c++98", "c++11", "c++20"), "clang++": ("cc", "c++98", "c++20")}
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", f"-I{TOP}/include")
 
 
 def compiled(*command):
