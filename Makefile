@@ -53,7 +53,8 @@ install-tools:
 		man/from-help "tools/$$t" $(version) >'$(DESTDIR)$(mandir)/man1'/"$$t.1" && \
 		chmod 644 '$(DESTDIR)$(mandir)/man1'/"$$t.1" || exit 1; done
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
-	PYTHONDONTWRITEBYTECODE=1 tools/gen-tables '$(DESTDIR)$(tools_dir)/perf'
+	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
+		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
 deb rpm:
 	@scripts/build-packages $@
@@ -74,8 +75,9 @@ perf:
 	@scripts/build-perf
 
 tables:
-	@tools/gen-tables tables/perf
-	@echo tables/perf
+	@tools/gen-tables perf tables/perf
+	@tools/gen-tables perfmon tables/perfmon
+	@echo 'tables/perf and tables/perfmon'
 
 bench-card:
 	@scripts/bench module builtin --cores 1 61

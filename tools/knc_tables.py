@@ -13,8 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER, TABLES = "knc_pmu_events.h", "knc_pmu_tables.ini"
 # How perf calls the CPU: family in decimal, model in hexadecimal
 CPUID = "GenuineIntel-11-1"
-# What perf calls the tables
-CODENAME = "knightscorner"
+# What perf, and Intel, call the tables
+CODENAME, VERSION = "knightscorner", "1"
 
 EVENT = re.compile(r'E\((\w+),\s*(0x\w\w),\s*(\w+),\s*(\w+),\s*"([^"]*)"\)')
 UNIT = re.compile(r"#define KNC_UNIT_(\w+)\s+(0x\w\w)")
@@ -261,6 +261,35 @@ def perf_files():
     return files
 
 
-def mapfile_line():
-    """For the mapfile of perf"""
-    return f"{CPUID},v1,{CODENAME},core"
+def mapfile_line(filename=CODENAME):
+    """For the mapfile of perf, or of Intel's lists."""
+    return f"{CPUID},v{VERSION},{filename},core"
+
+
+# What Intel's lists have and this PMU has not, with the value that says so
+PERFMON_NONE = {"MSRIndex": "0", "MSRValue": "0", "TakenAlone": "0", "CounterMask": "0",
+                "Invert": "0", "AnyThread": "0", "EdgeDetect": "0", "PEBS": "0",
+                "Errata": "null", "Offcore": "0"}
+
+
+def perfmon_event(event):
+    return {"EventCode": event.code, "UMask": event.umask, "EventName": event.name,
+            "BriefDescription": event.brief,
+            "PublicDescription": sentences(event.brief, event.more),
+            "Counter": event.counter,
+            "SampleAfterValue": event.period, **PERFMON_NONE}
+
+
+def perfmon_files():
+    """Lists in the format of Intel's perfmon: {file: text}."""
+    entries = [perfmon_event(event) for event in load()[0]]
+    name = f"{CODENAME}_core_v{VERSION}"
+    columns = list(entries[0])
+    rows = [f"# Performance monitoring events of Knights Corner, version {VERSION}",
+            "# SPDX-License-Identifier: GPL-2.0-only", "\t".join(columns)]
+    rows += ["\t".join(entry[column] for column in columns) for entry in entries]
+    mapping = ["Family-model,Version,Filename,EventType",
+               mapfile_line(f"/KNC/{name}.json"), mapfile_line(f"/KNC/{name}.tsv")]
+    return {f"KNC/{name}.json": json.dumps(entries, indent=2) + "\n",
+            f"KNC/{name}.tsv": "\n".join(rows) + "\n",
+            "mapfile.csv": "\n".join(mapping) + "\n"}

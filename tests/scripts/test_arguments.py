@@ -69,7 +69,9 @@ class Install(ScriptTest):
                  for folder, _, names in os.walk(dest) for name in names}
         self.assertLessEqual({"include/knc_pmu_user.h", "share/pkgconfig/knc-pmu.pc",
                               "share/man/man3/knc_pmu_user.3"}, there)
-        self.assertIn("share/knc-pmu/perf/knc-metrics.json", there)
+        for kind in ("perf", "perfmon"):
+            self.assertTrue([f for f in there if f.startswith(f"share/knc-pmu/{kind}/")
+                             and f.endswith(".json")], f"no tables for {kind}")
         with open(f"{dest}/opt/knc/share/pkgconfig/knc-pmu.pc", encoding="utf-8") as f:
             self.assertNotIn("@", f.read())
         flags = self.passes("pkg-config", "--cflags", "knc-pmu",
