@@ -287,6 +287,7 @@ void knc_spflt_update(struct knc_cpu *kc)
 	if (filters == kc->filters && !sc->load)
 		return;
 
+	knc_assert(knc_may_set_up(kc));
 	kc->filters = filters;
 	knc_spflt_write(kc, sc->load ? sc->preference : knc_spflt_preference());
 	sc->load = false;

@@ -804,6 +804,7 @@ static void test_rules_others(struct kunit *test)
 		{ "a slot", { 0, 0, 1, 1, 0 } },
 		/* Filling the slot is wrong as well in READ. RUN is left. */
 		{ "PerfEvtSel", { 0, 0, 0, 3, 1 } },
+		{ "filters", { 0, 0, 1, 1, 1 } },
 	};
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 	struct knc_cpu *kc = this_cpu();
@@ -831,6 +832,11 @@ static void test_rules_others(struct kunit *test)
 				break;
 			case 4:
 				knc_event_start(event);
+				break;
+			case 5:
+				kc->event[1] = event;
+				kc->filters = BIT(1);
+				knc_spflt_update(kc);
 				break;
 			}
 			KUNIT_EXPECT_EQ_MSG(test, record.broken, rules[i].broken[state],
