@@ -46,7 +46,7 @@ DECLARATION = re.compile(
     r"(const|static|struct|union|unsigned|int|long|bool|enum|typeof|[us](8|16|32|64)|pid_t|"
     r"return|goto|break|continue|pr_\w+|BUILD_BUG_ON|DEFINE_\w+|DECLARE_\w+)\b")
 LABEL = re.compile(r"(?:case\b[^:]*|default|\w+) ?:(?!:)\s*")
-# What is seen by an NMI or another driver: two of these side by side are swapped.
+# What is seen by an NMI or another driver: two of these are swapped.
 ORDERED = re.compile(
     r"knc_(read|write|clear|mask|unmask|run|set|fill|account|event|pmi|pmu|spflt_update)_?|"
     r"WRITE_ONCE|local64_set|(un)?register_nmi|on_each_cpu")
@@ -221,7 +221,7 @@ def changes(raw, code, first, end):
     for block in blocks:
         for one in block:
             yield from by_statement(raw, code, *one)
-        for (a, b), (c, d) in zip(block, block[1:]):
+        for (a, b), (c, d) in [*zip(block, block[1:]), *zip(block, block[2:])]:
             if ORDERED.search(code[a:b]) and ORDERED.search(code[c:d]) and \
                     not DECLARATION.match(code[a:b]) and not DECLARATION.match(code[c:d]):
                 yield a, d, raw[c:d] + raw[b:c] + raw[a:b], "swapped"

@@ -9,7 +9,6 @@ where the faults below it are, "in FILE" that they may be anywhere in the file. 
                                 with "*" at the end all that begin like it
     guest TEST...               the same for tests of the module in the guest
     beside TEST...              run with these, and need not notice
-    alone TEST...               the same with a boot for each, whichever it takes
     builtin TEST...             and of the driver that is built in
     uos TEST...                 and of the module on the kernel of the cards, a boot
                                 for each; skipped where there is no such kernel
@@ -30,7 +29,7 @@ import re
 
 from lines import strip_comments
 
-KINDS = ("unit", "guest", "alone", "builtin", "uos")
+KINDS = ("unit", "guest", "builtin", "uos")
 FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
 
 
@@ -55,7 +54,7 @@ class Fault:
     def __init__(self, file, function, where="", name="", breaks=""):
         self.file, self.function, self.where, self.name = file, function, where, name
         self.breaks = breaks
-        self.unit, self.guest, self.alone, self.builtin, self.uos = [], [], [], [], []
+        self.unit, self.guest, self.builtin, self.uos = [], [], [], []
         self.before, self.after, self.beside = [], [], []
         # By kind, the tests that failed with it, or None if the guest died
         self.failed = {}
