@@ -61,10 +61,7 @@ static __always_inline void knc_wrmsr(u32 msr, u64 value)
 
 static __always_inline u64 knc_rdmsr(u32 msr)
 {
-	u64 value;
-
-	rdmsrq(msr, value);
-	return value;
+	return compat_rdmsrq(msr);
 }
 
 static __always_inline u64 knc_rdpmc(u32 idx)

@@ -94,9 +94,8 @@ void knc_find_syscall(void)
 {
 	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
 	unsigned long length;
-	u64 entry;
+	u64 entry = compat_rdmsrq(MSR_LSTAR);
 
-	rdmsrq(MSR_LSTAR, entry);
 	for (length = 0; length < KNC_SYSCALL_MOST; length++)
 		if (!memcmp((void *)(entry + length), sysretq, sizeof(sysretq)))
 			break;

@@ -153,4 +153,17 @@ static inline void compat_remove_interval(struct pmu *pmu)
 #include "before-6.2.h"
 #endif
 
+#ifdef rdmsrq
+/* The macro assigns. A series of June 2026 replaces it with a function, which returns. */
+static __always_inline u64 compat_rdmsrq(u32 msr)
+{
+	u64 value;
+
+	rdmsrq(msr, value);
+	return value;
+}
+#else
+#define compat_rdmsrq(msr)	rdmsrq(msr)
+#endif
+
 #endif /* _KNC_COMPAT_H */

@@ -43,7 +43,7 @@
 /* No compiler for that kernel zeroes variables by itself. */
 #define __uninitialized
 
-#define rdmsrq				rdmsrl
+#define compat_rdmsrq(msr)		({ u64 __value; rdmsrl(msr, __value); __value; })
 #define rdmsrq_safe			rdmsrl_safe
 #define wrmsrq				wrmsrl
 #define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)

@@ -144,6 +144,7 @@ class Guest(Lines):
             notes = super().check(name)
             return notes + AFTER[name](self) if name in AFTER else notes
         test, want = self.boot.known[name]
+        test = self.boot.prefix + test
         self.read_until(test)
         told = [f"{verdict} {why}" for verdict, why, _ in self.found.get(test, [])]
         assert len(told) == 1 and re.match(want, told[0]), f"{told}, not as known: {want}"
@@ -238,7 +239,7 @@ def cases(run):
         def start(names, boot=boot):
             return Guest(run, boot, names)
 
-        names = [boot.prefix + test for test in boot.tests_on(kernel)] or [*boot.known]
+        names = [boot.prefix + test for test in boot.tests_on(kernel)] + [*boot.known]
         end = [] if boot.known else [f"boot-{boot.name}"]
         if re.fullmatch(boot.kernels, kernel) and (
                 not boot.asked or asked & {boot.name, *names, *end}):

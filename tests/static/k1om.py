@@ -130,26 +130,31 @@ def instructions(text):
     return [i.strip() for i in re.split(r"[;\n]", text) if i.strip()]
 
 
-def assemble(work, name, lines):
+def assemble(work, name, lines, *assembler):
     """An object with each line at a multiple of 32; between them is int3, as NOPs
     would be long ones."""
     source, target = f"{work}/{name}.s", f"{work}/{name}.o"
     with open(source, "w", encoding="utf-8") as f:
         f.write("".join(f"\t.balign 32, 0xcc\n\t{line}\n" for line in lines))
         f.write("1:\tnop\n")
-    subprocess.run([CHECK, "--assemble", target, source], check=True)
+    subprocess.run([*assembler, target, source], check=True)
     return target
 
 
-def check_k1om(*files, env=None):
-    done = subprocess.run(["sh", CHECK, *files], check=False, text=True, env=env,
+def check_k1om(*words, **options):
+    done = subprocess.run(["sh", CHECK, *words], check=False, text=True, **options,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
 
 
-def lacks(work, env=None):
+# What makes an object for a card with MPSS or with mainline, and how check-k1om is told
+MPSS = (CHECK, "--assemble"), ()
+MAINLINE = ("as", "-o"), ("--machine=62",)
+
+
+def lacks(work, env=None, card=MPSS):
     lines = instructions(LACKS)
-    status, said = check_k1om(assemble(work, "lacks", lines), env=env)
+    status, said = check_k1om(*card[1], assemble(work, "lacks", lines, *card[0]), env=env)
     found = {int(a, 16) // 32 for a in re.findall(r"\.text\+0x([0-9a-f]+):", said)}
     if status != 1:
         yield f"status {status} for what the chip does not have"
@@ -158,9 +163,9 @@ def lacks(work, env=None):
             yield f"not found: {line}"
 
 
-def has(work, env=None):
+def has(work, env=None, card=MPSS):
     lines = instructions(HAS) + [f".byte {own}" for own in OWN]
-    status, said = check_k1om(assemble(work, "has", lines), env=env)
+    status, said = check_k1om(*card[1], assemble(work, "has", lines, *card[0]), env=env)
     if status:
         yield f"status {status} for what the chip has: {said}"
 
@@ -197,18 +202,33 @@ def without_python(work):
         yield from has(work, env)
 
 
+def mainline(work):
+    yield from lacks(work, card=MAINLINE)
+    yield from has(work, card=MAINLINE)
+
+
 def others(work):
-    """Files of which nothing can be said are refused, and not passed."""
-    subprocess.run(["gcc", "-c", "-O2", "-o", f"{work}/other.o", "-x", "c", "-"],
-                   input="int f(int a, int b) { return a > b ? a : b; }",
-                   text=True, check=True)
+    """What a card's kernel does not load, or of which nothing can be said, is refused."""
+    tree = f"{work}/tree/scripts/mod"
+    os.makedirs(tree)
+    shutil.copy(assemble(work, "call", ["call f"], *MAINLINE[0]), f"{tree}/empty.o")
+    call, module = ["call f"], ["call f", '.section .modinfo,"a"', ".byte 0"]
+    for name, card in (("call.o", MPSS), ("module.o", MPSS), ("other.o", MAINLINE)):
+        assemble(work, name[:-2], call if name == "call.o" else module, *card[0])
     with open(f"{work}/text", "w", encoding="utf-8") as f:
         f.write("no object\n")
-    for name, why in (("other.o", "for machine 62"), ("text", "no 64-bit ELF file"),
-                      ("absent", "No such file")):
-        status, said = check_k1om(f"{work}/{name}")
-        if status != 2 or why not in said:
-            yield f"{name}: status {status}: {said}"
+    kernel = f"--kernel={work}/tree"
+    for words, want, why in (
+            ("call.o", 0, "all of which"), ("module.o", 2, "has R_X86_64_PLT32"),
+            ("other.o", 2, "for machine 62"), ("text", 2, "no 64-bit ELF file"),
+            ("absent", 2, "No such file"), (f"{kernel} other.o", 0, "all of which"),
+            (f"{kernel} module.o", 2, "for machine 181"),
+            ("--kernel=call.o module.o", 2, "has R_X86_64_PLT32"),
+            ("--kernel=absent other.o", 2, "No such file"),
+            ("--machine=3 other.o", 2, "3: a card's machine")):
+        status, said = check_k1om(*words.split(), cwd=work)
+        if status != want or why not in said:
+            yield f"{words}: status {status}: {said}"
 
 
 def rewritten():
@@ -251,5 +271,5 @@ def macros(work):
 def wrong():
     """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (lacks, has, without_python, sources, others, macros):
+        for test in (lacks, has, mainline, without_python, sources, others, macros):
             yield from test(work)

@@ -183,7 +183,7 @@ def of_series(series, flavour, linked):
     yield Case(f"gcc-W1-{series}",
                lambda: compile_modules(flavour, linked, "gcc", "W=1"), seconds=60)
     for name, test in (("in-tree", "install_in_tree"), ("unknown", "unknown_tree"),
-                       ("series", "patch_series")):
+                       ("series", "patch_series"), ("fixes", "mainline_fixes")):
         yield Case(f"{name}-{series}", lambda test=test: in_tree(test, series, flavour),
                    seconds=40)
 

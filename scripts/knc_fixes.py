@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fixes of the kernel's own driver, and how patches of a tree are written.
+
+Every edit names the line that it looks for, so that it holds over many kernel versions.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+from knc_scripts import Edit, Refused, apply, read, write
+
+KNC_C = "arch/x86/events/intel/knc.c"
+# The commits that brought the defects in, which a tree with history is asked for
+COMMITS = {
+    "e717bf4e4fe8": "perf/x86: Add support for Intel Xeon-Phi Knights Corner PMU",
+    "e4074b3049f9": "perf/x86: Enable overflow on Intel KNC with a custom "
+                    "knc_pmu_handle_irq()"}
+
+
+class Fix:
+    """A fix of what this commit has brought in, as a patch that can be sent alone"""
+
+    def __init__(self, commit, subject, body, *edits):
+        self.commit, self.subject, self.edits = commit, subject, edits
+        self.body = textwrap.dedent(body) + (
+            f'\nFixes: {commit} ("{COMMITS[commit]}")\nCc: stable@vger.kernel.org\n')
+
+
+FIXES = (
+    Fix("e717bf4e4fe8",
+        "perf/x86/intel/knc: Write the event select register of the counter",
+        """\
+        hw_perf_event::config_base is the address of the counter's own event
+        select register: x86_assign_hw_event() has added the index to it. The
+        driver adds the index a second time, and writes MSR 0x2a for counter 1,
+        which is no PMU register. Counter 1 never counts, and the _safe accessor
+        hides the fault.
+
+        So one of two events reads 0. This is from a 3120A card with Linux 7.2
+        (https://github.com/Lasimeri/Intel-Phi-3120A, card/examples/phiperf.md):
+
+          raw 0x2a (cycles)         27557970377       100%
+          raw 0x16 (instructions)             0       100%
+
+        The counts of three events or more are wrong, too: perf scales by the
+        time for which an event had a counter, whether or not that one counted.
+
+        Use the address as it is.
+        """,
+        Edit(KNC_C, r"^\t\(void\)wrmsr[lq]_safe\(hwc->config_base \+ hwc->idx, val\);$",
+             "(hwc->config_base + hwc->idx, val)", "(hwc->config_base, val)", 2)),
+    Fix("e4074b3049f9",
+        "perf/x86/intel/knc: Unmask the LVT entry in the interrupt handler",
+        """\
+        The local APIC sets the mask bit of the performance counter LVT entry
+        when it delivers the interrupt, and the bit stays until software clears
+        it (Intel 327357-001, 1.4.3.9). The handler never does: each CPU gets
+        one PMI and no more until another event is put on it, and
+        perf_events_lapic_init() writes the entry. "perf record" gets a few
+        samples, if not one.
+
+        Unmask the entry after the status was cleared, and before the counters
+        run again: a transition of the line while the entry is masked is lost.
+        """,
+        Edit(KNC_C, r"^#include <asm/hardirq\.h>$", "#include <asm/hardirq.h>",
+             "#include <asm/apic.h>\n#include <asm/hardirq.h>"),
+        Edit(KNC_C, r"^done:\n\t/\* Only restore PMU state when it's active\.", "done:\n",
+             "done:\n\t/* Masked by the delivery; a line that rises before this is lost. */\n"
+             "\tapic_write(APIC_LVTPC, APIC_DM_NMI);\n\n")),
+    Fix("e4074b3049f9",
+        "perf/x86/intel/knc: Do not start a disabled PMU in the NMI handler",
+        """\
+        The handler is called for NMIs of other sources, too. When no counter
+        has overflowed it starts the counters, whether or not perf core has
+        disabled the PMU. If perf core is putting events on counters, or is
+        reading those of a group, they count what they must not, and a counter
+        that overflows then delivers a sample of an event that is half set up.
+
+        That path does not unmask the LVT entry either. An overflow may be
+        handled in an NMI of another source, before its own NMI is delivered.
+        The delivery masks the entry, and the handler finds no status.
+
+        Leave by the common exit, which unmasks the entry, and starts the
+        counters only if the PMU is enabled.
+        """,
+        Edit(KNC_C, r"^\tif \(!status\) \{\n\t\tknc_pmu_enable_all\(0\);\n"
+             r"\t\treturn handled;\n\t\}$",
+             "if (!status) {\n\t\tknc_pmu_enable_all(0);\n\t\treturn handled;\n\t}",
+             "if (!status)\n\t\tgoto done;")),
+)
+
+COVER = """\
+perf/x86/intel/knc: Count on both counters, and sample
+
+Linux has had a driver for the PMU of Knights Corner, the first Xeon Phi,
+since 3.7. One of the two counters never counts, each CPU gets one counter
+interrupt until an event is put on it again, and an NMI of another source
+starts a PMU that is disabled. Each patch mends one of these, and the third
+needs the second.
+
+As Knights Corner has neither CMOV nor SSE2, a current kernel needs a port
+to run there. There is one, of Linux 7.2 for the 3120A card:
+
+  https://github.com/Lasimeri/Intel-Phi-3120A
+
+Its measurements (card/examples/phiperf.md) show the first defect: of two
+events the cycles are right to 0.2 %, and the instructions are 0.
+
+The patches have not run on hardware. They were tested on an emulated card,
+which has the PMU's registers, the line to the local APIC, and the mask bit
+of the LVT entry as Intel's manual (327357-001) has them. Without them
+counter 1 reads 0, and of 200 samples one or two arrive. With them both
+counters count exactly, and all samples arrive. An NMI of another source at
+any instruction of enabling, disabling, adding and moving events changes no
+count.
+"""
+
+
+def has(tree, fix):
+    """Whether a tree has this fix already"""
+    return all(edit.new in read(tree, edit.path) for edit in fix.edits)
+
+
+def fixes_of(tree):
+    """[(subject, body, [(path, text before, text)])], each on what the one before leaves"""
+    patches, texts = [], {}
+    for fix in FIXES:
+        if has(tree, fix):
+            print(f"{tree} has it already: {fix.subject}", file=sys.stderr)
+            continue
+        before = {}
+        for edit in fix.edits:
+            text = texts.get(edit.path) or read(tree, edit.path)
+            before.setdefault(edit.path, text)
+            texts[edit.path] = apply([edit], text)
+        patches.append((fix.subject, fix.body,
+                        [(path, old, texts[path]) for path, old in before.items()]))
+    return patches
+
+
+def check_commits(tree):
+    """Fixes: names what it says, as far as this tree's history knows."""
+    for commit, subject in COMMITS.items():
+        done = subprocess.run(["git", "-C", tree, "log", "-1", "--format=%s", commit],
+                              check=False, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+        if done.returncode:
+            print(f"not checked, as {tree} does not have its history: Fixes: {commit}",
+                  file=sys.stderr)
+        elif done.stdout.strip() != subject:
+            raise Refused(f"Fixes: {commit} is not \"{subject}\" in {tree}")
+
+
+def author(tree):
+    """Name and address of the user, as git's configuration has them, for Signed-off-by"""
+    done = subprocess.run(["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"],
+                          cwd=tree, check=False, stdout=subprocess.PIPE, text=True)
+    found = re.match(r"(.*) <(.*)> ", done.stdout)
+    if done.returncode or not found:
+        raise Refused("git does not know who you are, and patches have an author: "
+                      "git config user.name, user.email")
+    return found.groups()
+
+
+def format_patches(tree, patches, folder, cover="", options=()):
+    """Of (subject, body, [(path, text before or None, text)]), by git."""
+    name, email = author(tree)
+    with tempfile.TemporaryDirectory() as tmp:
+        def git(*args):
+            subprocess.run(["git", "-C", tmp, "-c", f"user.name={name}",
+                            "-c", f"user.email={email}",
+                            "-c", "commit.gpgsign=false", *args], check=True)
+
+        def commit(message, files):
+            for path, text in files:
+                write(tmp, path, text)
+            git("add", ".")
+            git("commit", "-q", "-s", "-m", message)
+
+        base = {}
+        for _, _, changes in patches:
+            for path, before, _ in changes:
+                base.setdefault(path, before)
+        git("init", "-q", "-b", "series")
+        commit("base", [item for item in base.items() if item[1] is not None])
+        git("tag", "base")
+        for subject, body, changes in patches:
+            commit(f"{subject}\n\n{body}", [(path, text) for path, _, text in changes])
+        if cover:
+            git("config", "branch.series.description", cover)
+            options = ("--cover-letter", "--cover-from-description=subject", *options)
+        git("format-patch", "-o", os.path.abspath(folder), *options, "base")
