@@ -113,7 +113,7 @@ MAINLINE_FIXED = without(MAIN, """load-fails reset-state modprobe sample-freq*
     sample-throttle-group constraints refuse-* user-bits names spflt-* rdpmc-refused
     regions-spflt regions-marks perf-spflt perf-stat knc-stat perf-list move-throttled
     sample-entry sample-syscall* bpf-read-* sample-user-only""")
-MAINLINE_FIXED_RACES = """late-foreign race-period race-nmi-disable race-nmi-read
+MAINLINE_FIXED_RACES = """late-foreign race-period race-nmi-disable
     race-nmi-period race-nmi-add race-nmi-move race-nmi-switch race-nmi-map race-replace
     race-stop-read race-stop-period race-stop-toggle race-stop-wide"""
 # What it does wrong nevertheless (Documentation/knc-pmu.rst)
