@@ -9,11 +9,13 @@
  * been followed by all that may come.
  */
 
-enum model_thing { NOTHING, PMI, WRAP0, WRAP1, FOREIGN_NMI, READ, SWALLOWED, MODEL_THINGS };
+enum model_thing {
+	NOTHING, PMI, WRAP0, WRAP1, FOREIGN_NMI, READ_EVENTS, SWALLOWED, MODEL_THINGS
+};
 
 static const char *const model_names[] = {
 	[PMI] = "PMI", [WRAP0] = "counter 0 wraps", [WRAP1] = "counter 1 wraps",
-	[FOREIGN_NMI] = "NMI of another source", [READ] = "a BPF program reads the events",
+	[FOREIGN_NMI] = "NMI of another source", [READ_EVENTS] = "a BPF program reads the events",
 	[SWALLOWED] = "another handler claims the PMI",
 };
 
@@ -23,6 +25,7 @@ static const char *const model_names[] = {
 static struct {
 	u8 taken[MODEL_CHOICES], of[MODEL_CHOICES];
 	unsigned int choices, at;
+	unsigned int count;
 	u64 states[MODEL_STATES];	/* their hashes; 0: free */
 } model;
 
@@ -83,6 +86,7 @@ static bool model_is_known(void)
 	if (*state)
 		return true;
 	*state = hash;
+	model.count++;
 
 	return false;
 }
@@ -93,7 +97,9 @@ static unsigned int model_choose(unsigned int of)
 	if (of < 2 || path.known)
 		return 0;
 	if (model.at == model.choices) {
-		path.known = model.choices == MODEL_CHOICES || model_is_known();
+		/* Without room the search would not be whole: that is a failure. */
+		path.wrong += model.choices == MODEL_CHOICES || model.count == MODEL_STATES / 2;
+		path.known = path.wrong || model_is_known();
 		if (path.known)
 			return 0;
 		model.taken[model.choices] = 0;
@@ -123,7 +129,7 @@ static bool model_can_happen(enum model_thing thing)
 	if (thing == WRAP0 || thing == WRAP1)
 		return record.accessed && record.msr[0x2f] & BIT(idx) &&
 		       record.msr[0x20 + idx] >> 39;
-	if (thing == READ)
+	if (thing == READ_EVENTS)
 		return !path.in_read;
 
 	return !path.in_nmi && (thing == FOREIGN_NMI || record.pending);
@@ -185,7 +191,7 @@ static void model_happens(enum model_thing thing)
 	record.history = model_hash();
 	if (thing == PMI || thing == FOREIGN_NMI)
 		model_nmi(thing == PMI);
-	else if (thing == READ)
+	else if (thing == READ_EVENTS)
 		model_read();
 	else if (thing != SWALLOWED)
 		model_wrap(thing - WRAP0);
