@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import knc_perf
 import knc_table
@@ -187,7 +188,13 @@ class Counts:
 
 def until_end(pipe, process):
     """What comes through a pipe until a process ends, whoever else has the pipe then"""
-    ended = os.pidfd_open(process.pid)
+    ended, tell = os.pipe()
+
+    def wait():
+        process.wait()
+        os.close(tell)
+
+    threading.Thread(target=wait, daemon=True).start()
     try:
         while pipe in select.select([pipe, ended], [], [])[0]:
             data = os.read(pipe, 65536)

@@ -143,7 +143,8 @@ class Csv:
             # A place has a reason if it has no name.
             row = {**keys, **e, "reason": e["reason"] or keys.get("reason", "")}
             if not self.writer:
-                names = dict.fromkeys([*keys, *e, *(name for other in entries for name in other)])
+                names = dict.fromkeys([*(key for key in keys if key not in e), *e,
+                                       *(name for other in entries for name in other)])
                 names.pop("cpus", None)
                 self.writer = csv.DictWriter(self.out, names, lineterminator="\n",
                                              extrasaction="ignore")

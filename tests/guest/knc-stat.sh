@@ -107,7 +107,7 @@ between "-a, cycles" "$(count cycles)" 1 2000000000
 
 # A ^C at a terminal comes to the program once: from the terminal.
 cat >"$tmp/ints.py" <<'EOT'
-import os, pty, signal, sys, time
+import os, signal, sys, time
 if sys.argv[1:]:
     came = []
     signal.signal(signal.SIGINT, lambda *_: came.append(1))
@@ -116,7 +116,7 @@ if sys.argv[1:]:
     while time.monotonic() < end:
         time.sleep(0.1)
     sys.exit(print(f"{len(came)} times"))
-pid, terminal = pty.fork()
+pid, terminal = os.forkpty()
 if not pid:
     os.execv("./knc-stat", ["knc-stat", "-o", "/dev/null", "python3", sys.argv[0], "program"])
 said = b""

@@ -261,7 +261,7 @@ def test_report_sources(tmp_path):
 
 def test_report_lines(tmp_path):
     """A form feed ends no line, and no control character gets out"""
-    (tmp_path / "f.c").write_text("\f\nint a;\r\n\v\x1c\u2028\nhot(\x1b[2J);\n")
+    (tmp_path / "f.c").write_text("\f\nint\ra;\r\n\v\x1c\u2028\nhot(\x1b[2J);\n")
     page = Page(tmp_path, metrics=METRICS, lines=lines_of(row("f\x07", "f.c", 4, 900)),
                 stacks=STACK.replace("main", "ma\x1bin"))
     assert "> 4 hot(?[2J);" in page.text("summary"), page.text("summary")
