@@ -39,7 +39,7 @@ LIFE = """refuse-reason card-check selftest-in-use hostile fuzz soak hotplug hot
     hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     hotplug-unloaded unload-busy unload-left unload-closing unload-mux-timer reload
     reload-first fault-load fault-open fault-hotplug nosym"""
-# These make allocations fail, which "debug" and "gcov" kernels can.
+# These make allocations fail, which a "debug" kernel can.
 FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
 
 # An overflow, a late one, another NMI, or another thread's access between any two
@@ -154,7 +154,7 @@ class Boot:
 
     def tests_on(self, kernel):
         left_out = set()
-        if not re.match("(builtin-)?(debug|gcov)", kernel):
+        if not re.match("(builtin-)?debug", kernel):
             left_out |= FAULTS
         elif kernel.startswith("builtin"):
             left_out.add("fault-load")

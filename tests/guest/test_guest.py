@@ -96,7 +96,7 @@ def options_of(boot, flavour, settings, work, tests):
         options += OPTIONS[boot.name](work)
     if slow:
         options += ["--expect-splat", "perf:.interrupt.took.too.long"]
-    if boot.name == "life" and re.match("debug|gcov", flavour):
+    if boot.name == "life" and flavour.startswith("debug"):
         # What fault-load brings about
         options += ["--expect-splat", "kernel/jump_label"]
     if re.match("stock|mainline", flavour) and not boot.on:
