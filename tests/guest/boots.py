@@ -170,7 +170,6 @@ BOOTS = (
     Boot("life", LIFE, "--cores 2", seconds=240),
     Boot("races", RACES, seconds=200),
     Boot("storm", "pmi-storm", "--cores 2", kernels=".*", seconds=90),
-    Boot("order", "pmi-order", kernels=".*"),
     # A kernel with the driver built in has an NMI watchdog.
     Boot("watchdog", "watchdog", "--cores 1 --expect-splat LOCKUP", kernels="builtin.*"),
     # With the mainline driver built in, the module does not load.
