@@ -23,7 +23,7 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel co
     spflt-late spflt-exec-unreadable spflt-userns
     mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
-    spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
+    spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
@@ -32,7 +32,7 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel co
     any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet spflt-crowd
-    rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall"""
+    rdpmc-stale sample-user-only sample-syscall"""
 # The rest of it, so that both take about as long: CPUs and the driver come and go, and random
 # tests
 LIFE = """refuse-reason card-check selftest-in-use hostile fuzz soak hotplug hotplug-opens
