@@ -84,7 +84,7 @@ bench-card:
 
 # All that tests/parts has
 parts := $(shell sed -n 's/^\**\([a-z]*\) .*/\1/p' tests/parts)
-checks := check $(addprefix check-,$(filter-out coverage,$(parts))) coverage
+checks := check $(addprefix check-,$(parts))
 
 $(checks):
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$(filter-out check,$@))
@@ -110,8 +110,7 @@ help:
 	@echo '  tables           these tables, for perf and as Intel has them, in tables/'
 	@echo 'Tests:'
 	@echo '  check            those with a star; TEST=<name> for one test'
-	@awk '/^[*a-z]/ { star = sub(/^\*/, "") ? "*" : " "; \
-		name = ($$1 == "coverage" ? "" : "check-") $$1 } \
+	@awk '/^[*a-z]/ { star = sub(/^\*/, "") ? "*" : " "; name = "check-" $$1 } \
 		/^  / { printf "%s %-16s%s\n", star, name, substr($$0, 2); name = ""; star = " " }' \
 		tests/parts
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'

@@ -51,9 +51,9 @@ def once(function):
     return get
 
 
-def built(script, *args, env=None):
+def built(script, *args):
     """What a script has built: the last line that it prints. It says how it gets on."""
-    done = subprocess.run([f"{SCRIPTS}/{script}", *args], check=False, text=True, env=env,
+    done = subprocess.run([f"{SCRIPTS}/{script}", *args], check=False, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     if done.returncode:
         pytest.fail(f"{script} {' '.join(args)} failed", pytrace=False)

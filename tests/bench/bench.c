@@ -385,19 +385,6 @@ static void begin(void)
 	pin(0);
 }
 
-/* by which scripts/bench finds addresses */
-static void print_symbols(void)
-{
-	FILE *symbols = fopen("/proc/kallsyms", "re");
-	char line[512];
-
-	must(symbols, "/proc/kallsyms: %s", strerror(errno));
-	while (fgets(line, sizeof(line), symbols))
-		if (strpbrk(line, "tTwW"))
-			fputs(line, stdout);
-	fclose(symbols);
-}
-
 static void bench_operations(void)
 {
 	begin();
@@ -412,7 +399,6 @@ static void bench_operations(void)
 	print("migrate", least_of_others(migrate_with));
 	print("migrate-without", least_of_others(migrate_without));
 	print("wide", least_of_others(bench_wide));
-	print_symbols();
 }
 
 TEST(bench, "bench", 600)
@@ -588,32 +574,4 @@ TEST(bench_regions, "bench-regions", 600)
 	knc_region_begin("outer");
 	print_region("read-inside");
 	knc_region_end("outer");
-}
-
-/*
- * For tests/bench/profile.c, which counts: a thousand PMIs, and three events that take
- * turns on the two counters for a second.
- */
-TEST(profile, "profile", 600)
-{
-	u64 end;
-
-	begin();
-	fds[0] = sampler(-1);
-	ring_map(&rings[0], fds[0], 64, SAMPLE_TYPE);
-	ev_on(fds[0]);
-	for (int i = 0; i < 10; i++)
-		round_pmi(100);
-	ring_unmap(&rings[0]);
-	close(fds[0]);
-
-	fds[0] = ev_self(INSTRUCTIONS);
-	fds[1] = ev_self(BRANCHES);
-	fds[2] = ev_self(CYCLES);
-	for (int i = 0; i < 3; i++)
-		ev_on(fds[i]);
-	for (end = now_ns() + 1000000000; now_ns() < end;)
-		spin(100000);
-	for (int i = 0; i < 3; i++)
-		close(fds[i]);
 }

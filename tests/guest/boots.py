@@ -23,7 +23,7 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel co
     spflt-late spflt-exec-unreadable spflt-userns
     mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
-    spflt-several spflt-sample spflt-wide rdpmc rdpmc-others rdpmc-unmapped rdpmc-refused
+    spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
@@ -32,14 +32,14 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel co
     any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet spflt-crowd
-    rdpmc-fork rdpmc-stale rdpmc-stale-before sample-user-only sample-syscall"""
+    rdpmc-stale sample-user-only sample-syscall"""
 # The rest of it, so that both take about as long: CPUs and the driver come and go, and random
 # tests
 LIFE = """refuse-reason card-check selftest-in-use hostile fuzz soak hotplug hotplug-opens
     hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     hotplug-unloaded unload-busy unload-left unload-closing unload-mux-timer reload
     reload-first fault-load fault-open fault-hotplug nosym"""
-# These make allocations fail, which "debug" and "gcov" kernels can.
+# These make allocations fail, which a "debug" kernel can.
 FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
 
 # An overflow, a late one, another NMI, or another thread's access between any two
@@ -154,7 +154,7 @@ class Boot:
 
     def tests_on(self, kernel):
         left_out = set()
-        if not re.match("(builtin-)?(debug|gcov)", kernel):
+        if not re.match("(builtin-)?debug", kernel):
             left_out |= FAULTS
         elif kernel.startswith("builtin"):
             left_out.add("fault-load")
@@ -170,7 +170,6 @@ BOOTS = (
     Boot("life", LIFE, "--cores 2", seconds=240),
     Boot("races", RACES, seconds=200),
     Boot("storm", "pmi-storm", "--cores 2", kernels=".*", seconds=90),
-    Boot("order", "pmi-order", kernels=".*"),
     # A kernel with the driver built in has an NMI watchdog.
     Boot("watchdog", "watchdog", "--cores 1 --expect-splat LOCKUP", kernels="builtin.*"),
     # With the mainline driver built in, the module does not load.

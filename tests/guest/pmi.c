@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The interrupt: a great many of them, and what the handler does in each. */
+/* The interrupt: a great many of them */
 #include "lib.h"
 
 /*
@@ -112,50 +112,6 @@ TEST(pmi_storm, "pmi-storm", 400)
 	     overflows, delivered);
 	must(overflows <= 2 * delivered - pmis / 4, "%llu overflows in %llu PMIs: too few single",
 	     overflows, delivered);
-}
-
-/* Does what pmi-order.py then finds in the emulator's trace. */
-static void spin_both(struct perf_event_attr a, struct perf_event_attr b, u64 n)
-{
-	int fa = ev_open(a, 0, -1, -1), fb = ev_open(b, 0, -1, fa);
-
-	ev_spin(fa, n);
-	close(fb);
-	close(fa);
-}
-
-TEST(pmi_order, "pmi-order", 60)
-{
-	struct perf_event_attr a = sampling_attr(INSTRUCTIONS, 10007, 0), b = a;
-	int fd;
-
-	td_need();
-	pin(0);
-	fd = ev_open(a, 0, -1, -1);
-	ev_spin(fd, 2000000);
-	close(fd);
-
-	/* counter 1 alone, too: something that never overflows sits on 0 */
-	a.sample_period = 0;
-	a.config = L2_READ_MISS;
-	b.disabled = 0;
-	spin_both(a, b, 2000000);
-
-	a.sample_period = 10007;
-	a.config = INSTRUCTIONS;
-	spin_both(a, b, 4000000);
-
-	/*
-	 * One counts in the kernel, and soon overflows: now and then between
-	 * the other's interrupt and the handler's first write, and vice versa.
-	 * (A slow kernel has more than a period's instructions to do after each
-	 * interrupt, and would get nowhere.)
-	 */
-	a.sample_period = 1009;
-	b.sample_period = 1013 * scale();
-	b.exclude_kernel = 0;
-	b.exclude_user = 1;
-	spin_both(a, b, 4000000);
 }
 
 /*

@@ -432,3 +432,19 @@ TEST(rdpmc_exact, "rdpmc", 60)
 	ev_off(fd);
 	must(knc_rdpmc(page, &a) == -EAGAIN, "knc_rdpmc() of an event that is off again");
 }
+
+/* The page of a sampling event allows no RDPMC. */
+TEST(rdpmc_refused, "rdpmc-refused", 60)
+{
+	struct perf_event_mmap_page *page;
+	u64 value;
+	int fd;
+
+	pin(0);
+	fd = ev_open(sampling_attr(INSTRUCTIONS, 1000003, 0), 0, -1, -1);
+	page = page_of(fd);
+	ev_on(fd);
+	must(!page->cap_user_rdpmc, "an event that samples promises RDPMC");
+	must(!page->index, "an event that samples is on counter %u", page->index - 1);
+	must(!try_rdpmc(0, &value) && !try_rdpmc(1, &value), "RDPMC with an event that samples");
+}

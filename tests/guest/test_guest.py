@@ -80,7 +80,6 @@ def workload(_work):
 # More options of some boots
 OPTIONS = {
     "turns": workload, "again": workload, "tools": tools, "metrics": tools,
-    "order": lambda work: ["--trace", f"{work}/trace"],
     "strangers": lambda _: ["--add-dir", f"{built('build-programs')}:/strangers"]}
 
 
@@ -96,7 +95,7 @@ def options_of(boot, flavour, settings, work, tests):
         options += OPTIONS[boot.name](work)
     if slow:
         options += ["--expect-splat", "perf:.interrupt.took.too.long"]
-    if boot.name == "life" and re.match("debug|gcov", flavour):
+    if boot.name == "life" and flavour.startswith("debug"):
         # What fault-load brings about
         options += ["--expect-splat", "kernel/jump_label"]
     if re.match("stock|mainline", flavour) and not boot.on:
@@ -153,13 +152,6 @@ class Guest(Lines):
         return told
 
 
-def look_at_trace(guest):
-    """What the guest did is right; now what its PMIs were made of."""
-    guest.check_whole()
-    trace = shutil.copy(f"{guest.work.name}/trace", guest.out)
-    return [quietly(f"{HERE}/pmi-order.py", trace).strip()]
-
-
 def compare_boots(guest):
     """Counts, samples, times, and each line of the console"""
     guest.check_whole()
@@ -170,7 +162,7 @@ def compare_boots(guest):
     return []
 
 
-AFTER = {"pmi-order": look_at_trace, "same-again": compare_boots}
+AFTER = {"same-again": compare_boots}
 
 
 # --- from outside -----------------------------------------------------------------------

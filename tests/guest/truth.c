@@ -214,97 +214,45 @@ TEST(any_inherit, "any-inherit", 30)
 }
 
 /*
- * Only a task with a page may use RDPMC, and it reads 0 from counters of others.
- *
- * Reads the counters that this task has no event on; exits with 3 if one is not 0, and
- * with 0 if it may not read them.
+ * Reads the counters that this task has no event on; exits with 3 if one is not 0. Its own
+ * event has this page.
  */
-static void __attribute__((noreturn)) look(int turns, volatile struct perf_event_mmap_page *page)
+static void __attribute__((noreturn)) look(volatile struct perf_event_mmap_page *page)
 {
-	u64 value;
+	int turns = 100;
 
-	if (!page && !try_rdpmc(0, &value))
-		_exit(0);
 	while (turns--) {
-		u32 i, seq = 0;
+		u32 i, seq;
 
 		sched_yield();
 		for (i = 0; i < 2; i++) {
-			if (page)
-				seq = page->lock;
-			if (page && page->index == i + 1)
+			seq = page->lock;
+			if (page->index == i + 1)
 				continue;
 			/* unless the task has got this counter meanwhile */
-			if (plain_rdpmc(i) && (!page || page->lock == seq))
+			if (plain_rdpmc(i) && page->lock == seq)
 				_exit(3);
 		}
 	}
 	_exit(0);
 }
 
-/* Counts beside the child, which waits for that. This task may have pages of its events. */
-static void count_beside(pid_t pid, const int go[2], bool mapped, const char *what)
+/* Counts beside the child, which waits for that. */
+static void count_beside(pid_t pid, const int go[2])
 {
 	int fd[2] = { ev_self(INSTRUCTIONS), ev_self(BRANCHES) }, i, status;
-	void *pages[2];
 
-	for (i = 0; i < 2; i++) {
-		if (mapped)
-			pages[i] = page_of(fd[i]);
+	for (i = 0; i < 2; i++)
 		ev_on(fd[i]);
-	}
 	spin(12345);
 	pipe_wake(go);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		spin(1000);
 		sched_yield();
 	}
-	for (i = 0; i < 2; i++) {
-		if (mapped)
-			munmap(pages[i], getpagesize());
+	for (i = 0; i < 2; i++)
 		close(fd[i]);
-	}
-	must(!status, "%s (status %#x)", what, status);
-}
-
-TEST(rdpmc_others, "rdpmc-others", 60)
-{
-	int go[2], round;
-	pid_t pid;
-
-	must_pipe(go);
-	pin(0);
-	for (round = 0; round < 10; round++) {
-		in_child(pid) {
-			pipe_wait(go);
-			look(1000, NULL);
-		}
-		count_beside(pid, go, true, "a task without events reads another's counter");
-	}
-}
-
-TEST(rdpmc_fork, "rdpmc-fork", 60)
-{
-	struct perf_event_mmap_page *page;
-	int go[2], fd, round;
-	pid_t pid;
-
-	must_pipe(go);
-	pin(cpus_online() - 1);
-	for (round = 0; round < 5; round++) {
-		fd = ev_self(INSTRUCTIONS);
-		page = page_of(fd);
-		in_child(pid) {
-			/* fork() does not copy the page */
-			close(fd);
-			pipe_wait(go);
-			look(100, NULL);
-		}
-		munmap(page, getpagesize());
-		close(fd);
-		count_beside(pid, go, false,
-			     "the child of a task that had a page reads others' counters");
-	}
+	must(!status, "a task that has a page reads what others left (status %#x)", status);
 }
 
 TEST(rdpmc_stale, "rdpmc-stale", 60)
@@ -323,55 +271,10 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
 			page = page_of(fd);
 			ev_on(fd);
 			pipe_wait(go);
-			look(100, page);
+			look(page);
 		}
-		count_beside(pid, go, false, "a task that has a page reads what others left");
+		count_beside(pid, go);
 	}
-}
-
-/*
- * A page of another task's event lets this task use RDPMC, though it has no event and
- * perf core changes no counter for it. It must not read counts from before the first
- * such page, on a CPU where it has not been.
- */
-static void leave_counts(int cpu)
-{
-	int fd[2] = { ev_self(INSTRUCTIONS), ev_self(BRANCHES) };
-
-	pin(cpu);
-	ev_on(fd[0]);
-	ev_on(fd[1]);
-	spin(12345);
-	close(fd[0]);
-	close(fd[1]);
-}
-
-static void look_elsewhere(pid_t whose, int here, int there)
-{
-	struct perf_event_mmap_page *page;
-	u64 left;
-
-	pin(here);
-	page = page_of(ev_open(user_attr(INSTRUCTIONS), whose, -1, -1));
-	must(page->cap_user_rdpmc, "no RDPMC for programs");
-	pin(there);
-	left = plain_rdpmc(0) | plain_rdpmc(1);
-	must(!left, "a task without events reads what others have left: %#llx", left);
-}
-
-TEST(rdpmc_stale_before, "rdpmc-stale-before", 60)
-{
-	int here = cpus_online() - 1, there = cpus_online() - 2;
-	pid_t whose, pid;
-
-	leave_counts(there);
-	pin(here);
-	in_child(whose)
-		pause();
-	in_child(pid)
-		look_elsewhere(whose, here, there);
-	reap(pid);
-	end_child(whose);
 }
 
 /*

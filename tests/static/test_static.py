@@ -94,8 +94,6 @@ STYLES = (
     (r"knc_pmu_events\.h", f"{LISTS},SPACING"),
     (r"tests/guest/kmod/.*", f"{X86},INCLUDE_LINUX"),
     (r"tests/emulator/.*", f"{PROGRAM},{BARE}"),
-    # GLib's names
-    (r"tests/bench/profile\.c", f"{PROGRAM},CAMELCASE,LINE_SPACING"),
     # Lists of instructions; and a header of perf's own
     (r"tests/guest/bpf\.c", f"{PROGRAM},COMPLEX_MACRO"),
     (r"tests/guest/late\.c", f"{PROGRAM},INCLUDE_LINUX,AVOID_EXTERNS"),

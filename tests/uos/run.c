@@ -532,8 +532,6 @@ int main(int argc, char **argv)
 		run_test(*argv);
 	print_begin(text_of("boot-%s", boot));
 	check_boot();
-	if (!access("gcov.sh", F_OK) && system("sh ./gcov.sh"))
-		print("# no counts of gcov\n");
 	if (is_init)
 		finish("success");
 	return 0;
