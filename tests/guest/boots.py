@@ -11,17 +11,17 @@ def without(tests, patterns):
 
 
 # 2 cores x 4 threads
-MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel count-rings
-    count-sum count-truth miss-rates sample-one sample-all sample-two sample-freq
+MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel
+    count-sum count-truth sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
     sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
     constraints-turns groups-refused
     pinned user-bits refuse-kinds refuse-any
-    refuse-generic names wrap-count wrap-period wrap-read task-switch inherit
+    refuse-generic names wrap-count wrap-period task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
     period-throttled spflt-refused
     spflt-late spflt-exec-unreadable spflt-userns
-    mmap-page page-times times spflt-region spflt-toggle spflt-switch spflt-migrate
+    mmap-page page-times times spflt-region spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt

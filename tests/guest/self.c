@@ -91,21 +91,6 @@ TEST(spflt_region_test, "spflt-region", 60)
 	     ev_count(fd), 2000 + REGION_COST);
 }
 
-TEST(spflt_toggle, "spflt-toggle", 60)
-{
-	u64 n = 1000000 / scale(), i, count;
-	int fd;
-
-	spflt_need();
-	fd = open_spflt();
-	for (i = 0; i < n; i++)
-		region(0);
-	ev_off(fd);
-	count = ev_count(fd);
-	must(count == n * REGION_COST, "%llu toggles counted %llu, not %llu", n, count,
-	     n * REGION_COST);
-}
-
 /* Two events in a group, disabled: all instructions, and those of regions */
 struct both {
 	int all, spflt;

@@ -580,40 +580,6 @@ static void test_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), c->left_after);
 }
 
-static void test_count_beyond_width(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
-	u64 total = 0;
-	int i;
-
-	for (i = 0; i < 5; i++) {
-		u64 to_wrap = P40 - record.msr[0x21];
-
-		/* The counter wraps, and counts some skid before it is stopped. */
-		count(1, to_wrap + 3);
-		total += to_wrap + 3;
-		KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
-	}
-	count(1, 42);
-	total += 42;
-	KUNIT_EXPECT_GT(test, total, (u64)P40);
-	expect_count(test, event, total);
-}
-
-static void test_period_beyond_width(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, P40 + 5);
-	int wraps = 0;
-
-	while (!samples.count && wraps < 10) {
-		count(1, P40 - record.msr[0x21]);
-		knc_pmi(&nowhere);
-		wraps++;
-	}
-	KUNIT_EXPECT_EQ(test, wraps, 3);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P40 + 5);
-}
-
 #include "pmi.c"
 
 /* No register is written with the value that it has. */
@@ -643,18 +609,6 @@ static void test_switch_other_task(struct kunit *test)
 	del_all(&one, 1);
 	add_all(test, &other, 1);
 	record_expect(test, STOP, PMC(1, P40 - 900), LOAD(1, P40 - 700), RUN(2));
-}
-
-static void test_read_running(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	count(1, 100);
-	record_restart();
-	knc_event_read(event);
-	record_expect(test, PMC(1, P40 - 900));
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 100);
-	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
 }
 
 static void test_idle_pmu(struct kunit *test)
@@ -960,15 +914,12 @@ static struct kunit_case knc_constraints_cases[] = {
 
 static struct kunit_case knc_period_cases[] = {
 	KUNIT_CASE_PARAM(test_period, period_gen_params),
-	KUNIT_CASE(test_count_beyond_width),
-	KUNIT_CASE(test_period_beyond_width),
 	{}
 };
 
 static struct kunit_case knc_registers_cases[] = {
 	KUNIT_CASE(test_switch_same_events),
 	KUNIT_CASE(test_switch_other_task),
-	KUNIT_CASE(test_read_running),
 	KUNIT_CASE(test_idle_pmu),
 	KUNIT_CASE(test_disable_twice),
 	KUNIT_CASE(test_start_stop_enabled),

@@ -230,149 +230,31 @@ static void test_pmi_late_no_event(struct kunit *test)
 	expect_pmi(test, 1, STOP, STATUS_IS(0), LVT_IS(0x10400), UNMASK);
 }
 
-/* A soft-masked PMI stops the counters and is pending; STATUS and the LVT entry stay. */
-
-static void expect_soft_masked(struct kunit *test)
+/*
+ * A soft-masked PMI stops the counters and is pending; STATUS and the LVT entry stay. It is
+ * replayed when the PMU is enabled.
+ */
+static void test_pmi_in_stop(struct kunit *test)
 {
-	enum knc_state state = this_cpu()->state;
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 
+	count(1, 1000);
+	disable();
 	record.lvtpc = 0x10400;
 	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	record_expect(test, CTRL_IS(0), STOP, STATUS_IS(2));
 	KUNIT_EXPECT_TRUE(test, this_cpu()->pending);
-	KUNIT_EXPECT_EQ(test, this_cpu()->state, state);
-	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
+	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_EQ(test, samples.count, 0);
-}
 
-/* The same for the first PMI of an event by 1000 */
-static void soft_mask(struct kunit *test)
-{
-	count(1, 1000);
-	disable();
-	expect_soft_masked(test);
-}
-
-static void expect_replayed(struct kunit *test, struct perf_event *event,
-			    u64 count, u64 ctrl)
-{
-	struct knc_cpu *kc = this_cpu();
-
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
-	KUNIT_EXPECT_EQ(test, samples.count, count / 1000);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], ctrl);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
-	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
-	KUNIT_EXPECT_FALSE(test, kc->pending);
-	KUNIT_EXPECT_EQ(test, kc->state, KNC_RUN);
-	KUNIT_EXPECT_FALSE(test, in_nmi());
-}
-
-static void test_pmi_in_stop(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	soft_mask(test);
 	record_restart();
 	enable();
 	record_expect(test, CLEAR(3), UNMASK, PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
-	expect_replayed(test, event, 1000, 2);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
 	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
-}
-
-/* An event that is added while a PMI is pending starts with the others. */
-static void test_pmi_in_stop_add(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-	struct perf_event *other = new_event(test, CYCLES, 0);
-
-	soft_mask(test);
-	KUNIT_ASSERT_EQ(test, knc_add(other, PERF_EF_START), 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-	enable();
-	expect_replayed(test, event, 1000, 3);
-}
-
-static void overflow_now(void)
-{
-	count(1, P40 - record.msr[0x21]);
-	record.lvtpc = 0x10400;
-	knc_pmi(&nowhere);
-}
-
-/* A PMI right before the write that stops the counters is handled at once. */
-static void test_pmi_beside_stop(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	record_restart();
-	record_hook(WRMSR, 0x2f, false, overflow_now);
-	disable();
-	record_expect(test, CTRL_IS(2), HANDLE(2), PMC(1, 0), LOAD(1, P40 - 1000), RUN(2), STOP);
-	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
-	KUNIT_EXPECT_FALSE(test, this_cpu()->pending);
-	enable();
-	expect_replayed(test, event, 1000, 2);
-	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
-}
-
-/* The same right after the write that starts them, while the state is still STOP */
-static void test_pmi_beside_start(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	disable();
-	record_restart();
-	record_hook(WRMSR, 0x2f, true, overflow_now);
-	enable();
-	record_expect(test, RUN(2), CTRL_IS(2), HANDLE(2), PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
-	expect_replayed(test, event, 1000, 2);
-	KUNIT_EXPECT_EQ(test, samples.replayed, 0);
-}
-
-/* A PMI in KNC_READ stops the counters; the reader replays it and starts them. */
-static void test_pmi_in_read(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	count(1, 100);
-	record_restart();
-	record_hook(RDPMC, 1, true, overflow_now);
-	knc_event_read(event);
-	record_expect(test, PMC(1, P40 - 900), STOP, STATUS_IS(2), STOP, CLEAR(3), UNMASK,
-		      PMC(1, 0), LOAD(1, P40 - 1000), RUN(2));
-	expect_replayed(test, event, 1000, 2);
-	KUNIT_EXPECT_EQ(test, samples.replayed, 1);
-}
-
-static struct kunit *nmi_test;
-
-static void nmi_now(void)
-{
-	KUNIT_EXPECT_EQ(nmi_test, knc_pmi(&nowhere), 1);
-	KUNIT_EXPECT_EQ(nmi_test, this_cpu()->state, KNC_PMI);
-}
-
-/* An NMI within a replay, before STATUS is cleared and after */
-static void test_pmi_in_replay(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-	int after;
-
-	nmi_test = test;
-	for (after = 0; after < 2; after++) {
-		local64_set(&event->count, 0);
-		samples.count = 0;
-		soft_mask(test);
-		record_hook(WRMSR, 0x2e, after, nmi_now);
-		record_restart();
-		enable();
-		/* One replay for both: 5 accesses, and 2 or 4 in the NMI. */
-		KUNIT_EXPECT_EQ(test, record.count, after ? 9 : 7);
-		expect_replayed(test, event, 1000, 2);
-		KUNIT_EXPECT_PTR_EQ(test, record.hook.happens, NULL);
-	}
+	KUNIT_EXPECT_FALSE(test, in_nmi());
+	expect_after_pmi(test, KNC_RUN, 1);
 }
 
 /* An event that has wrapped is stopped: its sample is taken first. */
@@ -398,35 +280,6 @@ static void test_stop_wrapped(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
 	KUNIT_EXPECT_EQ(test, record.count, 0);
 	KUNIT_EXPECT_EQ(test, samples.count, 1);
-}
-
-/* Both counters have wrapped: one replay takes both samples. */
-static void test_stop_wrapped_both(struct kunit *test)
-{
-	struct perf_event *event[2];
-
-	add_pair(test, event);
-	count(1, 1000);
-	count(0, 500);
-	knc_stop(event[0], 0);
-	KUNIT_EXPECT_EQ(test, samples.count, 2);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x20], P40 - 500);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
-}
-
-/* The replay throttles the event: then the caller has not stopped it. */
-static void test_stop_throttled(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	count(1, 1000);
-	samples.throttle = true;
-	record_restart();
-	KUNIT_EXPECT_FALSE(test, knc_event_stop(event));
-	record_expect(test, STOP, PMC(1, 0), CLEAR(3), UNMASK, PMC(1, 0), PMC(1, 0));
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
-	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
 
 /* perf core throttles an event of its group: the event's own overflow has no sample. */
@@ -539,34 +392,6 @@ static void test_pmi_regs_user(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
 
-/* An NMI in the delivery of a replayed sample, and then a read */
-static unsigned int delivery_depth, delivery_deepest;
-
-static int deliver_and_read(struct perf_event *event, struct perf_sample_data *data,
-			    struct pt_regs *regs)
-{
-	delivery_deepest = max(delivery_deepest, ++delivery_depth);
-	if (!samples.count++) {
-		record.msr[0x2d] = 2;
-		knc_pmi(&nowhere);
-		knc_event_read(event);
-	}
-	delivery_depth--;
-	return 0;
-}
-
-static void test_pmi_in_delivery(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	soft_mask(test);
-	delivery_deepest = 0;
-	static_call_update(knc_perf_event_overflow, deliver_and_read);
-	enable();
-	KUNIT_EXPECT_EQ(test, delivery_deepest, 1);
-	expect_replayed(test, event, 1000, 2);
-}
-
 /* One in 16 PMIs is timed, and no NMI of another source. */
 static void test_pmi_timed(struct kunit *test)
 {
@@ -599,20 +424,12 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE_PARAM(test_pmi_late, late_gen_params),
 	KUNIT_CASE(test_pmi_late_no_event),
 	KUNIT_CASE(test_pmi_in_stop),
-	KUNIT_CASE(test_pmi_in_stop_add),
-	KUNIT_CASE(test_pmi_beside_stop),
-	KUNIT_CASE(test_pmi_beside_start),
-	KUNIT_CASE(test_pmi_in_read),
-	KUNIT_CASE(test_pmi_in_replay),
 	KUNIT_CASE(test_stop_wrapped),
-	KUNIT_CASE(test_stop_wrapped_both),
-	KUNIT_CASE(test_stop_throttled),
 	KUNIT_CASE(test_stop_for_throttle),
 	KUNIT_CASE(test_move_throttled),
 	KUNIT_CASE(test_move_stopped),
 	KUNIT_CASE(test_pmi_regs),
 	KUNIT_CASE(test_pmi_regs_user),
-	KUNIT_CASE(test_pmi_in_delivery),
 	KUNIT_CASE(test_pmi_timed),
 	{}
 };

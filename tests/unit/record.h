@@ -40,14 +40,6 @@ static struct {
 	unsigned int lost;
 	u64 counted[2];
 	struct kunit *prints;	/* the test that prints each access, or NULL */
-
-	/* Called once, before or after the next access of this kind */
-	struct record_hook {
-		enum access_kind kind;
-		u32 reg;
-		bool after;
-		void (*happens)(void);
-	} hook;
 } record;
 
 #define knc_assert(rule)	(record.broken += !(rule))
@@ -116,30 +108,8 @@ static void record_tick(void)
 	}
 }
 
-static void record_hook(enum access_kind kind, u32 reg, bool after, void (*happens)(void))
+static void record_after(void)
 {
-	record.hook = (struct record_hook){ kind, reg, after, happens };
-}
-
-static void record_call_hook(enum access_kind kind, u32 reg, bool after)
-{
-	struct record_hook hook = record.hook;
-
-	if (!hook.happens || hook.kind != kind || hook.reg != reg || hook.after != after)
-		return;
-	record.hook.happens = NULL;
-	hook.happens();
-}
-
-static void record_before(enum access_kind kind, u32 reg)
-{
-	record_place(NULL);
-	record_call_hook(kind, reg, false);
-}
-
-static void record_after(enum access_kind kind, u32 reg)
-{
-	record_call_hook(kind, reg, true);
 	if (record.runs)
 		record_line();
 	record.accessed = true;
@@ -172,7 +142,7 @@ static void knc_wrmsr(u32 msr, u64 value)
 {
 	u64 writable = record_writable(msr);
 
-	record_before(WRMSR, msr);
+	record_place(NULL);
 	record_access(WRMSR, msr, value);
 	if (msr == 0x2f)
 		record_tick();
@@ -185,18 +155,18 @@ static void knc_wrmsr(u32 msr, u64 value)
 	} else {
 		record.msr[msr] = value;
 	}
-	record_after(WRMSR, msr);
+	record_after();
 }
 
 static u64 record_read(enum access_kind kind, u32 reg, const u64 *place)
 {
 	u64 value;
 
-	record_before(kind, reg);
+	record_place(NULL);
 	value = *place;
 	record_access(kind, reg, value);
 	record_saw(value);
-	record_after(kind, reg);
+	record_after();
 	return value;
 }
 
@@ -222,12 +192,12 @@ static u32 knc_read_lvtpc(void)
 
 static void knc_write_lvtpc(u32 value)
 {
-	record_before(LVTPC, 0);
+	record_place(NULL);
 	record_access(LVTPC, 0, value);
 	if (!(value & 0x10000))
 		record_stopped();
 	record.lvtpc = value;
-	record_after(LVTPC, 0);
+	record_after();
 }
 
 /* Files of tests/data, as text; knc_pmu_test.c includes them. */

@@ -54,7 +54,7 @@ static const char * const loading[] = {
  * the kernel's instructions, or need an overflow at the same one twice.
  */
 static const char * const without_kcsan[] = {
-	"count-kernel", "count-rings", "race-nmi-waits",
+	"count-kernel", "race-nmi-waits",
 };
 
 /* In these boots interrupts are lost on purpose, or are not the driver's, or not told of. */
