@@ -218,7 +218,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 	st = knc_spflt_find(next);
 	if (st)
 		knc_spflt_come(kc, next, READ_ONCE(st->preference),
-			       !COMPAT_SWITCH_TOLD_FIRST || !knc_spflt_counts_task(kc));
+			       !knc_spflt_counts_task(kc));
 }
 
 /* No filters, and the bit 0: INIT leaves both as they were (1.4.4). */
@@ -235,14 +235,19 @@ void knc_spflt_reset(struct knc_cpu *kc)
  */
 static struct knc_spflt_task *knc_spflt_claim(struct knc_cpu *kc)
 {
-	struct knc_spflt_task *st = NULL;
+	struct perf_event *event = NULL;
+	struct knc_spflt_task *st;
 	int idx;
 
-	for (idx = 0; idx < KNC_NUM_COUNTERS && !st; idx++)
+	for (idx = 0; idx < KNC_NUM_COUNTERS && !event; idx++)
 		if (knc_spflt_of_task(kc->event[idx]))
-			st = *compat_event_private(kc->event[idx]);
+			event = kc->event[idx];
+	st = event ? *compat_event_private(event) : NULL;
 	if (!st || st->followed)
 		return NULL;
+
+	/* A clone that has never counted would get this event, and have none to be known by. */
+	compat_pin_context(event);
 
 	raw_spin_lock(&knc_spflt_lock);
 	knc_spflt_insert(st, current);

@@ -93,11 +93,9 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 /* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
 
-/* The scheduler's tracepoint comes before perf core switches the events. */
-#define COMPAT_SWITCH_TOLD_FIRST	true
-
 /* The task that an event is for; NULL if it is not known yet */
 #define COMPAT_TARGET_UNKNOWN	false
+#define compat_pin_context(event)	((void)(event))
 
 static inline struct task_struct *compat_event_target(const struct perf_event *event)
 {

@@ -163,6 +163,15 @@ static struct device_attribute format_attr_##_name = __ATTR_RO(_name)
 
 struct task_struct *compat_event_target(const struct perf_event *event);
 
+/*
+ * Never swap the current task's context with a clone's any more. Only fork() changes the field
+ * otherwise, for the current task and with interrupts off.
+ */
+static inline void compat_pin_context(struct perf_event *event)
+{
+	event->ctx->pin_count++;
+}
+
 /* A field that only the kernel's own driver uses */
 static inline void **compat_event_private(struct perf_event *event)
 {
@@ -209,12 +218,6 @@ int compat_probe_unregister(struct tracepoint *tp, void *probe);
 	compat_probe_register(tp, probe)
 #define tracepoint_probe_unregister(tp, probe, data)			\
 	compat_probe_unregister(tp, probe)
-
-/*
- * At the tracepoint perf core has switched the events already. Events that it has
- * swapped between clones go on counting, and it does not call the PMU for them.
- */
-#define COMPAT_SWITCH_TOLD_FIRST	false
 
 /* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER						\
