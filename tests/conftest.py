@@ -51,6 +51,9 @@ def read_runs(parts, kernel, keep):
                 os.environ.setdefault(*word.split("="))
                 continue
             folder, on, names = re.fullmatch(r"(\w+)@?([\w.-]*):?(\S*)", word).groups()
+            if kernel and on and any(run.folder == folder for run in runs):
+                # The whole folder runs on that kernel already.
+                continue
             runs.append(Run(folder, kernel or on, names.split("+") if names else [],
                             keep))
     return runs
