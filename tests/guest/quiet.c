@@ -238,8 +238,8 @@ TEST(spflt_crowd, "spflt-crowd", 900)
 	must(!read(c->gone[0], &end, 1), "the crowd does not exit");
 	note("a switch costs %llu instructions, beside %llu tasks with SPFLT events %llu",
 	     alone, n, beside);
-	/* How many tasks share the stranger's place in the table is a matter of chance. */
-	must(beside * 100 <= alone * 105,
+	/* What KCSAN adds is not the same each time. */
+	must(beside * 100 <= alone * (scale() > 1 ? 105 : 102),
 	     "a stranger's switch costs %llu instructions, beside %llu sleeping tasks %llu",
 	     alone, n, beside);
 }
