@@ -61,7 +61,7 @@ struct knc_spflt_task {
 	u64 preference;
 };
 
-#define KNC_SPFLT_HASH_BITS	10
+#define KNC_SPFLT_HASH_BITS	12
 
 static struct list_head knc_spflt_tasks[1 << KNC_SPFLT_HASH_BITS];
 static unsigned int knc_spflt_entries;
