@@ -246,7 +246,7 @@ static struct knc_spflt_task *knc_spflt_claim(struct knc_cpu *kc)
 	if (!st || st->followed)
 		return NULL;
 
-	/* A clone that has never counted would get this event, and have none to be known by. */
+	/* A clone that is not followed yet could get this event, and would look followed. */
 	compat_pin_context(event);
 
 	raw_spin_lock(&knc_spflt_lock);

@@ -94,7 +94,8 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
 
 /* The task that an event is for; NULL if it is not known yet */
-#define COMPAT_TARGET_UNKNOWN	false
+#define COMPAT_TARGET_UNKNOWN		false
+/* Only where it is not known */
 #define compat_pin_context(event)	((void)(event))
 
 static inline struct task_struct *compat_event_target(const struct perf_event *event)
