@@ -130,7 +130,7 @@ print(said.decode())
 EOT
 if [ $pmu = cpu ]; then
 	into out python3 "$tmp/ints.py"
-	has out '^1 times'
+	has out '^(\^C)?1 times'
 fi
 
 # What the emulator has no model of has no count, by any name.

@@ -51,10 +51,15 @@ def csv_rows(path, **form):
     return [*csv.DictReader((line for line in lines if not line.startswith("#")), **form)]
 
 
+def generate(tmp_path, what):
+    subprocess.run([f"{TOOLS}/gen-tables", what, tmp_path / what], check=True)
+    return tmp_path / what
+
+
 def perf_tables(tmp_path):
     """(events, metrics), each with its topic."""
-    subprocess.run([f"{TOOLS}/gen-tables", tmp_path / "perf"], check=True)
-    entries = [{**entry, "topic": file.name} for file in sorted((tmp_path / "perf").iterdir())
+    entries = [{**entry, "topic": file.name}
+               for file in sorted(generate(tmp_path, "perf").iterdir())
                for entry in json.loads(file.read_text())]
     return ([e for e in entries if "EventName" in e],
             [e for e in entries if "MetricName" in e])
@@ -66,16 +71,24 @@ def is_prime(n):
 
 # --- the tables --------------------------------------------------------------------
 
-def test_tables_header(tmp_path):
-    """All of the header's events, and no others"""
-    wanted, entries = header_events(), perf_tables(tmp_path)[0]
-    same(sorted(entry["EventName"] for entry in entries), sorted(wanted), "names")
+def check_entries(entries, wanted):
+    """Entries of perf's or Intel's lists against the header"""
+    names = [entry["EventName"] for entry in entries]
+    same(sorted(names), sorted(wanted), "names")
     for entry in entries:
         name = entry["EventName"]
         same((code(entry["UMask"]), code(entry["EventCode"]), entry["BriefDescription"]),
              wanted[name], name)
         same(entry["Counter"], "0" if wanted[name][0] == 0x10 else "0,1", name)
         assert is_prime(int(entry["SampleAfterValue"])), f"{name}: period"
+
+
+def test_tables_header(tmp_path):
+    """All of the header's events, and no others, in each format"""
+    wanted = header_events()
+    check_entries(perf_tables(tmp_path)[0], wanted)
+    perfmon = generate(tmp_path, "perfmon") / "KNC/knightscorner_core_v1.json"
+    check_entries(json.loads(perfmon.read_text()), wanted)
 
 
 def test_tables_manual(tmp_path):
@@ -142,6 +155,21 @@ def test_tables_emulated():
                                  key=lambda e: (code(e.umask), code(e.code)))])
 
 
+def test_tables_perfmon(tmp_path):
+    """TSV and JSON are the same list, and the mapfile names files that are there"""
+    folder = generate(tmp_path, "perfmon")
+    mapped = csv_rows(folder / "mapfile.csv")
+    same([row["Family-model"] for row in mapped], ["GenuineIntel-11-1"] * 2)
+    same({row["EventType"] for row in mapped}, {"core"})
+    lists = []
+    for row in mapped:
+        path = folder / row["Filename"].lstrip("/")
+        assert f"_core_{row['Version']}." in path.name, path
+        lists.append(json.loads(path.read_text()) if path.suffix == ".json" else
+                     csv_rows(path, delimiter="\t", quoting=csv.QUOTE_NONE))
+    same(lists[0], lists[1])
+
+
 def refused(tables, word):
     events = knc_tables.read_events()
     with pytest.raises(knc_tables.Bad, match=word):
@@ -181,7 +209,8 @@ class Run:
             (tmp_path / "script").write_text(json.dumps(fake["script"]))
             fake["script"] = str(tmp_path / "script")
         env = {**os.environ, "FAKE_PERF": json.dumps({"log": str(self.log), **fake})}
-        command = [f"{TOOLS}/knc-metrics"]
+        # A job in the background ignores SIGINT, and so does what it starts.
+        command = ["env", "--default-signal=INT", f"{TOOLS}/knc-metrics"]
         if perf:
             command += ["--perf", perf]
         done = subprocess.run([*command, *args, *program], check=False, env=env,
