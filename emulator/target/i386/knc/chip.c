@@ -117,6 +117,23 @@ void helper_knc_vector_unpack(CPUX86State *env, target_ulong addr,
     }
 }
 
+/*
+ * probe_access() drops only blocks of code that have the first byte.  Drop those
+ * that have another one, as long as the page has any.
+ */
+static void knc_vector_drop_code(CPUX86State *env, target_ulong addr,
+                                 uint32_t info, uintptr_t ra)
+{
+    int mmu_idx = info >> KNC_VECTOR_MMU_SHIFT;
+
+    for (int i = 1; i < KNC_VECTOR_SIZE; i++) {
+        if (tlb_vaddr_to_host(env, addr, MMU_DATA_STORE, mmu_idx)) {
+            return;
+        }
+        probe_access(env, addr + i, 1, MMU_DATA_STORE, mmu_idx, ra);
+    }
+}
+
 void helper_knc_vector_store(CPUX86State *env, target_ulong addr, uint32_t info)
 {
     const uint32_t *vector = env->knc_chip.vector[info % KNC_VECTORS];
@@ -125,6 +142,9 @@ void helper_knc_vector_store(CPUX86State *env, target_ulong addr, uint32_t info)
     knc_vector_aligned(env, addr, KNC_VECTOR_SIZE, GETPC());
     host = knc_vector_host(env, addr, KNC_VECTOR_SIZE, info, MMU_DATA_STORE,
                            GETPC());
+    if (host) {
+        knc_vector_drop_code(env, addr, info, GETPC());
+    }
     for (int i = 0; i < KNC_VECTOR_SIZE; i += KNC_VECTOR_ELEMENT) {
         uint32_t val = vector[i / KNC_VECTOR_ELEMENT];
 
