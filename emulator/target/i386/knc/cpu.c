@@ -272,6 +272,9 @@ static void knc_pmu_reset(void *opaque)
     knc_clock_wake(env_cpu(env));
 }
 
+/* As many as CPUID leaf 4 can tell of */
+#define MOST_CORES      64
+
 /* The last step of x86_cpu_realizefn() */
 static void knc_realize(DeviceState *dev, Error **errp)
 {
@@ -284,6 +287,11 @@ static void knc_realize(DeviceState *dev, Error **errp)
             return;
         }
         if (!knc_check_icount(icount, errp)) {
+            return;
+        }
+        if (cpu->core_id >= MOST_CORES) {
+            error_setg(errp, "knc-pmu has %d cores at most; the largest card "
+                       "has 61", MOST_CORES);
             return;
         }
         /* QEMU cannot remove one of the CPUs that share a host thread. */
