@@ -284,6 +284,20 @@ static void fixed_vector(void)
 	check("line: fixed vector, interrupts on", pmi.count, 1);
 }
 
+/* What the entry cannot do: INIT, ExtINT, and what is no mode */
+static void no_mode(void)
+{
+	static const u32 modes[] = { 1, 3, 5, 6, 7 };
+
+	mark();
+	for (u32 i = 0; i < ARRAY_SIZE(modes); i++) {
+		arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, modes[i] << 8 | VEC_PMI);
+		measure0(f_nops);
+	}
+	check("line: other modes deliver nothing", since(0, ITEM_DELIVERED), 0);
+	check("line: their edges are lost", since(0, ITEM_LOST), ARRAY_SIZE(modes));
+}
+
 /* The test device's bursts count and overflow like other events. */
 static void burst(u64 n, int counter)
 {
@@ -317,6 +331,7 @@ SUITE(test_overflow, "overflow")
 	disabled();
 	two_counters();
 	fixed_vector();
+	no_mode();
 	bursts();
 	disabled_by_base();
 }
