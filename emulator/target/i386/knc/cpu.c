@@ -91,6 +91,7 @@ static bool knc_check_breakpoint(CPUState *cs)
         return false;
     }
     knc_pmi_first(cs);
+    knc_observer_fetch(&X86_CPU(cs)->env);
     return true;
 }
 

@@ -136,6 +136,7 @@ void knc_observer_start(KncPmuState *s);
 void knc_observer_refuel(KncPmuState *s, bool all);
 void knc_observer_begin_turn(KncPmuState *s);
 void knc_observer_end_turn(KncPmuState *s);
+void knc_observer_fetch(CPUX86State *env);
 void knc_pmu_flush_accesses(KncPmuState *s);
 void knc_pmu_abandon(KncPmuState *s, uint32_t token);
 

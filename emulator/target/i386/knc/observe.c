@@ -424,6 +424,16 @@ static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last,
     }
 }
 
+/* The instruction at the current address is fetched, but has a breakpoint. */
+void knc_observer_fetch(CPUX86State *env)
+{
+    uint64_t pc = knc_pmu_pc(env);
+
+    if (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_fetch(env, pc, pc, 0);
+    }
+}
+
 /*
  * The instruction before this one has completed: if events of the model
  * overflowed a counter, leave the block here.
