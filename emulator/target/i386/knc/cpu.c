@@ -19,17 +19,6 @@ static struct TCGCPUOps ops;
 static void (*plain_interrupt)(CPUState *cs, int mask);
 static DeviceRealize plain_realize;
 
-/* QEMU's flags of a block; some are bits of EFLAGS, at the same places. */
-QEMU_BUILD_BUG_ON(HF_KNC_MASK &
-                  (HF_CPL_MASK | HF_INHIBIT_IRQ_MASK | HF_CS32_MASK |
-                   HF_SS32_MASK | HF_ADDSEG_MASK | HF_PE_MASK | HF_TF_MASK |
-                   HF_MP_MASK | HF_EM_MASK | HF_TS_MASK | HF_IOPL_MASK |
-                   HF_LMA_MASK | HF_CS64_MASK | HF_RF_MASK | HF_VM_MASK |
-                   HF_AC_MASK | HF_SMM_MASK | HF_SVME_MASK | HF_GUEST_MASK |
-                   HF_OSFXSR_MASK | HF_SMAP_MASK | HF_IOBPT_MASK |
-                   HF_MPX_EN_MASK | HF_MPX_IU_MASK | HF_UMIP_MASK |
-                   HF_AVX_EN_MASK));
-
 /*
  * Between two blocks: detect an overflow now, as the next block may not count.
  * Returns true if that raised an interrupt.
