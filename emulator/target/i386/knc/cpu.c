@@ -234,10 +234,8 @@ static void knc_pmu_attach(CPUX86State *env)
         X86CPU *other = X86_CPU(cs);
 
         if (other->env.knc_pmu.core &&
-            other->socket_id == cpu->socket_id &&
-            other->die_id == cpu->die_id &&
-            knc_same_module(other, cpu) &&
-            other->core_id == cpu->core_id &&
+            other->apic_id - other->thread_id ==
+            cpu->apic_id - cpu->thread_id &&
             other->thread_id / KNC_CORE_THREADS ==
             cpu->thread_id / KNC_CORE_THREADS) {
             s->core = other->env.knc_pmu.core;
