@@ -35,16 +35,14 @@
  * access_token  knc_pmu_complete()       an instruction's first access, or 0:
  *                                        all that waits has completed
  *               generated code           to 0, when a block begins
- * waiting       new access, abandon      see above
- * completed     knc_pmu_complete()       to waiting
- * both          knc_pmu_model()          less what the model got
+ * waiting,      new access, complete,    see above
+ * completed     abandon
+ *               knc_pmu_model()          less what the model got
  * may_wait      knc_pmu_set_may_wait()   a counter, or its distance from its
  *                                        overflow, has changed
- * check_due     knc_pmu_make_room()      to true, see above
- * alone         knc_pmu_make_room()      to true, see above
- *               knc_pmu_take()           to false: the instruction is over
- * filter.hits   generated code           the hits of a whole block, when it
- *                                        begins
+ * check_due,    knc_pmu_make_room()      to true, see above
+ * alone         check; knc_pmu_take()    to false: the instruction is over
+ * filter.hits   generated code           a block begins: with all its hits
  *               knc_pmu_take_off()       less those that were reported
  *               restore, abandon         less those that were not executed
  * hits_off      knc_pmu_take_off()       what the instruction took off the hits
@@ -146,10 +144,6 @@ void knc_observer_reset(KncPmuState *s)
     knc_observer_start(s);
 }
 
-/*
- * So many accesses may wait.  What the model has counted since the last fold
- * brings a counter nearer to its overflow: work it out again.
- */
 static void knc_pmu_set_may_wait(KncPmuState *s)
 {
     KncObserver *o = s->observer;
@@ -235,12 +229,7 @@ void knc_observer_end_turn(KncPmuState *s)
     }
 }
 
-/*
- * As many accesses wait as cannot overflow a counter.  Give those of completed
- * instructions to the model.  If that is not enough this instruction may
- * overflow one: execute it by itself.  That a helper makes the access (@ra is
- * 0) is too late for that: look when the instruction has completed.
- */
+/* As many accesses wait as may.  @ra is 0 if a helper makes the access. */
 static void __attribute__((noinline))
 knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
 {
