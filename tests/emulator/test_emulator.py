@@ -395,17 +395,6 @@ def events(_machine):
                  [name for name, text in rows + never if not text] or not never)
 
 
-def items(_machine):
-    """Documentation/emulator.rst has each item of the test device, with its name."""
-    listed = re.findall(r"^(\d+)(?:, \d+)? +(ITEM_\w+) ",
-                        Path(TOP, "Documentation/emulator.rst").read_text("utf-8"), re.M)
-    shown = [found[::-1] for found in re.findall(
-        r"^    (ITEM_\w+) += (\d+),",
-        Path(TOP, "emulator/hw/i386/knc-pmu-testdev.c").read_text("utf-8"), re.M)]
-    yield result("items: the documentation and the device agree",
-                 (listed != shown or not shown) and f"{listed}, not {shown}")
-
-
 def style(machine):
     """QEMU's own checkpatch.pl, of the version under test, on our files. Newer ones accept
     their licence, and would rather have another."""
@@ -496,7 +485,7 @@ def cases(run):
     checks = {name: partial(suite, name) for name in SUITES}
     checks |= {check.__name__: check
                for check in (clock, limit, stopped, typed, gdb, refused, hotplug, trace, compare,
-                             events, items, style, install)}
+                             events, style, install)}
     for name, check in checks.items():
         yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
                    seconds=20)
