@@ -155,6 +155,7 @@ typedef struct KncPmuTruth {
 void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth);
 
 /* chip.c: registers that are not of the PMU */
+bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr);
 bool knc_chip_rdmsr(CPUX86State *env, uint32_t msr, uint64_t *val);
 bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val);
 
