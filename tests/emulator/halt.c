@@ -235,7 +235,14 @@ static const struct {
 	{ "with cmask 2", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(2), 0 },
 	{ "a rep stalls once", f_rep_movsb, EV_FE_STALLED | SEL_USR, 1 },
 	{ "and so does delay", delayed, EV_FE_STALLED | SEL_USR, 1 },
+	{ "and pause", INSN(0xf3, 0x90), EV_FE_STALLED | SEL_USR, 1 },
 	{ "nothing else does", f_nops, EV_FE_STALLED | SEL_USR, 0 },
+	{ "inverted: a rep goes on once", f_rep_movsb,
+	  EV_FE_STALLED | SEL_USR | SEL_CMASK(1) | SEL_INV, 1 },
+	{ "inverted: nothing else does", f_nops,
+	  EV_FE_STALLED | SEL_USR | SEL_CMASK(1) | SEL_INV, 0 },
+	{ "inverted: cmask 2", f_rep_movsb,
+	  EV_FE_STALLED | SEL_USR | SEL_CMASK(2) | SEL_INV, 0 },
 };
 
 static void edges(void)

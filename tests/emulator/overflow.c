@@ -90,16 +90,31 @@ static void step_over(struct regs *r)
 	r->rflags |= BIT(16); /* RF */
 }
 
+static void set_breakpoint(void *rip, u64 on)
+{
+	handlers[1] = on ? step_over : 0;
+	breaks = 0;
+	asm volatile("movq %0, %%dr0; movq %1, %%dr7" : : "r"(rip), "r"(on));
+}
+
 /* A breakpoint on an instruction is a fault of it: what comes before it is first. */
 static void at_breakpoint(const char *name, code *fn, int after, void *rip)
 {
-	handlers[1] = step_over;
-	breaks = 0;
-	asm volatile("movq %0, %%dr0; movq %1, %%dr7" : : "r"(rip), "r"(1ul));
+	set_breakpoint(rip, 1);
 	where(name, fn, EV_INSTRUCTIONS | SEL_USR, after, rip, USER_CS);
-	asm volatile("movq %0, %%dr7" : : "r"(0ul));
 	check(text("%s: the breakpoint", name), breaks, 1);
-	handlers[1] = 0;
+	set_breakpoint(0, 0);
+}
+
+/* Before the fault and after it, in another line than the instruction before it */
+static void fetched_twice(void)
+{
+	u64 lines = count3(f_nops, EV_CODE_READ);
+
+	set_breakpoint((char *)f_nops + 64, 1);
+	check("code: an instruction with a breakpoint", count3(f_nops, EV_CODE_READ),
+	      lines + 1);
+	set_breakpoint(0, 0);
 }
 
 /* Interrupts at the ends of the emulator's blocks, and at changes of the ring */
@@ -133,6 +148,7 @@ static void places(void)
 	handle_ints(0);
 	at_breakpoint("pmi: before a breakpoint", f_nops, 10, (char *)f_nops + 9);
 	at_breakpoint("pmi: before a breakpoint that a call reaches", f_indirect, 4, f_empty);
+	fetched_twice();
 	for (int n = 3; n <= 4; n++) {
 		arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, n, LVT_NMI);
 		measure0(f_shadow);
@@ -284,6 +300,20 @@ static void fixed_vector(void)
 	check("line: fixed vector, interrupts on", pmi.count, 1);
 }
 
+/* What the entry cannot do: INIT, ExtINT, and what is no mode */
+static void no_mode(void)
+{
+	static const u32 modes[] = { 1, 3, 5, 6, 7 };
+
+	mark();
+	for (u32 i = 0; i < ARRAY_SIZE(modes); i++) {
+		arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, modes[i] << 8 | VEC_PMI);
+		measure0(f_nops);
+	}
+	check("line: other modes deliver nothing", since(0, ITEM_DELIVERED), 0);
+	check("line: their edges are lost", since(0, ITEM_LOST), ARRAY_SIZE(modes));
+}
+
 /* The test device's bursts count and overflow like other events. */
 static void burst(u64 n, int counter)
 {
@@ -317,6 +347,7 @@ SUITE(test_overflow, "overflow")
 	disabled();
 	two_counters();
 	fixed_vector();
+	no_mode();
 	bursts();
 	disabled_by_base();
 }

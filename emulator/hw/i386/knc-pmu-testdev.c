@@ -48,13 +48,13 @@ OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
 
 /* Two in a row are of counters 0 and 1, or of ring 0 and rings 1 to 3. */
 enum {
-    ITEM_MAGIC          = 0,
+    ITEM_MAGIC          = 0,    /* "KNCP" */
     ITEM_LOST           = 1,    /* edges */
     ITEM_EDGES          = 2,
     ITEM_DELIVERED      = 3,
     ITEM_TOTAL          = 4,    /* events counted; writes add none */
     ITEM_OVERFLOWS      = 6,
-    ITEM_RDMSRS         = 8,
+    ITEM_RDMSRS         = 8,    /* of PMU registers */
     ITEM_WRMSRS         = 9,
     ITEM_RDPMCS         = 10,
     ITEM_LVTPCS         = 11,

@@ -736,6 +736,30 @@ SUITE(test_unpack, "vectors")
 	paged_table[0] = 0;
 }
 
+/* Code that has been executed, and is overwritten by one store */
+SUITE(test_new_code, "vectors")
+{
+	static const u8 places[] = { 0, 16, 32, 48, 58 };
+	static u8 line[2][64] __attribute__((aligned(64)));
+	u32 sum[2] = { };
+
+	for (u32 round = 0; round < 2; round++) {
+		for (u32 i = 0; i < ARRAY_SIZE(places); i++) {
+			u8 *at = &line[1][places[i]];
+
+			at[0] = 0xb8; /* movl $(1 or 256), %eax; ret */
+			*(u32 *)(at + 1) = round ? 256 : 1;
+			at[5] = 0xc3;
+		}
+		move(vmovapd, line[1]);
+		move(vmovnrngoapd, line[0]);
+		for (u32 i = 0; i < ARRAY_SIZE(places); i++)
+			sum[round] += ((int (*)(void))&line[0][places[i]])();
+	}
+	check("vectors: a store of code", sum[0], ARRAY_SIZE(places));
+	check("vectors: a store over it", sum[1], 256 * ARRAY_SIZE(places));
+}
+
 /* --- the console ------------------------------------------------------------------ */
 
 /* Three times the ring, in lines that the test knows */

@@ -85,14 +85,17 @@ void knc_apic_realize(X86CPU *cpu)
 int knc_apic_deliver(CPUX86State *env)
 {
     APICCommonState *s;
-    uint32_t lvt, lint1;
+    uint32_t lvt, lint1, mode;
 
     if (!env_archcpu(env)->apic_state) {
         return -1;
     }
     s = knc_apic_settle(env_cpu(env));
     lvt = s->lvt[APIC_LVT_PERFORM];
-    if (lvt & APIC_LVT_MASKED) {
+    mode = (lvt & APIC_LVT_DELIV_MOD) >> APIC_LVT_DELIV_MOD_SHIFT;
+    /* This entry cannot have the other modes, INIT and ExtINT. */
+    if (lvt & APIC_LVT_MASKED ||
+        (mode != APIC_DM_FIXED && mode != APIC_DM_SMI && mode != APIC_DM_NMI)) {
         return -1;
     }
     /* Of the entries of its LVT, QEMU delivers only what a pin asks for. */
@@ -101,5 +104,5 @@ int knc_apic_deliver(CPUX86State *env)
     APIC_COMMON_GET_CLASS(s)->external_nmi(s);
     s->lvt[APIC_LVT_LINT1] = lint1;
     s->lvt[APIC_LVT_PERFORM] |= APIC_LVT_MASKED;
-    return (lvt & APIC_LVT_DELIV_MOD) >> APIC_LVT_DELIV_MOD_SHIFT;
+    return mode;
 }

@@ -22,6 +22,46 @@
 #define MSR_TR5         0x07
 #define MSR_TR12        0x0e
 
+#define MSR_PLATFORM_ID 0x17
+
+/* Beside the PMU's and the TSC */
+static const KncRange chip_msrs[] = {
+    { MSR_TR5, MSR_TR5 },
+    { MSR_TR12, MSR_TR12 },
+    { MSR_IA32_APICBASE, MSR_IA32_APICBASE },
+    { MSR_MTRRcap, MSR_MTRRcap },
+    { MSR_MCG_CAP, MSR_MCG_CTL },
+    { MSR_MTRRphysBase(0), MSR_MTRRphysMask(7) },
+    { MSR_MTRRfix64K_00000, MSR_MTRRfix64K_00000 },
+    { MSR_MTRRfix16K_80000, MSR_MTRRfix16K_A0000 },
+    { MSR_MTRRfix4K_C0000, MSR_MTRRfix4K_F8000 },
+    { MSR_PAT, MSR_PAT },
+    { MSR_MTRRdefType, MSR_MTRRdefType },
+    { MSR_MC0_CTL, MSR_MC0_CTL + 4 * MCE_BANKS_DEF - 1 },
+    { MSR_EFER, MSR_FMASK },
+    { MSR_FSBASE, MSR_KERNELGSBASE },
+};
+
+/*
+ * What an ordinary kernel accesses without asking whether it exists.  Intel's
+ * kernel for the cards says that the chip has no MISC_ENABLE.
+ */
+static const KncRange pc_msrs[] = {
+    { MSR_PLATFORM_ID, MSR_PLATFORM_ID },   /* to load microcode */
+    { MSR_IA32_UCODE_REV, MSR_IA32_UCODE_REV },
+    { MSR_IA32_SYSENTER_CS, MSR_IA32_SYSENTER_EIP },    /* -cpu knc has it */
+    { MSR_IA32_MISC_ENABLE, MSR_IA32_MISC_ENABLE }, /* limits of CPUID */
+    { MSR_TSC_AUX, MSR_TSC_AUX },           /* -cpu knc,+rdtscp */
+};
+
+/* Of the others QEMU would let all be written, and read most as 0. */
+bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr)
+{
+    return knc_among(chip_msrs, ARRAY_SIZE(chip_msrs), msr) ||
+           (!env->knc.strict &&
+            knc_among(pc_msrs, ARRAY_SIZE(pc_msrs), msr));
+}
+
 /* CPUID leaf 1: logical processors of the package, as the machine says */
 #define SIBLINGS_SHIFT  16
 #define SIBLINGS_MASK   (0xffu << SIBLINGS_SHIFT)
@@ -117,6 +157,23 @@ void helper_knc_vector_unpack(CPUX86State *env, target_ulong addr,
     }
 }
 
+/*
+ * probe_access() drops only blocks of code that have the first byte.  Drop
+ * those that have another one, as long as the page has any.
+ */
+static void knc_vector_drop_code(CPUX86State *env, target_ulong addr,
+                                 uint32_t info, uintptr_t ra)
+{
+    int mmu_idx = info >> KNC_VECTOR_MMU_SHIFT;
+
+    for (int i = 1; i < KNC_VECTOR_SIZE; i++) {
+        if (tlb_vaddr_to_host(env, addr, MMU_DATA_STORE, mmu_idx)) {
+            return;
+        }
+        probe_access(env, addr + i, 1, MMU_DATA_STORE, mmu_idx, ra);
+    }
+}
+
 void helper_knc_vector_store(CPUX86State *env, target_ulong addr, uint32_t info)
 {
     const uint32_t *vector = env->knc_chip.vector[info % KNC_VECTORS];
@@ -125,6 +182,9 @@ void helper_knc_vector_store(CPUX86State *env, target_ulong addr, uint32_t info)
     knc_vector_aligned(env, addr, KNC_VECTOR_SIZE, GETPC());
     host = knc_vector_host(env, addr, KNC_VECTOR_SIZE, info, MMU_DATA_STORE,
                            GETPC());
+    if (host) {
+        knc_vector_drop_code(env, addr, info, GETPC());
+    }
     for (int i = 0; i < KNC_VECTOR_SIZE; i += KNC_VECTOR_ELEMENT) {
         uint32_t val = vector[i / KNC_VECTOR_ELEMENT];
 

@@ -14,6 +14,21 @@
 #define KNC_VECTOR_HIGH     0x20
 #define KNC_VECTOR_MMU_SHIFT 8
 
+/* Numbers of instructions or registers that the chip has */
+typedef struct KncRange {
+    uint32_t first, last;
+} KncRange;
+
+static inline bool knc_among(const KncRange *some, int n, uint32_t number)
+{
+    for (int i = 0; i < n; i++) {
+        if (number >= some[i].first && number <= some[i].last) {
+            return true;
+        }
+    }
+    return false;
+}
+
 typedef struct KncChip {
     uint32_t vector[KNC_VECTORS][KNC_VECTOR_SIZE / KNC_VECTOR_ELEMENT];
     uint16_t mask[KNC_MASKS];

@@ -4,19 +4,47 @@
  *
  * It is QEMU_CLOCK_VIRTUAL, with -icount shift=0, which -cpu knc needs.  Each
  * thread has a time in cycles, which are nanoseconds: the cost of the issue
- * slots that it has executed.  The threads have turns.  The one with the
- * earliest time is next, and its turn ends when it is LEAD ahead of the next
- * earliest, when a timer is due, or where a counter may overflow.  A timer runs
- * when all threads have reached its time.  The time of a halted thread stops,
- * and continues at the time of the thread that wakes it.  While all are halted
- * the clock jumps to the next timer; with sleep=on the host sleeps for so long,
- * or until there is input.
+ * slots that it has executed.  The threads have turns, of which this is one:
+ *
+ *        reached                  own_time()                turn_end
+ *   A ------+----- executes ----------+----- may execute -------+
+ *   B -------------+---------------------------+----------------+
+ *            other_time               other_time + LOOK    other_time + LEAD
+ *
+ * The thread with the earliest time is next.  Its turn ends when it is LEAD
+ * ahead of the next earliest, when a timer is due, or where a counter may
+ * overflow.  A timer runs when all threads have reached its time.  The time of
+ * a halted thread stops, and continues at the time of the thread that wakes it.
+ * While all are halted the clock jumps to the next timer; with sleep=on the
+ * host sleeps for so long, or until there is input.
  *
  * The clock never goes back: a thread that reads it gets its own time, or the
- * latest value that any thread has read, if that is later.  So a thread that is
- * ahead moves the clock for the others when it reads.  If its time is more than
- * LOOK after the earliest thread's, its turn ends before the read, and it reads
- * when the other has caught up.
+ * latest value that any thread has read, if that is later.  If that is more
+ * than LOOK after the earliest thread's time, the turn ends before the read,
+ * and the thread reads when the other has caught up.
+ *
+ * what         who writes it       when
+ * -----------  ------------------  -------------------------------------------
+ * of a thread:
+ * time         knc_clock_spend()   QEMU takes back the rest of its budget
+ *              knc_clock_pass()    PAUSE or DELAY is longer than its budget
+ *              knc_clock_wake()    it wakes: to the time of who wakes it
+ * reached      spend, wake         to time
+ *              knc_clock_fits()    to turn_end: it leaves the rest of its turn
+ * last_read    knc_clock_tsc()     it reads the TSC
+ * of the card:
+ * current      pick()              a turn begins, or no thread can have one
+ *              knc_clock_forget()  to NULL: the thread has halted
+ * turn_end     pick()              a turn begins
+ *              end_turn_by()       a timer is set, or another thread wakes
+ *              knc_clock_tsc()     the thread has to wait before it reads
+ * other_time   pick(), wake        the time reached of the earliest other
+ *                                  thread, which does not change meanwhile
+ * previous     knc_clock_budget()  another thread begins to execute
+ * latest_read  knc_clock_tsc()     a thread reads the TSC
+ *              knc_clock_read()    a device reads the clock for a thread
+ * present      run_timers()        the clock jumps to the timer
+ *              forget, all_held()  the last thread has halted, or is held
  *
  * One thread of the host executes all threads of the card.  So no two of them
  * change anything at the same time, and the one that has its turn may change
@@ -58,14 +86,14 @@ static struct {
     bool on;
     QTAILQ_HEAD(, KncClock) awake;
     CPUState *current;      /* has its turn */
-    CPUState *latest;       /* has executed last */
-    int64_t horizon;        /* the end of that turn */
-    int64_t next;           /* the earliest time of the other threads */
-    int64_t seen;           /* the latest time that a thread has read */
+    CPUState *previous;     /* has executed last */
+    int64_t turn_end;       /* current's */
+    int64_t other_time;     /* the earliest that another thread has reached */
+    int64_t latest_read;    /* by any thread */
     int64_t present;        /* while timers run, or all threads are asleep */
     bool sleeps;            /* the host does, for what the clock skips */
     bool sleeping;
-    int64_t since;          /* the host's time at the present */
+    int64_t slept_since;    /* the host's time at the present */
     int jumps;
 } card = { .awake = QTAILQ_HEAD_INITIALIZER(card.awake) };
 
@@ -131,16 +159,16 @@ static int64_t now(void)
         return clock_of(card.current)->time;
     }
     if (card.sleeping) {
-        return MIN(card.present + get_clock() - card.since, next_timer());
+        return MIN(card.present + get_clock() - card.slept_since, next_timer());
     }
     return card.present;
 }
 
-/* End the current turn at @horizon if that is sooner. */
-static void shorten(int64_t horizon)
+/* End the current turn at @when if that is sooner. */
+static void end_turn_by(int64_t when)
 {
-    if (horizon < card.horizon) {
-        card.horizon = horizon;
+    if (when < card.turn_end) {
+        card.turn_end = when;
         if (is_executing(card.current)) {
             cpu_exit(card.current);
         }
@@ -161,14 +189,15 @@ void knc_clock_wake(CPUState *cs)
     }
     /* Its own PMI may come with the HLT that it executes. */
     if ((asleep(cs) && !is_executing(cs)) || !c->awake) {
-        c->time = c->reached = MAX(MAX(c->time, now()), card.seen - LOOK);
+        c->time = c->reached = MAX(MAX(c->time, now()),
+                                   card.latest_read - LOOK);
     }
     if (!c->awake) {
         c->awake = true;
         c->cs = cs;
         QTAILQ_INSERT_TAIL(&card.awake, c, next);
-        card.next = MIN(card.next, c->reached);
-        shorten(c->time + LEAD);
+        card.other_time = MIN(card.other_time, c->reached);
+        end_turn_by(c->time + LEAD);
     }
 }
 
@@ -212,26 +241,26 @@ static bool all_held(void)
 }
 
 /*
- * Of the threads that may execute, the one with the earliest time; *@next is
+ * Of the threads that may execute, the one with the earliest time; *@other is
  * the next earliest time.
  */
-static KncClock *last_of_all(int64_t *next)
+static KncClock *earliest_thread(int64_t *other)
 {
-    KncClock *c, *last = NULL;
+    KncClock *c, *first = NULL;
 
-    *next = INT64_MAX;
+    *other = INT64_MAX;
     QTAILQ_FOREACH(c, &card.awake, next) {
         if (is_held(c->cs)) {
             continue;
         }
-        if (!last || c->reached < last->reached) {
-            *next = last ? last->reached : INT64_MAX;
-            last = c;
+        if (!first || c->reached < first->reached) {
+            *other = first ? first->reached : INT64_MAX;
+            first = c;
         } else {
-            *next = MIN(*next, c->reached);
+            *other = MIN(*other, c->reached);
         }
     }
-    return last;
+    return first;
 }
 
 /* All threads have reached the next timer.  Returns false if it must wait. */
@@ -243,7 +272,7 @@ static bool run_timers(int64_t when)
     if (when == INT64_MAX || card.jumps >= MOST_JUMPS) {
         return false;
     }
-    card.since += when - card.present;
+    card.slept_since += when - card.present;
     card.present = when;
     /* The host may have slept for longer; the timer does not see that. */
     card.sleeping = false;
@@ -260,7 +289,7 @@ static int64_t left_to_sleep(int64_t timer)
     }
     if (!card.sleeping) {
         card.sleeping = true;
-        card.since = get_clock();
+        card.slept_since = get_clock();
     }
     return timer - now();
 }
@@ -269,18 +298,18 @@ static CPUState *pick(void)
 {
     for (;;) {
         int64_t timer = next_timer();
-        int64_t next;
-        KncClock *c = last_of_all(&next);
+        int64_t other;
+        KncClock *c = earliest_thread(&other);
 
         if (c && asleep(c->cs)) {
             knc_clock_forget(c->cs);
         } else if (c && c->reached < timer) {
             card.current = c->cs;
-            card.next = next;
+            card.other_time = other;
             card.jumps = 0;
             card.sleeping = false;
-            next = MIN(next, c->reached + LONGEST);
-            card.horizon = MIN(timer, next + LEAD);
+            other = MIN(other, c->reached + LONGEST);
+            card.turn_end = MIN(timer, other + LEAD);
             return c->cs;
         } else {
             card.jumps += !c;
@@ -325,10 +354,10 @@ CPUState *knc_clock_next(CPUState *cs)
     if (cs && asleep(cs)) {
         knc_clock_forget(cs);
     } else if (cs && cs == card.current && !is_held(cs) &&
-               clock_of(cs)->reached < card.horizon) {
+               clock_of(cs)->reached < card.turn_end) {
         /* QEMU's main loop may have set a timer. */
-        shorten(next_timer());
-        if (clock_of(cs)->reached < card.horizon) {
+        end_turn_by(next_timer());
+        if (clock_of(cs)->reached < card.turn_end) {
             return cs;
         }
     }
@@ -418,11 +447,11 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
         return budget;
     }
     cs->icount_budget = 0;
-    if (cs != card.latest) {
-        if (card.latest) {
-            knc_observer_end_turn(&X86_CPU(card.latest)->env.knc_pmu);
+    if (cs != card.previous) {
+        if (card.previous) {
+            knc_observer_end_turn(&X86_CPU(card.previous)->env.knc_pmu);
         }
-        card.latest = cs;
+        card.previous = cs;
         knc_observer_begin_turn(s);
     }
     if (s->tb_flags) {
@@ -430,7 +459,7 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
     } else {
         s->count.slot_cycles = knc_pmu_slot_cost(&X86_CPU(cs)->env);
     }
-    left = cs == card.current ? card.horizon - s->clock.time : 0;
+    left = cs == card.current ? card.turn_end - s->clock.time : 0;
     left = DIV_ROUND_UP(left, s->count.slot_cycles);
     left = MAX(MIN(left, to_overflow(s)), 1);
     return cs->interrupt_request & CPU_INTERRUPT_INIT ? 0 : left;
@@ -451,8 +480,8 @@ int knc_clock_fits(CPUState *cs, int left, int needed)
     }
     /* An overflow may have made the turn short, in the ring that it was in. */
     if (cs != card.current ||
-        c->time + left * s->count.slot_cycles >= card.horizon) {
-        c->reached = MAX(c->reached, card.horizon);
+        c->time + left * s->count.slot_cycles >= card.turn_end) {
+        c->reached = MAX(c->reached, card.turn_end);
     }
     cs->icount_budget = 0;
     cs->icount_extra = 0;
@@ -481,8 +510,8 @@ int64_t knc_clock_read(void)
         return 0;
     }
     if (is_executing(current_cpu)) {
-        card.seen = MAX(card.seen, own_time(current_cpu));
-        return card.seen;
+        card.latest_read = MAX(card.latest_read, own_time(current_cpu));
+        return card.latest_read;
     }
     return now();
 }
@@ -497,21 +526,22 @@ uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra)
     KncClock *c = clock_of(cs);
     int64_t time = own_time(cs);
     int64_t began = time - env->knc_pmu.count.slot_cycles;
-    int64_t seen = MAX(MAX(time, card.seen), c->read + BETWEEN_READS);
+    int64_t value = MAX(MAX(time, card.latest_read),
+                        c->last_read + BETWEEN_READS);
 
     began = began > c->time ? began : c->reached;
-    if (began > card.next && seen > card.next + LOOK) {
-        card.horizon = began;
+    if (began > card.other_time && value > card.other_time + LOOK) {
+        card.turn_end = began;
         knc_tcg_wait(env, ra);
     }
-    c->read = card.seen = seen;
-    return seen;
+    c->last_read = card.latest_read = value;
+    return value;
 }
 
 bool knc_clock_armed(void)
 {
     if (card.on && is_executing(card.current)) {
-        shorten(next_timer());
+        end_turn_by(next_timer());
     }
     return card.on;
 }

@@ -99,13 +99,6 @@
 #define knc_can_do_io(cs)       ((cs)->can_do_io)
 #endif
 
-/* Levels of the topology between a socket's dies and their cores */
-#if KNC_QEMU(9, 1)
-#define knc_same_module(a, b)   ((a)->module_id == (b)->module_id)
-#else
-#define knc_same_module(a, b)   true
-#endif
-
 /*
  * Translate an address, with TLB_INVALID_MASK in place of a fault
  */

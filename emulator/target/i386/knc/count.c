@@ -158,7 +158,7 @@ static void knc_pmu_take(CPUX86State *env,
     int ring = s->count.ring;
     KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
 
-    s->seen.step &= !knc_pmu_slots(s, ring);
+    s->seen.alone &= !knc_pmu_slots(s, ring);
     s->count.folded = knc_clock_slots(env);
     s->count.branches = 0;
     s->count.uncounted = 0;
@@ -379,7 +379,7 @@ void knc_pmu_refuel(CPUX86State *env)
             fuel = knc_pmu_fuel_of(env, other, fuel);
         }
     }
-    fuel = s->seen.step ? 1 : knc_inject_fuel(s, s->count.ring, fuel);
+    fuel = s->seen.alone ? 1 : knc_inject_fuel(s, s->count.ring, fuel);
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_observer_refuel(s, near);
     }

@@ -19,17 +19,6 @@ static struct TCGCPUOps ops;
 static void (*plain_interrupt)(CPUState *cs, int mask);
 static DeviceRealize plain_realize;
 
-/* QEMU's flags of a block; some are bits of EFLAGS, at the same places. */
-QEMU_BUILD_BUG_ON(HF_KNC_MASK &
-                  (HF_CPL_MASK | HF_INHIBIT_IRQ_MASK | HF_CS32_MASK |
-                   HF_SS32_MASK | HF_ADDSEG_MASK | HF_PE_MASK | HF_TF_MASK |
-                   HF_MP_MASK | HF_EM_MASK | HF_TS_MASK | HF_IOPL_MASK |
-                   HF_LMA_MASK | HF_CS64_MASK | HF_RF_MASK | HF_VM_MASK |
-                   HF_AC_MASK | HF_SMM_MASK | HF_SVME_MASK | HF_GUEST_MASK |
-                   HF_OSFXSR_MASK | HF_SMAP_MASK | HF_IOBPT_MASK |
-                   HF_MPX_EN_MASK | HF_MPX_IU_MASK | HF_UMIP_MASK |
-                   HF_AVX_EN_MASK));
-
 /*
  * Between two blocks: detect an overflow now, as the next block may not count.
  * Returns true if that raised an interrupt.
@@ -91,6 +80,7 @@ static bool knc_check_breakpoint(CPUState *cs)
         return false;
     }
     knc_pmi_first(cs);
+    knc_observer_fetch(&X86_CPU(cs)->env);
     return true;
 }
 
@@ -244,10 +234,8 @@ static void knc_pmu_attach(CPUX86State *env)
         X86CPU *other = X86_CPU(cs);
 
         if (other->env.knc_pmu.core &&
-            other->socket_id == cpu->socket_id &&
-            other->die_id == cpu->die_id &&
-            knc_same_module(other, cpu) &&
-            other->core_id == cpu->core_id &&
+            other->apic_id - other->thread_id ==
+            cpu->apic_id - cpu->thread_id &&
             other->thread_id / KNC_CORE_THREADS ==
             cpu->thread_id / KNC_CORE_THREADS) {
             s->core = other->env.knc_pmu.core;
@@ -272,6 +260,9 @@ static void knc_pmu_reset(void *opaque)
     knc_clock_wake(env_cpu(env));
 }
 
+/* As many as CPUID leaf 4 can tell of */
+#define MOST_CORES      64
+
 /* The last step of x86_cpu_realizefn() */
 static void knc_realize(DeviceState *dev, Error **errp)
 {
@@ -284,6 +275,11 @@ static void knc_realize(DeviceState *dev, Error **errp)
             return;
         }
         if (!knc_check_icount(icount, errp)) {
+            return;
+        }
+        if (cpu->core_id >= MOST_CORES) {
+            error_setg(errp, "knc-pmu has %d cores at most; the largest card "
+                       "has 61", MOST_CORES);
             return;
         }
         /* QEMU cannot remove one of the CPUs that share a host thread. */

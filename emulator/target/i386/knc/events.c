@@ -94,12 +94,15 @@ static KncPmuMode knc_pmu_single_mode(int cmask, bool inv, bool edge)
 
 /*
  * CPU_CLK_UNHALTED and FE_STALLED occur in consecutive cycles.  An edge is the
- * first cycle of such a row: knc_pmu_edge_event().
+ * first cycle of such a row: knc_pmu_edge_event().  With INV it is the first
+ * cycle after the row; in that of CPU_CLK_UNHALTED no counter counts.
  */
-static KncPmuMode knc_pmu_cycle_mode(int cmask, bool inv, bool edge)
+static KncPmuMode knc_pmu_cycle_mode(KncPmuEvent event, int cmask, bool inv,
+                                     bool edge)
 {
     if (edge) {
-        return cmask < 2 && !inv ? KNC_MODE_EVENTS : KNC_MODE_NOTHING;
+        return cmask < 2 && (!inv || event == KNC_FE_STALLED) ?
+               KNC_MODE_EVENTS : KNC_MODE_NOTHING;
     }
     if (cmask < 2) {
         return inv ? KNC_MODE_NO_EVENTS : KNC_MODE_EVENTS;
@@ -155,7 +158,7 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
     if (event >= KNC_OBSERVED && event < KNC_SNOOPED) {
         c->mode = knc_pmu_observed_mode(cmask, inv, edge);
     } else if (knc_pmu_cycle_event(event)) {
-        c->mode = knc_pmu_cycle_mode(cmask, inv, edge);
+        c->mode = knc_pmu_cycle_mode(event, cmask, inv, edge);
         c->event = edge ? knc_pmu_edge_event(c) : event;
     } else {
         c->mode = knc_pmu_single_mode(cmask, inv, edge);

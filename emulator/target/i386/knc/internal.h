@@ -136,6 +136,7 @@ void knc_observer_start(KncPmuState *s);
 void knc_observer_refuel(KncPmuState *s, bool all);
 void knc_observer_begin_turn(KncPmuState *s);
 void knc_observer_end_turn(KncPmuState *s);
+void knc_observer_fetch(CPUX86State *env);
 void knc_pmu_flush_accesses(KncPmuState *s);
 void knc_pmu_abandon(KncPmuState *s, uint32_t token);
 
@@ -154,6 +155,7 @@ typedef struct KncPmuTruth {
 void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth);
 
 /* chip.c: registers that are not of the PMU */
+bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr);
 bool knc_chip_rdmsr(CPUX86State *env, uint32_t msr, uint64_t *val);
 bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val);
 

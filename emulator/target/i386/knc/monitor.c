@@ -47,24 +47,6 @@ static void knc_pmu_dump(CPUState *cs, run_on_cpu_data data)
     knc_pmu_truth(env, 0, &truth);
     monitor_printf(mon, "CPU#%d, thread %d of its core\n", knc_pmu_cpu(env),
                    s->thread);
-    for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        KncPmuCounter *c = &s->regs.counter[n];
-
-        monitor_printf(mon, "  PerfEvtSel%d 0x%08x  PerfCntr%d 0x%010" PRIx64
-                       "  events %" PRIu64 "  overflows %" PRIu64 "\n",
-                       n, c->evtsel, n,
-                       (uint64_t)(knc_pmu_value(env, n, 0) & CNTR_MASK),
-                       truth.total[n],
-                       c->overflows);
-    }
-    monitor_printf(mon, "  GLOBAL_CTRL 0x%x  GLOBAL_STATUS 0x%x  "
-                   "SPFLT_CONTROL 0x%016" PRIx64 "\n",
-                   s->regs.global_ctrl, s->regs.status,
-                   s->regs.spflt);
-    monitor_printf(mon, "  line %d  edges %" PRIu64 "  delivered %" PRIu64
-                   "  lost %" PRIu64 "\n",
-                   s->regs.pmi != 0, s->tally.edges,
-                   s->tally.delivered, s->tally.lost);
     monitor_printf(mon, "  %-36s %20s %20s\n", "true counts", "ring 0",
                    "rings 1 to 3");
     for (int i = 0; (e = knc_pmu_event(i)); i++) {
@@ -79,17 +61,12 @@ static void knc_pmu_dump(CPUState *cs, run_on_cpu_data data)
 
 static void knc_pmu_hmp_info(Monitor *mon, const QDict *qdict)
 {
-    bool found = false;
     CPUState *cs;
 
     CPU_FOREACH(cs) {
         if (X86_CPU(cs)->env.knc.pmu) {
             run_on_cpu(cs, knc_pmu_dump, RUN_ON_CPU_HOST_PTR(mon));
-            found = true;
         }
-    }
-    if (!found) {
-        monitor_printf(mon, "No CPU has this PMU\n");
     }
 }
 

@@ -3,8 +3,50 @@
  * Knights Corner PMU: the observer, which collects accesses for the model of
  * the memory hierarchy
  *
- * The accesses of an instruction are dropped if it does not complete.  It has
- * completed when the next one begins.
+ * Accesses wait in access[] until the thread's turn ends, or so many wait that
+ * they could overflow a counter.  Those of an instruction that does not
+ * complete are dropped.  It has completed when the next one begins.
+ *
+ *   0             completed          waiting     may_wait          ACCESSES_MAX
+ *   +---------------+------------------+------------+--------------------+
+ *   | to the model, | of the executing | free       | for accesses of    |
+ *   | or wait       | instruction      |            | the same helper    |
+ *   +---------------+------------------+------------+--------------------+
+ *
+ * Generated code and helpers make the accesses of an instruction as follows.
+ * Its token is how many instructions its block has left, with itself: here 3.
+ *
+ *   token = 3         only if it calls a helper, or by knc_pmu_report()
+ *   first access      access_token is not 3, so completed = waiting, and
+ *                     access_token = 3
+ *   each access       if waiting would exceed may_wait, knc_pmu_make_room():
+ *                     all before completed goes to the model, and may_wait is
+ *                     worked out anew.  If it is still too small, the
+ *                     instruction is left, and executed again alone; a helper
+ *                     sets check_due instead.  Then waiting++
+ *   fault             knc_pmu_abandon(3): waiting = completed
+ *   next instruction  if check_due: all to the model, and leave if a counter
+ *                     has wrapped
+ *
+ * what          who writes it            when
+ * ------------  -----------------------  --------------------------------------
+ * token         generated code, report   see above
+ *               abandon, interrupt       to 0: no instruction is executing
+ * access_token  knc_pmu_complete()       an instruction's first access, or 0:
+ *                                        all that waits has completed
+ *               generated code           to 0, when a block begins
+ * waiting,      new access, complete,    see above
+ * completed     abandon
+ *               knc_pmu_model()          less what the model got
+ * may_wait      knc_pmu_set_may_wait()   a counter, or its distance from its
+ *                                        overflow, has changed
+ * check_due,    knc_pmu_make_room()      to true, see above
+ * alone         check; knc_pmu_take()    to false: the instruction is over
+ * filter.hits   generated code           a block begins: with all its hits
+ *               knc_pmu_take_off()       less those that were reported
+ *               restore, abandon         less those that were not executed
+ * hits_off      knc_pmu_take_off()       what the instruction took off the hits
+ *               knc_pmu_complete()       to 0
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -86,10 +128,10 @@ void knc_observer_start(KncPmuState *s)
     KncObserver *o = s->observer;
 
     s->seen.token = s->seen.access_token = 0;
-    s->seen.due = s->seen.step = false;
+    s->seen.check_due = s->seen.alone = false;
     s->seen.filter.hits = 0;
     s->seen.filter.code = NO_LINE;
-    o->accesses = o->completed = 0;
+    o->waiting = o->completed = 0;
     o->branch_token = 0;
     o->code_page = -1;
     knc_pmu_forget_snoops(s);
@@ -102,15 +144,11 @@ void knc_observer_reset(KncPmuState *s)
     knc_observer_start(s);
 }
 
-/*
- * So many accesses may wait.  What the model has counted since the last fold
- * brings a counter nearer to its overflow: work it out again.
- */
-static void knc_pmu_set_limit(KncPmuState *s)
+static void knc_pmu_set_may_wait(KncPmuState *s)
 {
     KncObserver *o = s->observer;
 
-    o->limit = s->seen.step ? ACCESSES_MAX - 2 :
+    o->may_wait = s->seen.alone ? ACCESSES_MAX - 2 :
                MIN(knc_pmu_may_wait(s, !o->filters), ACCESSES_WAIT);
 }
 
@@ -124,14 +162,14 @@ void knc_observer_refuel(KncPmuState *s, bool all)
         o->filters = !all;
         knc_pmu_forget_lines(s);
     }
-    knc_pmu_set_limit(s);
+    knc_pmu_set_may_wait(s);
 }
 
-/* The instructions before this one have completed. */
+/* What waits has completed; the next accesses are of @token. */
 static inline void knc_pmu_complete(KncPmuState *s, uint32_t token)
 {
-    s->observer->completed = s->observer->accesses;
-    s->observer->taken = 0;
+    s->observer->completed = s->observer->waiting;
+    s->observer->hits_off = 0;
     s->seen.access_token = token;
 }
 
@@ -146,10 +184,10 @@ static void knc_pmu_model(KncPmuState *s, int entries)
         knc_mem_accesses(s->core, s->thread, o->access, entries,
                          &s->seen.observed);
     }
-    o->accesses -= entries;
+    o->waiting -= entries;
     o->completed -= entries;
     memmove(o->access, o->access + entries,
-            o->accesses * sizeof(o->access[0]));
+            o->waiting * sizeof(o->access[0]));
 }
 
 /*
@@ -163,13 +201,13 @@ void knc_pmu_flush_accesses(KncPmuState *s)
 
     knc_pmu_complete(s, 0);
     knc_pmu_take_snoops(s);
-    knc_pmu_model(s, s->observer->accesses);
-    s->seen.due = false;
+    knc_pmu_model(s, s->observer->waiting);
+    s->seen.check_due = false;
     s->seen.observed.n[KNC_DATA_READ] += reads;
     s->seen.observed.n[KNC_DATA_WRITE] += writes;
     s->seen.observed.n[KNC_DATA_READ_OR_WRITE] += reads + writes;
     s->seen.filter.hits = 0;
-    knc_pmu_set_limit(s);
+    knc_pmu_set_may_wait(s);
 }
 
 /*
@@ -191,12 +229,7 @@ void knc_observer_end_turn(KncPmuState *s)
     }
 }
 
-/*
- * As many accesses wait as cannot overflow a counter.  Give those of completed
- * instructions to the model.  If that is not enough this instruction may
- * overflow one: execute it by itself.  That a helper makes the access (@ra is
- * 0) is too late for that: look when the instruction has completed.
- */
+/* As many accesses wait as may.  @ra is 0 if a helper makes the access. */
 static void __attribute__((noinline))
 knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
 {
@@ -207,17 +240,17 @@ knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
         knc_pmu_complete(s, 0);
     }
     knc_pmu_model(s, o->completed);
-    knc_pmu_set_limit(s);
-    if (o->accesses + entries <= o->limit) {
+    knc_pmu_set_may_wait(s);
+    if (o->waiting + entries <= o->may_wait) {
         return;
     }
     if (ra) {
-        s->seen.step = true;
+        s->seen.alone = true;
         knc_tcg_leave_before(env, ra);
     }
-    s->seen.due = true;
+    s->seen.check_due = true;
     knc_pmu_stop(env);
-    if (o->accesses + entries > ACCESSES_MAX) {
+    if (o->waiting + entries > ACCESSES_MAX) {
         /* No room left: count them even if the instruction faults later. */
         knc_pmu_complete(s, s->seen.token);
         knc_pmu_model(s, o->completed);
@@ -233,14 +266,14 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind,
     KncAccess *access;
     bool first;
 
-    if (unlikely(o->accesses + entries > o->limit)) {
+    if (unlikely(o->waiting + entries > o->may_wait)) {
         knc_pmu_make_room(env, entries, ra);
     }
     first = s->seen.access_token != s->seen.token || kind == KNC_KIND_CODE;
     if (first) {
         knc_pmu_complete(s, kind == KNC_KIND_CODE ? 0 : s->seen.token);
     }
-    access = &o->access[o->accesses];
+    access = &o->access[o->waiting];
     access->kind = kind;
     access->first = first;
     return access;
@@ -336,7 +369,7 @@ static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
     access->paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
     access->uncached = access->crosses = false;
     knc_pmu_set_latest(s, access);
-    o->accesses++;
+    o->waiting++;
     return true;
 }
 
@@ -380,6 +413,16 @@ static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last,
     }
 }
 
+/* The instruction at the current address is fetched, but has a breakpoint. */
+void knc_observer_fetch(CPUX86State *env)
+{
+    uint64_t pc = knc_pmu_pc(env);
+
+    if (env->knc_pmu.tb_flags & HF_KNC_OBSERVE_MASK) {
+        knc_pmu_fetch(env, pc, pc, 0);
+    }
+}
+
 /*
  * The instruction before this one has completed: if events of the model
  * overflowed a counter, leave the block here.
@@ -400,9 +443,9 @@ void helper_knc_pmu_check(CPUX86State *env)
     KncPmuState *s = &env->knc_pmu;
 
     knc_pmu_complete(s, 0);
-    knc_pmu_model(s, s->observer->accesses);
-    s->seen.due = false;
-    knc_pmu_set_limit(s);
+    knc_pmu_model(s, s->observer->waiting);
+    s->seen.check_due = false;
+    knc_pmu_set_may_wait(s);
     knc_pmu_look(env, GETPC());
 }
 
@@ -450,9 +493,9 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
             return false;
         }
         access[1].first = false;
-        s->observer->accesses++;
+        s->observer->waiting++;
     }
-    s->observer->accesses++;
+    s->observer->waiting++;
     knc_pmu_set_latest(s, access);
     return true;
 }
@@ -461,7 +504,7 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
 static void knc_pmu_take_off(KncPmuState *s, uint64_t hits)
 {
     s->seen.filter.hits -= hits;
-    s->observer->taken += hits;
+    s->observer->hits_off += hits;
 }
 
 /*
@@ -510,7 +553,7 @@ void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
     access->crosses = false;
     access->hint = info & KNC_ACCESS_SIZE;
     if (knc_tcg_find_data(env, addr, info >> KNC_ACCESS_MMU_SHIFT, access)) {
-        s->observer->accesses++;
+        s->observer->waiting++;
         knc_pmu_set_latest(s, access);
     }
 }
@@ -523,10 +566,10 @@ static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
                                 MMUAccessType type)
 {
     KncObserver *o = env->knc_pmu.observer;
-    KncAccess *first = &o->access[o->accesses - 1];
+    KncAccess *first = &o->access[o->waiting - 1];
     uint64_t in_gdt = addr - env->gdt.base, in_ldt = addr - env->ldt.base;
 
-    if (type != MMU_DATA_LOAD || size != 4 || !o->accesses ||
+    if (type != MMU_DATA_LOAD || size != 4 || !o->waiting ||
         env->knc_pmu.seen.access_token != env->knc_pmu.seen.token ||
         first->kind != KNC_KIND_READ || first->vaddr != addr - 4 ||
         first->size != 4 || (first->vaddr ^ addr) & TARGET_PAGE_MASK ||
@@ -562,8 +605,8 @@ void knc_pmu_abandon(KncPmuState *s, uint32_t token)
     KncObserver *o = s->observer;
 
     if (token && s->seen.access_token == token) {
-        o->accesses = o->completed;
-        s->seen.filter.hits += o->taken;
+        o->waiting = o->completed;
+        s->seen.filter.hits += o->hits_off;
         knc_pmu_complete(s, 0);
         knc_pmu_forget_lines(s);
     }

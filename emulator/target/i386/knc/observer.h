@@ -22,12 +22,12 @@ enum {
 };
 
 struct KncObserver {
+    /* See observe.c */
     KncAccess access[ACCESSES_MAX];
-    int accesses;
-    int completed;              /* by instructions before this one */
-    int limit;                  /* so many cannot overflow a counter */
-    /* What the executing instruction has taken off KncFilter.hits */
-    uint64_t taken;
+    int waiting;
+    int completed;              /* of instructions before this one */
+    int may_wait;               /* so many cannot overflow a counter */
+    uint64_t hits_off;          /* of KncFilter.hits, by this instruction */
 
     uint32_t branch_token;      /* 0: no branch to resolve */
     bool branch_far;            /* and so not predicted */

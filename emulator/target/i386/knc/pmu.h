@@ -274,7 +274,7 @@ typedef struct KncClock {
     uint64_t slots;         /* in all */
     int64_t time;           /* in cycles */
     int64_t reached;        /* time, or the end of its turn */
-    int64_t read;           /* time, when the thread last read the clock */
+    int64_t last_read;      /* of the TSC */
     bool awake;             /* in the list of threads that may execute */
     QTAILQ_ENTRY(KncClock) next;
 } KncClock;
@@ -317,8 +317,8 @@ typedef struct KncSeen {
     uint32_t token;
     uint32_t access_token;  /* that of the last reported access, or 0 */
     /* Accesses wait that may overflow a counter: gen_knc_pmu_check() */
-    uint32_t due;
-    bool step;              /* the turn ends after the next instruction */
+    uint32_t check_due;
+    bool alone;             /* the turn ends after the next instruction */
     /* KNC_OBSERVED and later, since the last fold */
     KncPmuEvents observed;
     uint64_t snooped[KNC_SNOOPS];   /* KncCore.snooped already counted */

@@ -201,11 +201,6 @@ static void knc_pmu_write(CPUX86State *env, uint32_t msr, uint64_t val)
     knc_pmu_configure(env);
 }
 
-static bool knc_pmu_owns_msr(uint32_t msr)
-{
-    return msr >= MSR_PERF_CNTR0 && msr <= MSR_GLOBAL_CTRL;
-}
-
 static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
                                   uintptr_t ra)
 {
@@ -242,7 +237,7 @@ static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
         *val = knc_pmu_tsc(env, ra);
         return true;
     }
-    if (!knc_pmu_owns_msr(msr)) {
+    if (knc_chip_has_msr(env, msr)) {
         return knc_chip_rdmsr(env, msr, val);
     }
     if (!knc_pmu_read(env, msr, val)) {
@@ -264,7 +259,7 @@ uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
     return knc_clock_tsc(env, ra) + env->knc_pmu.regs.tsc_adjust;
 }
 
-/* Return false if the register in ECX is not one of the PMU. */
+/* Return false if QEMU has the register in ECX. */
 bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
 {
     uint64_t val;
@@ -291,7 +286,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
         knc_pmu_write_tsc(env, val, ra);
         return true;
     }
-    if (!knc_pmu_owns_msr(msr)) {
+    if (knc_chip_has_msr(env, msr)) {
         return knc_chip_wrmsr(env, msr, val);
     }
     if (val & knc_pmu_reserved(msr) || knc_pmu_reserved(msr) == -1) {
