@@ -130,7 +130,8 @@ static void init_counts(void)
 	cycles = item(1, ITEM_CYCLES0);
 	delay(1000000);
 	cycles = item(1, ITEM_CYCLES0) - cycles;
-	result(cycles >= 1000000 && cycles < 1100000,
+	/* Each thread's time may be 10 us behind what another one reads. */
+	result(cycles >= 980000 && cycles < 1100000,
 	       "init: while it waits, cycles of the core", "%ld", cycles);
 	init_cpu(1);
 	on_cpu(1, pmu_quiet);
