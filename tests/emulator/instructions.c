@@ -193,11 +193,24 @@ static void counting_bits(void)
 	}
 }
 
+/* CMPXCHG8B changes ZF alone: the other flags of an addition just before it stay. */
+static void compared_flags(void)
+{
+	u64 memory = 1, flags;
+
+	asm volatile("add %%rbx, %%rsi; lock cmpxchg8b %1; pushfq; pop %0"
+		     : "=r" (flags), "+m" (memory)
+		     : "a" (0ul), "d" (0ul), "b" (0x301ul), "c" (0ul), "S" (-0x302ul)
+		     : "cc", "memory");
+	check("cmpxchg8b: flags of the addition", flags & 0x9d5, 0x84);
+}
+
 SUITE(test_instructions, "instructions")
 {
 	rdpmc();
 	spflt();
 	counting_bits();
+	compared_flags();
 }
 
 /* On another CPU model all of this behaves as in QEMU without emulator/. */
