@@ -61,7 +61,7 @@ static int knc_set_period(struct perf_event *event)
  * An event's last overflow is handled when the event is stopped, and may throttle it.
  * perf core does not expect that, and starts an event that was stopped to be moved, or for
  * a new period. It must stay stopped until the tick. But newer perf cores unthrottle an
- * event right after they have started it with a new period: that one must be started.
+ * event right after they have started it with a new period, so they must start it.
  * n_added tells the two apart, as it is 0 unless events are moved.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)

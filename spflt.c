@@ -42,7 +42,7 @@
  * @event:	the event that made this entry, until that event is freed; NULL for one that is
  *		inherited, which perf core accepts in any case
  * @events:	the task's SPFLT events that refer to this entry
- * @followed:	perf core has accepted an event, and the task has come to a CPU since
+ * @followed:	the bit is kept: an event was accepted before the task came, or it opened one
  * @before:	the bit when the task opened @event on itself
  * @preference:	the task's bit while it does not run; only the CPU that it leaves writes it
  *

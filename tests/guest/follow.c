@@ -177,7 +177,7 @@ TEST(spflt_exec_unreadable, "spflt-exec-unreadable", 60)
 	check_regions(0711);
 }
 
-/* An open that is refused changes nothing, whoever is refused, and why. */
+/* An open that is refused changes nothing, for any user and any reason. */
 static int wide;
 static pid_t victim;
 
