@@ -284,12 +284,10 @@ def perfmon_files():
     """Lists in the format of Intel's perfmon: {file: text}."""
     entries = [perfmon_event(event) for event in load()[0]]
     name = f"{CODENAME}_core_v{VERSION}"
-    columns = list(entries[0])
-    rows = [f"# Performance monitoring events of Knights Corner, version {VERSION}",
-            "# SPDX-License-Identifier: GPL-2.0-only", "\t".join(columns)]
-    rows += ["\t".join(entry[column] for column in columns) for entry in entries]
-    mapping = ["Family-model,Version,Filename,EventType",
-               mapfile_line(f"/KNC/{name}.json"), mapfile_line(f"/KNC/{name}.tsv")]
+    # One row for each model: of two, pmu-tools keeps the last one's file.
+    mapping = ["Family-model,Version,Filename,EventType", mapfile_line(f"/KNC/{name}.json")]
     return {f"KNC/{name}.json": json.dumps(entries, indent=2) + "\n",
-            f"KNC/{name}.tsv": "\n".join(rows) + "\n",
-            "mapfile.csv": "\n".join(mapping) + "\n"}
+            "mapfile.csv": "\n".join(mapping) + "\n",
+            # pmu-tools fetch these two as well.
+            "README.md": "Events of Knights Corner, in the form of Intel's lists\n",
+            "LICENSE": "GPL-2.0-only\n"}
