@@ -54,12 +54,22 @@ class RunUos(ScriptTest):
     def test_run_uos_no_command(self):
         self.refuses("no command to run", 2, "run-uos")
 
-    def boot(self, does, *args):
+    def test_run_uos_init(self):
+        """An init needs no command, and finds the token in its settings."""
+        init = self.path("init", b"of ours")
+        for command in ((), ("true",)):
+            status, said, err = self.boot(f'cat "$initrd"; {FINAL}', "--init", init,
+                                          command=command)
+            self.assertEqual(status, 0, err)
+            self.assertRegex(said, r"uos/settings\0+token=[0-9a-f]{8}\ninteractive=no\n")
+            self.assertRegex(said, r"uos/command\0+%s\n" % "".join(command))
+
+    def boot(self, does, *args, command=("true",)):
         """run-uos with an emulator that does this."""
         qemu = self.path("qemu", (FAKE_QEMU % does).encode())
         os.chmod(qemu, 0o755)
         kernel = self.path("kernel", b"none")
-        return self.run_it("run-uos", "--kernel", kernel, *args, "--", "true",
+        return self.run_it("run-uos", "--kernel", kernel, *args, "--", *command,
                            KNC_PMU_QEMU=qemu)
 
     def test_run_uos_ends(self):
