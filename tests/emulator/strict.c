@@ -2,7 +2,7 @@
 /*
  * The chip's own instruction set. With -cpu knc-strict the instructions of a card
  * run and all others are undefined, in ring 0 and in ring 3. With -cpu knc those
- * of Debian's programs run as well.
+ * of Debian's programs run as well, or with strict-user=on those of Debian's kernel.
  */
 #include "bare.h"
 
@@ -13,12 +13,18 @@ struct insn {
 
 extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
 	strict_later[], strict_ports[];
-extern code f_vector_load, f_vector_store;
+extern code f_vector_load, f_vector_store, f_cpuid;
+extern u32 cpuid_ecx, cpuid_edx;
 
 /* Of MXCSR: its value after a reset, rounding down, and DUE, which the chip sets */
 #define MXCSR_RESET	0x1f80
 #define MXCSR_DOWN	0x2000
 #define MXCSR_DUE	BIT(21)
+
+/* Of CPUID leaf 1 */
+#define CPUID_EDX_LACKS	(BIT(15) | BIT(25) | BIT(26))
+#define CPUID_EDX_HAS	(BIT(0) | BIT(4))
+#define CPUID_ECX_LACKS	(BIT(0) | BIT(13))
 
 static code *to_call;
 
@@ -36,17 +42,29 @@ static int faults0(code *fn)
 	return faults(call_it, 0, 0);
 }
 
-static void undefined(const struct insn *table, int wanted)
+/* Whether each instruction is wanted to be undefined in ring 0, and in ring 3 */
+static void undefined(const struct insn *table, int wanted0, int wanted3)
 {
 	static const char *const what[] = { "runs", "#UD" };
 
 	for (const struct insn *i = table; i->fn; i++) {
 		int ring0 = faults0(i->fn), ring3 = faults3(i->fn);
 
-		result((ring0 == UD) == wanted && (ring3 == UD) == wanted,
-		       text("strict: %s: %s", what[wanted], i->text),
+		result((ring0 == UD) == wanted0 && (ring3 == UD) == wanted3,
+		       text("strict: %s, %s: %s", what[wanted0], what[wanted3], i->text),
 		       "faults %d, %d", ring0, ring3);
 	}
+}
+
+/* By CPUID, the chip has no CMOV, SSE or SSE2, and no SSE3 or CMPXCHG16B. */
+static void cpuid_of_ring3(int strict)
+{
+	check("strict: CPUID in ring 3", faults3(&f_cpuid), -1);
+	check("strict: CPUID in ring 3: CMOV, SSE, SSE2", cpuid_edx & CPUID_EDX_LACKS,
+	      strict ? 0 : CPUID_EDX_LACKS);
+	check("strict: CPUID in ring 3: SSE3, CMPXCHG16B", cpuid_ecx & CPUID_ECX_LACKS,
+	      strict ? 0 : CPUID_ECX_LACKS);
+	check("strict: CPUID in ring 3: x87, TSC", cpuid_edx & CPUID_EDX_HAS, CPUID_EDX_HAS);
 }
 
 static void ports(int strict)
@@ -107,6 +125,8 @@ static void vectors(int strict)
 {
 	result((faults0(&f_vector_load) == UD) == !strict, "strict: vector load", "%d",
 	       strict);
+	result((faults3(&f_vector_load) == UD) == !strict, "strict: vector load in ring 3",
+	       "%d", strict);
 	if (!strict)
 		return;
 	more("strict: a vector load is one instruction", &f_vector_load,
@@ -151,17 +171,18 @@ static void across_pages(void)
 
 SUITE(test_strict, "strict")
 {
-	int strict = !modern();
+	int strict = !modern(), strict_user = strict || find("ring3");
 
 	always_due(strict);
 	across_pages();
 	without_osfxsr(strict);
 	vectors(strict);
-	undefined(strict_has, 0);
-	undefined(strict_lacks, strict);
+	cpuid_of_ring3(strict_user);
+	undefined(strict_has, 0, 0);
+	undefined(strict_lacks, strict, strict_user);
 	/* TCG always has these on Intel's processors. */
-	if (strict)
-		undefined(strict_sysenter, 1);
-	undefined(strict_later, 1);
+	if (strict_user)
+		undefined(strict_sysenter, strict, 1);
+	undefined(strict_later, 1, 1);
 	ports(strict);
 }

@@ -76,6 +76,7 @@ SUITES = {
     # The chip's own instruction set. With -cpu knc that of suite "strict" which ordinary
     # programs are made of runs; on the strict one everything else is counted alike.
     "strict": [Boot("knc", "strict"),
+               Boot("strict-user", "strict ring3", cpu="knc,strict-user=on"),
                *(Boot("knc-strict", suite, 4 if suite == "threads" else 1, cpu="knc-strict")
                  for suite in ("strict", "registers", "counts", "overflow", "instructions",
                                "memory", "threads"))],

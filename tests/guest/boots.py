@@ -54,6 +54,10 @@ RACES = """late-foreign race-disable race-read race-read-group race-read-throttl
     race-stop-read race-stop-period race-stop-toggle race-stop-wide
     race-stop-offline"""
 
+# Of all kinds of tests, in a card's code: where the chip's instructions are all there are
+STRICT = """strict-user count-exact count-both count-truth sample-one sample-two multiplex
+    group-read inherit spflt-region spflt-switch task-switch reload"""
+
 # What Debian's 6.1 does in all boots, on a newer kernel that leaves its own driver out
 ALONE = "count-exact count-both sample-two multiplex inherit cpu-wide unload-busy reload"
 
@@ -131,7 +135,7 @@ class Boot:
     """With run-uos's @options, on the @kernels that this pattern matches, or then @on
     another one. The @prefix stands before the tests' names. @known has more tests, whose results
     are known, or only told. @seconds is a guess. A boot that has to be @asked for runs by
-    name only."""
+    name only. On a @strict one programs have the chip's instructions alone."""
     name: str
     tests: str
     options: str = "--cores 1"
@@ -139,6 +143,7 @@ class Boot:
     on: str = ""
     seconds: int = 60
     asked: bool = False
+    strict: bool = False
     prefix: str = ""
     known: dict = field(default_factory=dict)
 
@@ -179,6 +184,7 @@ BOOTS = (
     Boot("other", "wrong-cpu", "--cpu qemu64", kernels=MODULE),
     # One thread, and the demo's program
     Boot("turns", "perf-turns", "--cores 1 --threads-per-core 1", kernels="stock"),
+    Boot("strict", STRICT, kernels="stock", prefix="strict-", strict=True),
     # Two boots, which have to be the same
     Boot("again", "same-again", "--cores 2", kernels="stock", seconds=90),
     Boot("tools", TOOLS, kernels="stock", seconds=150),

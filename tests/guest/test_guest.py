@@ -26,14 +26,15 @@ PHI = "/usr/share/likwid/perfgroups/phi"
 
 
 @once
-def prepared(kernel, driver):
-    """The guest's /tests."""
+def prepared(kernel, driver, strict=False):
+    """The guest's /tests, which are in a card's code on 2.6.38-k1om, or if so said."""
     work = tempfile.TemporaryDirectory(prefix="guest.")
     build = [f"{HERE}/build", kernel, driver]
     if kernel.startswith(OLD):
         build = [f"{TESTS}/uos/build", *(["--k1om"] if kernel == BOARD else []),
                  os.environ["KDIR"]]
-    if subprocess.run([*build, work.name], check=False, stdin=subprocess.DEVNULL).returncode:
+    build += [work.name, *(["strict"] if strict else [])]
+    if subprocess.run(build, check=False, stdin=subprocess.DEVNULL).returncode:
         pytest.fail("a test, or the driver, does not build", pytrace=False)
     return work
 
@@ -103,6 +104,8 @@ def options_of(boot, flavour, settings, work, tests):
     if flavour.startswith(OLD):
         with open(f"{tests}/append", encoding="utf-8") as f:
             options += ["--init", f"{tests}/init", "--append", f.read().strip()]
+    if boot.strict:
+        options += ["--strict-user", "--init", f"{tests}/init"]
     if flavour == BOARD:
         options.append("--board")
         if os.environ.get("INITRD"):
@@ -126,7 +129,7 @@ class Guest(Lines):
         tests = [boot.known[name][0] if name in boot.known else name.removeprefix(boot.prefix)
                  for name in names if not name.startswith("boot-")]
         # Of 2.6.38 it is the same with its own driver.
-        made = prepared(kernel, "" if kernel.startswith(OLD) else driver).name
+        made = prepared(kernel, "" if kernel.startswith(OLD) else driver, boot.strict).name
         super().__init__(
             names, f"{SCRIPTS}/run-uos", "--out", self.out, "--add-dir", f"{made}:/tests",
             "--kernel", os.environ["IMAGE"] if kernel.startswith(OLD) else kernel,

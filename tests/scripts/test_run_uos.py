@@ -119,6 +119,16 @@ class RunUos(ScriptTest):
                            ["--kernel", initrd, "--init", init, "--cores", "63"])):
             self.refuses(why, 2, "run-uos", "--board", *args, "--", "true")
 
+    def test_run_uos_strict_user(self):
+        """No code but the kernel's needs more than the chip has: neither /init nor a vDSO."""
+        init = self.path("init", b"of ours")
+        status, said, err = self.boot(f'echo "$*"; cat "$initrd"; {FINAL}', "--strict-user",
+                                      "--init", init)
+        self.assertEqual(status, 0, err)
+        self.assertRegex(said, "-M pc -cpu knc,strict-user=on .*-append .* vdso=0 ")
+        self.assertIn("of ours", said)
+        self.refuses("--strict-user needs --init FILE", 2, "run-uos", "--strict-user", "--", "true")
+
     def test_run_uos_stands_still(self):
         """Where the guest's time stands still"""
         run_uos = load("run-uos")

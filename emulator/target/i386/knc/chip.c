@@ -62,16 +62,26 @@ bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr)
             knc_among(pc_msrs, ARRAY_SIZE(pc_msrs), msr));
 }
 
-/* CPUID leaf 1: logical processors of the package, as the machine says */
 #define SIBLINGS_SHIFT  16
 #define SIBLINGS_MASK   (0xffu << SIBLINGS_SHIFT)
 
-void knc_cpuid(CPUX86State *env, uint32_t *ebx)
+/*
+ * CPUID leaf 1: logical processors of the package, as the machine says.
+ * Programs choose routines by the other bits.
+ */
+void knc_cpuid(CPUX86State *env, uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
 {
     uint32_t siblings = env->knc.siblings;
 
-    if (siblings && (uint32_t)env->regs[R_EAX] == 1) {
+    if ((uint32_t)env->regs[R_EAX] != 1) {
+        return;
+    }
+    if (siblings) {
         *ebx = (*ebx & ~SIBLINGS_MASK) | siblings << SIBLINGS_SHIFT;
+    }
+    if (env->knc.strict_user && (env->hflags & HF_CPL_MASK)) {
+        *ecx &= CPUID_EXT_HYPERVISOR;
+        *edx &= KNC_CPUID_1_EDX | CPUID_HT;
     }
 }
 

@@ -14,6 +14,12 @@
 #define KNC_VECTOR_HIGH     0x20
 #define KNC_VECTOR_MMU_SHIFT 8
 
+/* CPUID leaf 1, as far as the chip has it; ECX is 0 */
+#define KNC_CPUID_1_EDX \
+    (CPUID_FP87 | CPUID_VME | CPUID_DE | CPUID_PSE | CPUID_TSC | CPUID_MSR | \
+     CPUID_PAE | CPUID_MCE | CPUID_CX8 | CPUID_APIC | CPUID_MTRR | CPUID_MCA | \
+     CPUID_PAT | CPUID_FXSR)
+
 /* Numbers of instructions or registers that the chip has */
 typedef struct KncRange {
     uint32_t first, last;

@@ -22,7 +22,7 @@ uint32_t knc_mxcsr(CPUX86State *env, uint32_t value);
 bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra);
 bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra);
 uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra);
-void knc_cpuid(CPUX86State *env, uint32_t *ebx);
+void knc_cpuid(CPUX86State *env, uint32_t *ebx, uint32_t *ecx, uint32_t *edx);
 void knc_pmu_write_cr(CPUX86State *env, int reg, uint64_t val);
 void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 

@@ -283,6 +283,7 @@ typedef struct KncClock {
 typedef struct KncPmuConfig {
     bool pmu;           /* has the PMU and the additional instructions */
     bool strict;        /* has only the instructions of the chip */
+    bool strict_user;   /* the same outside ring 0, of a PC's kernel */
     uint32_t siblings;  /* logical processors by CPUID, or 0 */
     bool always;        /* true counts continue with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */

@@ -10,7 +10,8 @@
 
 typedef struct KncDisas {
     bool insns;         /* the CPU has the additional instructions */
-    bool strict;        /* the CPU has only the chip's instructions */
+    bool strict;        /* the block has only the chip's instructions */
+    bool all_strict;    /* and so have all others of the CPU */
     /* The current instruction: */
     bool branch;
     bool near;          /* a branch within its segment */
