@@ -7,7 +7,16 @@
 #ifndef LIKWID_MARKER_H
 #define LIKWID_MARKER_H
 
+#include <sched.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* -std=c99 hides these. */
+#if !defined(_GNU_SOURCE) && !defined(__cplusplus)
+int sched_getcpu(void);
+long syscall(long number, ...);
+#endif
 
 #ifdef LIKWID_PERFMON
 #include "knc_pmu_regions.h"
@@ -90,6 +99,29 @@ static inline void likwid_markerGetRegion(const char *tag, int *n, double *event
 		*time = (double)ns / 1e9;
 	if (count)
 		*count = (int)calls;
+}
+
+static inline int likwid_getProcessorId(void)
+{
+	return sched_getcpu();
+}
+
+/* Return: 1, or 0 if there is no such CPU */
+static inline int likwid_pinThread(int cpu)
+{
+	unsigned long cpus[16] = { 0 };
+	const int bits = 8 * (int)sizeof(cpus[0]);
+
+	if (cpu < 0 || cpu >= 16 * bits)
+		return 0;
+	cpus[cpu / bits] = 1UL << (cpu % bits);
+	return !syscall(SYS_sched_setaffinity, 0, sizeof(cpus), cpus);
+}
+
+/* As likwid does: the calling thread, of which the others that it makes take it over */
+static inline int likwid_pinProcess(int cpu)
+{
+	return likwid_pinThread(cpu);
 }
 
 #ifdef LIKWID_PERFMON

@@ -3,6 +3,7 @@
 and that the headers compile, and do nothing on this machine but say so.
 """
 import csv
+import glob
 import io
 import json
 import os
@@ -175,7 +176,7 @@ void other(void);
 int main(void)
 {
 	double events[2] = { 0, 0 }, time = 0;
-	int n = 2, count = 0;
+	int n = 2, count = 0, cpu;
 
 	LIKWID_MARKER_INIT;
 	LIKWID_MARKER_THREADINIT;
@@ -199,6 +200,11 @@ int main(void)
 	likwid_markerNextGroup();
 	likwid_markerWriteFile("file");
 	likwid_markerClose();
+	for (cpu = -1; cpu <= 1024; cpu++)
+		if (likwid_pinThread(cpu) && likwid_getProcessorId() != cpu)
+			return 1;
+	if (!likwid_pinProcess(likwid_getProcessorId()))
+		return 1;
 	return (int)(events[0] + time) + count + (n > 2);
 }
 """
@@ -246,6 +252,17 @@ def test_regions_compile(sources):
                          sources / f"other.{suffix}")
 
 
+def test_headers_alone(tmp_path):
+    """Each header needs no other one before it, and nothing in it warns."""
+    for header in glob.glob("*.h", root_dir=f"{TOP}/include"):
+        for compiler, (suffix, *dialects) in DIALECTS.items():
+            (tmp_path / f"alone.{suffix}").write_text(f"#include <{header}>\n")
+            for dialect in dialects:
+                for flags in ((), ("-DLIKWID_PERFMON",)):
+                    compiled(compiler, f"-std={dialect}", *flags, *WARNINGS, "-fsyntax-only",
+                             tmp_path / f"alone.{suffix}")
+
+
 def test_regions_here(sources):
     """One state for C and C++; on this machine nothing is counted, and that is said once."""
     compiled("gcc", "-c", *WARNINGS, "-o", sources / "other.o", sources / "other.c")
@@ -262,16 +279,18 @@ def test_regions_here(sources):
     assert not (sources / "x").exists() and not [*sources.glob("x.*")]
 
 
-# All that likwid's module has; nothing is counted here.
+# All that likwid's module has, in two threads; nothing is counted here.
 FORTRAN = """program all_of_it
-  use likwid
+  {use}
   integer :: n, calls
   double precision :: counts(2), seconds
   call likwid_markerInit()
+!$omp parallel num_threads(2)
   call likwid_markerThreadInit()
   call likwid_markerRegisterRegion("a")
   call likwid_markerStartRegion("a")
   call likwid_markerStopRegion("a")
+!$omp end parallel
   n = 2
   calls = 5
   call likwid_markerGetRegion("a", n, counts, seconds, calls)
@@ -282,17 +301,21 @@ FORTRAN = """program all_of_it
   call likwid_markerClose()
 end program
 """
+STATIC = "-static", "-fopenmp", "-Wl,-u,pthread_mutex_destroy"
 
 
 def test_regions_fortran(tmp_path):
     """The two lines of its own comment, with the example, and with all of likwid's calls"""
     compiled("gcc", "-O2", "-c", "-o", tmp_path / "regions.o", "-x", "c",
              f"{TOP}/include/knc_pmu_regions.h")
-    (tmp_path / "all.f90").write_text(FORTRAN)
-    for source, want in ((f"{TOP}/Documentation/examples/marked.f90", ["313344"]),
-                         (tmp_path / "all.f90", ["0", "0", "0"])):
-        compiled("gfortran", "-std=f2003", "-Wall", "-Wextra", "-Werror", "-pthread",
-                 f"-J{tmp_path}", "-o", tmp_path / "marked",
+    (tmp_path / "all.f90").write_text(FORTRAN.format(use="use likwid"))
+    (tmp_path / "without.f90").write_text(FORTRAN.format(use="implicit none"))
+    strict = "-std=f2003", "-Wall", "-Wextra", "-Werror"
+    for source, flags, want in (
+            (f"{TOP}/Documentation/examples/marked.f90", strict, ["313344"]),
+            (tmp_path / "all.f90", strict, ["0", "0", "0"]),
+            (tmp_path / "without.f90", STATIC, ["0", "0", "0"])):
+        compiled("gfortran", *flags, "-pthread", f"-J{tmp_path}", "-o", tmp_path / "marked",
                  f"{TOP}/include/knc_pmu_regions.f90", source, tmp_path / "regions.o")
         said = subprocess.run([tmp_path / "marked"], check=True, capture_output=True, text=True)
         assert said.stdout.split() == want and not said.stderr, said
