@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Host of the Knights Corner PMU backend: the kernel's x86 perf core */
+/* Intel Knights Corner core PMU: what the kernel's x86 perf core calls */
 #include <linux/init.h>
 #include <linux/perf_event.h>
 
@@ -51,7 +51,7 @@ static int knc_hw_config(struct perf_event *event)
 	return ret;
 }
 
-/* .enable loads the counter. Newer kernels call .set_period for a stopped event, too. */
+/* .enable loads the counter; .set_period may be called for a stopped event, too. */
 static int knc_set_period(struct perf_event *event)
 {
 	return 0;
@@ -60,8 +60,8 @@ static int knc_set_period(struct perf_event *event)
 /*
  * An event's last overflow is handled when the event is stopped, and may throttle it.
  * perf core does not expect that, and starts an event that was stopped to be moved, or for
- * a new period. It must stay stopped until the tick. But newer perf cores unthrottle an
- * event right after they have started it with a new period, so they must start it.
+ * a new period. It must stay stopped until the tick, unless perf core unthrottles it
+ * right after it has started it with a new period: then it must be started.
  * n_added tells the two apart, as it is 0 unless events are moved.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
@@ -122,7 +122,7 @@ static const struct attribute_group *knc_attr_update[] = {
 };
 
 static const struct x86_pmu knc_x86_pmu __initconst = {
-	.name			= "Knights Corner",
+	.name			= "knc",
 	.handle_irq		= knc_pmi,
 	.disable_all		= knc_disable_all,
 	.enable_all		= knc_enable_all,

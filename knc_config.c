@@ -6,6 +6,7 @@
 #include <linux/bitfield.h>
 #include <linux/capability.h>
 #include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/nospec.h>
 #include <linux/perf_event.h>

@@ -9,6 +9,7 @@
  * of Figure 1-2, which are numbered below.
  */
 #include <linux/perf_event.h>
+#include <linux/preempt.h>
 
 #include <asm/ptrace.h>
 

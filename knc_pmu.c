@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Intel Knights Corner core PMU: how counters are started, stopped and read. The host
- * (knc_module.c, knc_builtin.c) decides which event gets which counter. Section numbers
- * are those of Intel document 327357-001.
+ * Intel Knights Corner core PMU: how counters are started, stopped and read. Section
+ * numbers are those of Intel document 327357-001.
  */
 #include <linux/errno.h>
 #include <linux/perf_event.h>
@@ -107,7 +106,7 @@ void knc_pmu_enable(struct knc_cpu *kc)
 
 /**
  * knc_event_start() - let an event count
- * @event: an event that the host has given the counter @event->hw.idx
+ * @event: an event that was given the counter @event->hw.idx
  *
  * It counts at once if the CPU's counters run, else from knc_pmu_enable() on.
  */
