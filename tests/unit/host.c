@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Part of knc_pmu_test.c: the module registers what it needs. If anything is refused,
- * it gives back what it has registered.
+ * it gives back what it has registered. Its scheduler finds a counter for each event.
  */
 
 #define HOST_REGISTERS	(BIT(HOST_PERFCTR0) | BIT(HOST_PERFCTR1) |	\
@@ -331,6 +331,135 @@ static void test_quiesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
+/* The two-counter scheduler */
+
+struct sched_case {
+	const char *name;
+	u64 add[3];		/* events added, in this order */
+	int want[3];		/* the counter each ends on; -1: refused */
+};
+
+static const struct sched_case sched_cases[] = {
+	{ "one free event leaves counter 0", { CYCLES, ~0ULL }, { 1 } },
+	{ "two free events", { CYCLES, INSTRUCTIONS, ~0ULL }, { 1, 0 } },
+	{ "three free events", { CYCLES, INSTRUCTIONS, BRANCHES_ }, { 1, 0, -1 } },
+	{ "core-ring event alone", { L2_MISS, ~0ULL }, { 0 } },
+	{ "core-ring event first", { L2_MISS, CYCLES, ~0ULL }, { 0, 1 } },
+	{ "core-ring event last", { CYCLES, L2_MISS, ~0ULL }, { 1, 0 } },
+	{ "two core-ring events", { L2_MISS, L2_HIT, CYCLES }, { 0, -1, 1 } },
+	{ "no room for a core-ring event", { CYCLES, INSTRUCTIONS, L2_MISS }, { 1, 0, -1 } },
+};
+
+NAMED_PARAM(sched);
+
+static void test_sched(struct kunit *test)
+{
+	const struct sched_case *c = test->param_value;
+	struct perf_event *event[3] = {};
+	int i;
+
+	disable();
+	for (i = 0; i < 3 && c->add[i] != ~0ULL; i++) {
+		event[i] = new_event(test, c->add[i], 0);
+		KUNIT_EXPECT_EQ(test, knc_add(event[i], PERF_EF_START),
+				c->want[i] < 0 ? -EAGAIN : 0);
+	}
+	enable();
+
+	for (i = 0; i < 3 && event[i]; i++) {
+		KUNIT_EXPECT_EQ(test, event[i]->hw.idx, c->want[i]);
+		if (c->want[i] >= 0)
+			KUNIT_EXPECT_EQ(test, record.msr[0x28 + c->want[i]],
+					SEL_ALL | c->add[i]);
+	}
+}
+
+/* Cycles on counter 1, instructions by @period on counter 0 */
+static void add_reversed(struct kunit *test, struct perf_event *event[2], u64 period)
+{
+	event[0] = new_event(test, CYCLES, 0);
+	event[1] = new_event(test, INSTRUCTIONS, period);
+	add_all(test, event, 2);
+	KUNIT_ASSERT_EQ(test, event[1]->hw.idx, 0);
+}
+
+/* An event on counter 0 that fits both is moved, and keeps its count. */
+static void test_move_aside(struct kunit *test)
+{
+	struct perf_event *event[2], *l2;
+
+	add_reversed(test, event, 0);
+	del_all(event, 1);
+	count(0, 1000);
+
+	l2 = add_new(test, L2_MISS, 0);
+	KUNIT_EXPECT_EQ(test, l2->hw.idx, 0);
+	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x28], SEL_ALL | L2_MISS);
+	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
+
+	count(0, 7);
+	count(1, 11);
+	expect_count(test, event[1], 1011);
+	expect_count(test, l2, 7);
+}
+
+/* An event that is throttled as it is moved stays stopped. */
+static void test_move_throttled(struct kunit *test)
+{
+	struct perf_event *event[2];
+
+	add_reversed(test, event, 1000);
+	del_all(event, 1);
+	count(0, 1000);
+	samples.throttle = true;
+	add_new(test, L2_MISS, 0);
+	KUNIT_EXPECT_EQ(test, samples.count, 1);
+	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
+	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
+
+	knc_start(event[1], 0);
+	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
+	count(1, 10);
+	expect_count(test, event[1], 1010);
+}
+
+static void test_move_stopped(struct kunit *test)
+{
+	struct perf_event *event[2];
+
+	add_reversed(test, event, 1000);
+	count(0, 100);
+	knc_stop(event[1], 0);
+	del_all(event, 1);
+	add_new(test, L2_MISS, 0);
+	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
+	knc_start(event[1], 0);
+	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
+}
+
+/* One in 16 PMIs is timed, and no NMI of another source. */
+static void test_pmi_timed(struct kunit *test)
+{
+	unsigned int i;
+
+	host_begin();
+	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	for (i = 0; i < 32; i++)
+		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 0);
+	KUNIT_EXPECT_EQ(test, host.took, 0);
+	for (i = 0; i < 32; i++) {
+		record.lvtpc = 0x10400;
+		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 1);
+	}
+	KUNIT_EXPECT_EQ(test, host.took, 2);
+	knc_module_exit();
+}
+
 static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_load),
 	KUNIT_CASE(test_unload_running),
@@ -345,5 +474,10 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_start_and_stop),
 	KUNIT_CASE(test_group_of_others),
 	KUNIT_CASE(test_quiesced),
+	KUNIT_CASE_PARAM(test_sched, sched_gen_params),
+	KUNIT_CASE(test_move_aside),
+	KUNIT_CASE(test_move_throttled),
+	KUNIT_CASE(test_move_stopped),
+	KUNIT_CASE(test_pmi_timed),
 	{}
 };

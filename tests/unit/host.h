@@ -6,18 +6,21 @@
 #ifndef _KNC_TEST_HOST_H
 #define _KNC_TEST_HOST_H
 
-#include <linux/cpuhotplug.h>
 #include <linux/err.h>
-#include <linux/kprobes.h>
 #include <linux/perf_event.h>
 #include <linux/slab.h>
-#include <linux/tracepoint.h>
 
 #include <asm/apic.h>
-#include <asm/cpu_device_id.h>
 #include <asm/cpu_entry_area.h>
-#include <asm/nmi.h>
 #include <asm/perf_event.h>
+
+#ifndef KNC_SERIES
+#include <linux/cpuhotplug.h>
+#include <linux/kprobes.h>
+#include <linux/tracepoint.h>
+
+#include <asm/cpu_device_id.h>
+#include <asm/nmi.h>
 
 enum host_thing {
 	HOST_CPU, HOST_APIC, HOST_MSR_CTRL, HOST_MSR_STATUS, HOST_MSR_SPFLT,
@@ -28,8 +31,10 @@ enum host_thing {
 	HOST_THINGS,
 	HOST_MEMORY = HOST_THINGS
 };
+#endif
 
 static struct {
+#ifndef KNC_SERIES
 	/* A bit for each thing: what is refused, registered, asked for */
 	unsigned long refused;
 	unsigned long held;
@@ -52,15 +57,17 @@ static struct {
 	const char *name;
 	int (*event_init)(struct perf_event *event);
 	const struct attribute_group **groups;
-	unsigned int took, irqs;
+	unsigned int took;
 	/* Entries of followed tasks that were freed */
 	int freed;
-	/* The current task, or NULL for the test's */
-	struct task_struct *runs;
 	/* A perf core that does not tell for which task an event is */
 	bool target_unknown;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
+#endif
+	unsigned int irqs;
+	/* The current task, or NULL for the test's */
+	struct task_struct *runs;
 	/* Interrupts are on; and no NMI, where a test calls knc_pmi() without one */
 	bool irqs_on, no_nmi;
 	/* This CPU's stacks for the entry from user mode */
@@ -69,6 +76,7 @@ static struct {
 
 static struct pmu host_pmu = { .type = PERF_TYPE_RAW };
 
+#ifndef KNC_SERIES
 /* Returns true if it exists. */
 static bool host_ask(enum host_thing thing)
 {
@@ -201,19 +209,10 @@ static void *host_zalloc(size_t size, gfp_t flags)
 	return kmalloc(size, flags | __GFP_ZERO);
 }
 
-static struct task_struct *host_current(void)
-{
-	return host.runs ?: get_current();
-}
-
-#undef irqs_disabled
-#undef compat_in_nmi_level
 #undef rdmsrq_safe
 #undef compat_pmu_unregister
 #undef cpu_online
 #undef COMPAT_TARGET_UNKNOWN
-#undef inc_perf_irq_stat
-#undef current
 #undef register_nmi_handler
 #undef kzalloc
 #define rdmsrq_safe(msr, value)			host_rdmsr_safe(msr, value)
@@ -246,6 +245,18 @@ static struct task_struct *host_current(void)
 #define compat_cpu_has_events(pmu, cpu)		false
 #define compat_task_has_events(pmu, task)	false
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
+#endif
+
+static struct task_struct *host_current(void)
+{
+	return host.runs ?: get_current();
+}
+
+#undef irqs_disabled
+#undef compat_in_nmi_level
+#undef inc_perf_irq_stat
+#undef inc_irq_stat
+#undef current
 #define inc_perf_irq_stat()			(host.irqs++)
 #define get_cpu_entry_area(cpu)			host.entry_area
 #define irqs_disabled()				(!host.irqs_on)

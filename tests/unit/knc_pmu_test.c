@@ -13,6 +13,7 @@
 #include "record.h"
 #include "host.h"
 
+#ifndef KNC_SERIES
 /* The module's host is tested as well, but not bound to this CPU. */
 #undef module_init
 #undef module_exit
@@ -24,6 +25,7 @@
 #define MODULE_DEVICE_TABLE(bus, table)
 #define __init __maybe_unused
 #define __exit __maybe_unused
+#endif
 
 /* Accesses to what an NMI reads or writes */
 #undef READ_ONCE
@@ -51,14 +53,24 @@
 #define local64_sub(value, l)	RECORD_WRITE(#l " -= " #value, local_sub(value, &(l)->a))
 #define local64_xchg(l, value)	RECORD_READ("exchange " #l, local_xchg(&(l)->a, value))
 
+/* Where samples go */
+static int (*deliver)(struct perf_event *event, struct perf_sample_data *data,
+		      struct pt_regs *regs);
+#undef perf_event_overflow
+#define perf_event_overflow(event, data, regs)	deliver(event, data, regs)
+
 #define KNC_PMU_RECORD_ACCESSES
 #include "../../knc_config.c"
 #include "../../knc_pmu.c"
 #include "../../knc_pmi.c"
 #include "../../knc_user_regs.c"
+#ifndef KNC_SERIES
 #include "../../spflt.c"
 #include "../../knc_module.c"
 #include "../../compat/perf_core.c"
+#else
+#include "scheduler.c"
+#endif
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
 /* PerfEvtSel: USR | OS | INT | EN, as every unfiltered event has them */
@@ -162,13 +174,17 @@ static void enable(void)
 	knc_enable_all(&host_pmu);
 }
 
-/* The kernel before the module is loaded */
+/* The kernel before the driver is in it */
 static void host_begin(void)
 {
+#ifndef KNC_SERIES
 	knc_spflt_exit();
-	memset(&host, 0, sizeof(host));
-	host.raw_event = -ENOENT;
 	knc_pmu = NULL;
+#endif
+	memset(&host, 0, sizeof(host));
+#ifndef KNC_SERIES
+	host.raw_event = -ENOENT;
+#endif
 }
 
 static void reset_hardware(void)
@@ -187,10 +203,12 @@ static void reset_hardware(void)
 /* A CPU that has come online, with its PMU enabled and nothing recorded */
 static int knc_test_init(struct kunit *test)
 {
-	static_call_update(knc_perf_event_overflow, record_overflow);
+	deliver = record_overflow;
 	test_pmu.stop = knc_stop;
 	host_begin();
+#ifndef KNC_SERIES
 	knc_spflt_init();
+#endif
 
 	/* The driver's state is per CPU. */
 	migrate_disable();
@@ -402,79 +420,7 @@ static void test_refusals(struct kunit *test)
 	}
 }
 
-/* Constraints and the two-counter scheduler */
-
-struct sched_case {
-	const char *name;
-	u64 add[3];		/* events added, in this order */
-	int want[3];		/* the counter each ends on; -1: refused */
-};
-
-static const struct sched_case sched_cases[] = {
-	{ "one free event leaves counter 0", { CYCLES, ~0ULL }, { 1 } },
-	{ "two free events", { CYCLES, INSTRUCTIONS, ~0ULL }, { 1, 0 } },
-	{ "three free events", { CYCLES, INSTRUCTIONS, BRANCHES_ }, { 1, 0, -1 } },
-	{ "core-ring event alone", { L2_MISS, ~0ULL }, { 0 } },
-	{ "core-ring event first", { L2_MISS, CYCLES, ~0ULL }, { 0, 1 } },
-	{ "core-ring event last", { CYCLES, L2_MISS, ~0ULL }, { 1, 0 } },
-	{ "two core-ring events", { L2_MISS, L2_HIT, CYCLES }, { 0, -1, 1 } },
-	{ "no room for a core-ring event", { CYCLES, INSTRUCTIONS, L2_MISS }, { 1, 0, -1 } },
-};
-
-NAMED_PARAM(sched);
-
-static void test_sched(struct kunit *test)
-{
-	const struct sched_case *c = test->param_value;
-	struct perf_event *event[3] = {};
-	int i;
-
-	disable();
-	for (i = 0; i < 3 && c->add[i] != ~0ULL; i++) {
-		event[i] = new_event(test, c->add[i], 0);
-		KUNIT_EXPECT_EQ(test, knc_add(event[i], PERF_EF_START),
-				c->want[i] < 0 ? -EAGAIN : 0);
-	}
-	enable();
-
-	for (i = 0; i < 3 && event[i]; i++) {
-		KUNIT_EXPECT_EQ(test, event[i]->hw.idx, c->want[i]);
-		if (c->want[i] >= 0)
-			KUNIT_EXPECT_EQ(test, record.msr[0x28 + c->want[i]],
-					SEL_ALL | c->add[i]);
-	}
-}
-
-/* Cycles on counter 1, instructions by @period on counter 0 */
-static void add_reversed(struct kunit *test, struct perf_event *event[2], u64 period)
-{
-	event[0] = new_event(test, CYCLES, 0);
-	event[1] = new_event(test, INSTRUCTIONS, period);
-	add_all(test, event, 2);
-	KUNIT_ASSERT_EQ(test, event[1]->hw.idx, 0);
-}
-
-/* An event on counter 0 that fits both is moved, and keeps its count. */
-static void test_move_aside(struct kunit *test)
-{
-	struct perf_event *event[2], *l2;
-
-	add_reversed(test, event, 0);
-	del_all(event, 1);
-	count(0, 1000);
-
-	l2 = add_new(test, L2_MISS, 0);
-	KUNIT_EXPECT_EQ(test, l2->hw.idx, 0);
-	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x28], SEL_ALL | L2_MISS);
-	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
-
-	count(0, 7);
-	count(1, 11);
-	expect_count(test, event[1], 1011);
-	expect_count(test, l2, 7);
-}
+/* Groups */
 
 static void test_groups(struct kunit *test)
 {
@@ -758,7 +704,9 @@ static void test_rules_others(struct kunit *test)
 		{ "a slot", { 0, 0, 1, 1, 0 } },
 		/* Filling the slot is wrong as well in READ. RUN is left. */
 		{ "PerfEvtSel", { 0, 0, 0, 3, 1 } },
+#ifndef KNC_SERIES
 		{ "filters", { 0, 0, 1, 1, 1 } },
+#endif
 	};
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
 	struct knc_cpu *kc = this_cpu();
@@ -787,11 +735,13 @@ static void test_rules_others(struct kunit *test)
 			case 4:
 				knc_event_start(event);
 				break;
+#ifndef KNC_SERIES
 			case 5:
 				kc->event[1] = event;
 				kc->filters = BIT(1);
 				knc_spflt_update(kc);
 				break;
+#endif
 			}
 			KUNIT_EXPECT_EQ_MSG(test, record.broken, rules[i].broken[state],
 					    "%s in %c", rules[i].what, state_letters[state]);
@@ -806,11 +756,13 @@ static void test_rules_others(struct kunit *test)
 	record.broken = 0;
 }
 
-#include "filters.c"
 #include "user.c"
 #include "model.c"
 #include "races.c"
+#ifndef KNC_SERIES
+#include "filters.c"
 #include "host.c"
+#endif
 
 /* The tables of events against tests/data */
 
@@ -905,9 +857,7 @@ static struct kunit_case knc_encoding_cases[] = {
 	{}
 };
 
-static struct kunit_case knc_constraints_cases[] = {
-	KUNIT_CASE_PARAM(test_sched, sched_gen_params),
-	KUNIT_CASE(test_move_aside),
+static struct kunit_case knc_groups_cases[] = {
 	KUNIT_CASE(test_groups),
 	{}
 };
@@ -945,20 +895,26 @@ static struct kunit_suite suite##_suite = {				\
 }
 
 KNC_SUITE(knc_encoding, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_constraints, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_groups, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_period, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_pmi, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_registers, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_read, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
 KNC_SUITE(knc_user_regs, knc_user_regs_init, knc_user_regs_exit);
 KNC_SUITE(knc_races, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_host, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_tables, knc_test_init, knc_test_exit);
 
-kunit_test_suites(&knc_encoding_suite, &knc_constraints_suite, &knc_period_suite,
+kunit_test_suites(&knc_encoding_suite, &knc_groups_suite, &knc_period_suite,
 		  &knc_pmi_suite, &knc_read_suite, &knc_registers_suite,
-		  &knc_spflt_suite, &knc_user_regs_suite, &knc_races_suite,
-		  &knc_host_suite, &knc_tables_suite);
+		  &knc_user_regs_suite, &knc_races_suite, &knc_tables_suite);
 
+#ifndef KNC_SERIES
+KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
+KNC_SUITE(knc_host, knc_test_init, knc_test_exit);
+
+kunit_test_suites(&knc_spflt_suite, &knc_host_suite);
 /* MODULE_LICENSE() has come with knc_module.c. */
+#else
+MODULE_DESCRIPTION("KUnit tests of the Knights Corner driver");
+MODULE_LICENSE("GPL");
+#endif

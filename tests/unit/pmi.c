@@ -297,43 +297,6 @@ static void test_stop_for_throttle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 1000);
 }
 
-/* An event that is throttled as it is moved stays stopped. */
-static void test_move_throttled(struct kunit *test)
-{
-	struct perf_event *event[2];
-
-	add_reversed(test, event, 1000);
-	del_all(event, 1);
-	count(0, 1000);
-	samples.throttle = true;
-	add_new(test, L2_MISS, 0);
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
-	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
-	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
-
-	knc_start(event[1], 0);
-	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
-	count(1, 10);
-	expect_count(test, event[1], 1010);
-}
-
-static void test_move_stopped(struct kunit *test)
-{
-	struct perf_event *event[2];
-
-	add_reversed(test, event, 1000);
-	count(0, 100);
-	knc_stop(event[1], 0);
-	del_all(event, 1);
-	add_new(test, L2_MISS, 0);
-	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
-	knc_start(event[1], 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
-}
-
 /* The registers of a sample */
 
 static void test_pmi_regs(struct kunit *test)
@@ -392,24 +355,6 @@ static void test_pmi_regs_user(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
 
-/* One in 16 PMIs is timed, and no NMI of another source. */
-static void test_pmi_timed(struct kunit *test)
-{
-	unsigned int i;
-
-	host_begin();
-	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
-	for (i = 0; i < 32; i++)
-		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 0);
-	KUNIT_EXPECT_EQ(test, host.took, 0);
-	for (i = 0; i < 32; i++) {
-		record.lvtpc = 0x10400;
-		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 1);
-	}
-	KUNIT_EXPECT_EQ(test, host.took, 2);
-	knc_module_exit();
-}
-
 static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_one_counter),
 	KUNIT_CASE(test_pmi_both_counters),
@@ -426,11 +371,8 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_in_stop),
 	KUNIT_CASE(test_stop_wrapped),
 	KUNIT_CASE(test_stop_for_throttle),
-	KUNIT_CASE(test_move_throttled),
-	KUNIT_CASE(test_move_stopped),
 	KUNIT_CASE(test_pmi_regs),
 	KUNIT_CASE(test_pmi_regs_user),
-	KUNIT_CASE(test_pmi_timed),
 	{}
 };
 

@@ -135,7 +135,7 @@ static void test_race(struct kunit *test)
 	unsigned long flags;
 	unsigned int i, count = 0;
 
-	static_call_update(knc_perf_event_overflow, model_overflow);
+	deliver = model_overflow;
 	for (i = 0; i < ARRAY_SIZE(model_event); i++)
 		model_event[i] = new_event(test, INSTRUCTIONS, 1000);
 	memset(&model, 0, sizeof(model));
