@@ -92,15 +92,8 @@ FIXES = (
              "if (!status)\n\t\tgoto done;")),
 )
 
-COVER = """\
-perf/x86/intel/knc: Count on both counters, and sample
-
-Linux has had a driver for the PMU of Knights Corner, the first Xeon Phi,
-since 3.7. One of the two counters never counts, each CPU gets one counter
-interrupt until an event is put on it again, and an NMI of another source
-starts a PMU that is disabled. Each patch mends one of these, and the third
-needs the second.
-
+# Which kernel runs on a card, and where patches were tested
+PORT = """\
 As Knights Corner has neither CMOV nor SSE2, a current kernel needs a port
 to run there. There is one, of Linux 7.2 for the 3120A card:
 
@@ -111,7 +104,17 @@ events the cycles are right to 0.2 %, and the instructions are 0.
 
 The patches have not run on hardware. They were tested on an emulated card,
 which has the PMU's registers, the line to the local APIC, and the mask bit
-of the LVT entry as Intel's manual (327357-001) has them. Without them
+of the LVT entry as Intel's manual (327357-001) has them."""
+COVER = f"""\
+perf/x86/intel/knc: Count on both counters, and sample
+
+Linux has had a driver for the PMU of Knights Corner, the first Xeon Phi,
+since 3.7. One of the two counters never counts, each CPU gets one counter
+interrupt until an event is put on it again, and an NMI of another source
+starts a PMU that is disabled. Each patch mends one of these, and the third
+needs the second.
+
+{PORT} Without them
 counter 1 reads 0, and of 200 samples one or two arrive. With them both
 counters count exactly, and all samples arrive. An NMI of another source at
 any instruction of enabling, disabling, adding and moving events changes no
@@ -166,7 +169,7 @@ def author(tree):
 
 
 def format_patches(tree, patches, folder, cover="", options=()):
-    """Of (subject, body, [(path, text before or None, text)]), by git."""
+    """Of (subject, body, [(path, text before or None, text or None)]), by git."""
     name, email = author(tree)
     with tempfile.TemporaryDirectory() as tmp:
         def git(*args):

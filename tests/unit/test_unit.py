@@ -6,19 +6,31 @@ import re
 import subprocess
 import tempfile
 
+import knc_series
 import pytest
 from ktap import results
 from lines import Case, SCRIPTS, TESTS, built, once
 
 MODULES = (("tests/unit", "knc_pmu_test.ko"), ("tests/compat", "knc_compat_test.ko"))
+# The kernel that the series of patches makes has its tests.
+IN_SERIES = f"{knc_series.OURS}/tests/knc_pmu_test.ko"
 
 
-def names():
+def modules(kernel):
+    if kernel.startswith("series"):
+        return [f"{built('build-kernel', kernel)}/{IN_SERIES}"]
+    return [built("build-module", kernel, folder, name) for folder, name in MODULES]
+
+
+def names(kernel):
     """All cases, as the module will print them: SUITE.CASE."""
     text = ""
     for file in sorted(glob.glob(f"{TESTS}/unit/*.c") + glob.glob(f"{TESTS}/compat/*.c")):
-        with open(file, encoding="utf-8") as f:
-            text += f.read()
+        if not kernel.startswith("series") or os.path.basename(file) in knc_series.TESTS:
+            with open(file, encoding="utf-8") as f:
+                text += f.read()
+    if kernel.startswith("series"):
+        text = re.sub(r"^#ifndef KNC_SERIES\n.*?^#(else|endif)", "", text, flags=re.M | re.S)
     for suite, body in re.findall(r"struct kunit_case (\w+)_cases\[\] = {(.*?)^};", text,
                                   re.M | re.S):
         for case in re.findall(r"KUNIT_CASE(?:_PARAM)?\((\w+)", body):
@@ -28,8 +40,7 @@ def names():
 @once
 def boot(kernel):
     """{case: (verdict, notes)} of one boot, and its status."""
-    load = [word for folder, name in MODULES
-            for word in ("--module", built("build-module", kernel, folder, name))]
+    load = [word for module in modules(kernel) for word in ("--module", module)]
     with tempfile.TemporaryDirectory(prefix="unit.") as out:
         status = subprocess.run(
             [f"{SCRIPTS}/run-uos", "--kernel", kernel, "--out", out, *load, "true"],
@@ -52,13 +63,13 @@ def check(kernel, name):
 def check_boot(kernel):
     """Every suite is whole, each case is known, and the guest came to its end."""
     told, status = boot(kernel)
-    strange = told.keys() - set(names())
+    strange = told.keys() - set(names(kernel))
     assert not status and not strange, f"status {status}, {[told[name] for name in strange]}"
 
 
 def cases(run):
     kernel = run.kernel or "builtin"
-    for name in names():
+    for name in names(kernel):
         yield Case(name, lambda name=name: check(kernel, name), "boot", 60)
     yield Case("boot-unit", lambda: check_boot(kernel), "boot", 60, True)
 
