@@ -97,11 +97,11 @@ class Card:
         try:
             # In a session without a terminal ssh cannot ask for a password.
             self.process = subprocess.Popen(
-                [*args.ssh, self.name, command], bufsize=0, stdin=subprocess.PIPE,
+                [*(word.replace("{}", self.name) for word in args.prefix), command], bufsize=0, stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                 env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
         except OSError as e:
-            self.has_gone(f"{args.ssh[0]}: {e.strerror}")
+            self.has_gone(f"{args.prefix[0]}: {e.strerror}")
             return
         for pipe, read in ((self.process.stdout, self.read), (self.process.stderr, self.listen)):
             os.set_blocking(pipe.fileno(), False)
@@ -322,8 +322,9 @@ def arguments():
                         "(cycles,instructions)")
     parser.add_argument("-I", dest="interval", metavar="MS", type=int, default=10000,
                         help="the interval, 100 to 3600000 ms (10000)")
-    parser.add_argument("--ssh", metavar="COMMAND", default="ssh",
-                        help="how a command is run on a card, with options")
+    parser.add_argument("--prefix", metavar="WORDS", default="ssh {}",
+                        help="what a command line for a card's shell is added to; {} is the "
+                        "card's name (ssh {})")
     parser.add_argument("--perf", metavar="COMMAND", default="perf",
                         help="what perf is called there; it may be knc-stat")
     args = parser.parse_args()
@@ -337,11 +338,13 @@ def arguments():
     args.events = ",".join(args.events or ["cycles,instructions"])
     args.expected = re.sub("/[^/]*/", "", args.events).count(",") + 1
     try:
-        args.ssh = shlex.split(args.ssh)
+        args.prefix = shlex.split(args.prefix)
     except ValueError as e:
-        parser.error(f"--ssh: {e}")
-    if not args.ssh:
-        parser.error("--ssh: which?")
+        parser.error(f"--prefix: {e}")
+    if not args.prefix:
+        parser.error("--prefix: which?")
+    if len(args.cards) > 1 and "{}" not in "".join(args.prefix):
+        parser.error("several cards: --prefix needs {}, which is a card's name")
     return args
 
 

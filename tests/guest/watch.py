@@ -160,7 +160,7 @@ class Watch:
         self.said = work / "said"
         with self.said.open("w") as said:
             self.process = subprocess.Popen(
-                [f"{TOP}/tools/knc-host", "watch", "--ssh", f"ssh -F {config}", "--perf",
+                [f"{TOP}/tools/knc-host", "watch", "--prefix", f"ssh -F {config} {{}}", "--perf",
                  "./counter", "--openmetrics", work / "textfiles/knc.prom", *args],
                 stdin=subprocess.DEVNULL, stderr=said)
         stack.callback(self.process.wait)

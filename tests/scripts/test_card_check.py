@@ -16,6 +16,10 @@ cd "$WORK/$1" || exit 255
 [ ! -e hangs ] || { trap '' TERM; exec sleep 100; }
 exec sh -c "$(echo "$2" | sed "s|/tmp/|$WORK/$1/|g")"
 """
+# Another way to the card: it runs a command as it stands, and knows no card's name.
+PHI = """#!/bin/sh
+[ "$#: $1 $2 $3" = "4: run sh -c" ] && exec "$WORK/ssh" mic0 "$4"
+"""
 # A self-test of which the card does not come back
 STUCK = """#include <stdio.h>
 #include <unistd.h>
@@ -26,12 +30,13 @@ int main(void) { puts("ok cpu 0: said"); fflush(stdout); sleep(100); puts("late"
 class CardCheck(ScriptTest):
     def setUp(self):
         super().setUp()
-        os.chmod(self.path("ssh", SSH.encode()), 0o755)
+        for name, text in (("ssh", SSH), ("phi", PHI)):
+            os.chmod(self.path(name, text.encode()), 0o755)
         os.mkdir(self.path("mic0"))
 
     def card_check(self, *args, CC="gcc", **env):
         """Status, what it says, and the file"""
-        status, out, err = self.run_it("card-check", "--ssh", self.path("ssh"), *args,
+        status, out, err = self.run_it("card-check", "--prefix", self.path("ssh") + " {}", *args,
                                        WORK=self.work, CC=CC, **env)
         self.assertEqual(out, "")
         with open(self.path("card-check-mic0.txt"), encoding="utf-8") as f:
@@ -62,6 +67,9 @@ class CardCheck(ScriptTest):
         done = self.card_check("mic0")
         self.is_whole(*done)
         self.assertIn("self-test: not done: the driver is not loaded\nstatus 2\n", done[2])
+
+    def test_card_check_prefix(self):
+        self.is_whole(*self.card_check("--prefix", self.path("phi") + " run sh -c", "mic0"))
 
     def test_card_check_selftest(self):
         program = self.program('int puts(const char *); int main(void) { puts("mine"); }')

@@ -12,6 +12,10 @@ cd "$WORK/$1" || exit 255
 [ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
 PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/||")"
 """
+# Another way to the card: it runs a command as it stands, and knows no card's name.
+PHI = """#!/bin/sh
+[ "$#: $1 $2 $3" = "4: run sh -c" ] && exec "$WORK/ssh" mic0 "$4"
+"""
 PERF = r"""#!/bin/sh
 # What it was given, a word a line
 [ "$1" = record ] && { printf 'DATA\000\377'; printf '%s\n' "$@"; echo said >&2; exit 0; }
@@ -25,7 +29,7 @@ class Host(ScriptTest):
     def setUp(self):
         super().setUp()
         os.mkdir(self.path("bin"))
-        for name, text in (("ssh", SSH), ("bin/perf", PERF)):
+        for name, text in (("ssh", SSH), ("phi", PHI), ("bin/perf", PERF)):
             os.chmod(self.path(name, text.encode()), 0o755)
         for i, card in enumerate(("mic0", "mic1")):
             os.mkdir(self.path(card))
@@ -34,7 +38,7 @@ class Host(ScriptTest):
             self.path(f"{card}/cpuinfo", b"processor\t: 0\ncore id\t\t: 60\n")
 
     def host(self, *args):
-        return self.run_it("knc-host", args[0], "--ssh", self.path("ssh"), *args[1:],
+        return self.run_it("knc-host", args[0], "--prefix", self.path("ssh") + " {}", *args[1:],
                            WORK=self.work)
 
     def content(self, name):
@@ -80,6 +84,13 @@ class Host(ScriptTest):
         self.assertEqual(self.host("stat", "--perf", "./knc-stat", "mic0", "--", "true"),
                          (0, "mic0,CPU0,7,,cycles,1,100.00,,\n", ""))
 
+    def test_host_other_prefix(self):
+        phi = self.path("phi") + " run sh -c"
+        self.assertEqual(self.host("stat", "--prefix", phi, "x", "--", "sh", "-c", "echo it's"),
+                         (0, "x,CPU0,7,,cycles,1,100.00,,\n", ""))
+        self.assertEqual(self.host("record", "--prefix", phi, "x", "--", "true"), (0, "", ""))
+        self.assertEqual(self.content("x.kallsyms"), b"ffffffff81000000 T mic0\n")
+
     def test_host_one_card_fails(self):
         self.path("mic0/broken", b"")
         status, _, err = self.host("record", "mic0", "mic1", "--", "true")
@@ -108,6 +119,8 @@ class Host(ScriptTest):
                 ([], "record, stat, report or watch?"),
                 (["record", "--", "true"], "which cards?"),
                 (["record", "mic0"], "what is perf to do?"),
+                (["record", "--prefix", "phi run sh -c", "mic0", "mic1", "--", "true"],
+                 "several cards: --prefix needs {}"),
                 (["record", "-x", "mic0"], "-x: no such option"),
                 (["record", "mic0;reboot", "--", "true"], "no name of a card"),
                 (["report", "--symfs", "/no/such", "mic0"], "/no/such: no such directory"),

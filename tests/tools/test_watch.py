@@ -25,6 +25,10 @@ cd "$WORK/$1" || exit 255
 export PATH="$WORK:$PATH"
 exec sh -c "$(echo "$2" | sed "s|/proc/||g")"
 """
+# Another way to the card: it runs a command as it stands, and knows no card's name.
+PHI = """#!/bin/sh
+[ "$#: $1 $2 $3" = "4: run sh -c" ] && exec "$WORK/ssh" mic0 "$4"
+"""
 # The script of its turn may end it, or print counts; at last it waits as perf does for cat.
 PERF = r"""#!/bin/sh
 interval()
@@ -59,7 +63,7 @@ def runs(pid):
 class Watch:
     def __init__(self, work):
         self.work, self.file, self.said = work, work / "knc.prom", work / "said"
-        for name, text in (("ssh", SSH), ("perf", PERF)):
+        for name, text in (("ssh", SSH), ("phi", PHI), ("perf", PERF)):
             (work / name).write_text(text)
             (work / name).chmod(0o755)
         self.process = None
@@ -76,7 +80,7 @@ class Watch:
             (room / "last").write_text(last)
 
     def command(self, *args):
-        return [f"{TOP}/tools/knc-host", "watch", "--ssh", self.work / "ssh", *args]
+        return [f"{TOP}/tools/knc-host", "watch", "--prefix", f"{self.work}/ssh {{}}", *args]
 
     def start(self, *args):
         with self.said.open("w") as said:
@@ -232,10 +236,18 @@ def test_watch_not_reached(watch):
     said = watch.said.read_text()
     assert re.fullmatch(r"knc-host watch: mic0 has gone away: .*mic0.*; trying again\n"
                         r"knc-host watch: mic0 counts again\n", said), said
-    watch.start("mic0", "--ssh", "/no/such/ssh")
+    watch.start("mic0", "--prefix", "/no/such/ssh {}")
     watch.until_said("trying again")
     assert watch.end() == 0
     watch.says("mic0 has gone away: /no/such/ssh: No such file or directory; trying again")
+
+
+def test_watch_prefix(watch):
+    """A card that something else than ssh reaches"""
+    watch.card("mic0", f'interval 10.0 "{CYCLES}"\n')
+    watch.start("x", "-e", "cycles", "--prefix", f"{watch.work}/phi run sh -c")
+    watch.until(up("x"), "1")
+    assert watch.end() == 0
 
 
 def test_watch_silent(watch):
@@ -386,8 +398,10 @@ def test_watch_refuses(watch, tmp_path):
             (["mic0\nmic1", "--openmetrics", "x.prom"], "no name of a card"),
             (["mic0", "-I", "99", "--openmetrics", "x.prom"], "-I: 100 to 3600000 ms"),
             (["mic0", "-I", "often", "--openmetrics", "x.prom"], "invalid int value"),
-            (["mic0", "--ssh", "ssh '", "--openmetrics", "x.prom"], "--ssh: No closing quotation"),
-            (["mic0", "--ssh", "", "--openmetrics", "x.prom"], "--ssh: which?"),
+            (["mic0", "--prefix", "ssh '", "--openmetrics", "x.prom"], "--prefix: No closing quotation"),
+            (["mic0", "--prefix", "", "--openmetrics", "x.prom"], "--prefix: which?"),
+            (["mic0", "mic1", "--prefix", "phi run sh -c", "--openmetrics", "x.prom"],
+             "several cards: --prefix needs {}"),
             (["mic0", "--openmetrics", "/no/such/x.prom"], "/no/such/x.prom: No such file"),
             (["mic0", "--openmetrics", "/"], "/: Is a directory")):
         done = subprocess.run(watch.command(*args), check=False, capture_output=True, text=True,
