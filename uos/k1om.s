@@ -27,13 +27,16 @@
 	.endif
 .endm
 
+# gcc leaves the size of the operands to the assembler, and clang names it.
 .macro KNC_CMOVS cc, not
-.macro cmov\cc operands:vararg
+	.irp	size,,w,l,q
+.macro cmov\cc\size operands:vararg
 	KNC_CMOV \not, \operands
 .endm
-.macro cmov\not operands:vararg
+.macro cmov\not\size operands:vararg
 	KNC_CMOV \cc, \operands
 .endm
+	.endr
 .endm
 
 KNC_CMOVS a, be
