@@ -6,8 +6,8 @@
 !	gcc -O2 -c -o regions.o -x c include/knc_pmu_regions.h
 !	gfortran -O2 -pthread -o program include/knc_pmu_regions.f90 program.f90 regions.o
 !
-! A static program with -fopenmp also needs -Wl,-u,pthread_mutex_destroy: gfortran's library
-! calls that function at the program's end, does not link it, and the program dies then.
+! A static program with -fopenmp also needs -Wl,-u,pthread_mutex_destroy, with regions or
+! without: gfortran's library calls that function at the end, and has not linked it.
 
 module knc_pmu_regions
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t
