@@ -62,8 +62,9 @@ def tools(work):
     for program, *option in (["columns"], ["fixed", "-DFIXED"]):
         quietly("gcc", "-O2", "-g", "-static", "-Wl,--eh-frame-hdr", *option, "-o",
                 f"{ours}/{program}", "columns.c", cwd=ours)
-    quietly("gcc", "-O2", "-Wall", "-Wextra", "-pthread", "-static", "-DLIKWID_PERFMON",
-            f"-I{include}", "-o", f"{ours}/marked", f"{examples}/marked.c")
+    for program, folder in (("marked", examples), ("kernels", f"{HERE}/tools")):
+        quietly("gcc", "-O2", "-Wall", "-Wextra", "-pthread", "-static", "-DLIKWID_PERFMON",
+                f"-I{include}", "-o", f"{ours}/{program}", f"{folder}/{program}.c")
     quietly("gcc", "-O2", "-Wall", "-Wextra", "-c", "-o", f"{work}/regions.o", "-x", "c",
             f"{include}/knc_pmu_regions.h")
     quietly("gfortran", "-std=f2003", "-O2", "-Wall", "-Wextra", "-pthread", "-static", f"-J{work}",

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The kernels of likwid-bench move as much as on a card: a store reads its line first, and
+# writes it back. likwid's developers measured these volumes there (likwid issue 3).
+. ./lib.sh
+
+# moves KERNEL METRIC TIMES SLACK - so many times an array's 8 MiB, to so many KiB
+moves()
+{
+	bytes=$(awk -F, -v region="$1" -v metric="$2" '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
+		$column["region"] == region && $column["metric"] == metric {
+			print $column["value"] }' "$tmp/csv")
+	between "$1, $2" "$bytes" $((($3 * 8192 - $4) * 1024)) $((($3 * 8192 + $4) * 1024))
+	echo "# $1, $2: $bytes"
+}
+
+# A cache may keep what the kernel before has written, 32 and 512 KiB, and its own.
+into said knc-metrics -u --regions -f csv -o "$tmp/csv" -M l1_l2_bytes,memory_write_bytes ./kernels
+for row in 'load 1 0' 'store 2 1' 'copy 3 1' 'triad 4 1'; do
+	# shellcheck disable=SC2086
+	set -- $row
+	moves "$1" l1_l2_bytes "$2" 64
+	moves "$1" memory_write_bytes "$3" 640
+done
+ok
