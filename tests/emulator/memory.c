@@ -425,8 +425,9 @@ static void tlbs(void)
 	     32 * 4 * KB, 4 * KB, 0);
 	walk("tlb: 128 pages, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA,
 	     128 * 4 * KB, 4 * KB, 128);
+	/* An entry of the second level is for the 2 MiB that they are in. */
 	walk("tlb: 128 pages, long walks", walk_read, EV_LONG_DATA_PAGE_WALK,
-	     PAGED_AREA, 128 * 4 * KB, 4 * KB, 128);
+	     PAGED_AREA, 128 * 4 * KB, 4 * KB, 0);
 	walk("tlb: 128 pages by 64, walks", walk_read, EV_DATA_PAGE_WALK,
 	     PAGED_AREA, 128 * 4 * KB, 64, 128);
 	/* With 8 entries, stack and variables miss as well. */
@@ -434,6 +435,8 @@ static void tlbs(void)
 	     64 * MB, 64 * MB, 2 * MB, 32 + 2);
 	walk("tlb: 32 large pages, long walks", walk_read,
 	     EV_LONG_DATA_PAGE_WALK, 64 * MB, 64 * MB, 2 * MB, 0);
+	walk("tlb: 96 large pages, long walks", walk_read,
+	     EV_LONG_DATA_PAGE_WALK, 64 * MB, 192 * MB, 2 * MB, 96 + 2);
 
 	walk_over(PAGED_AREA, 16 * 4 * KB, 4 * KB);
 	program(EV_DATA_PAGE_WALK | SEL_OS, 0);

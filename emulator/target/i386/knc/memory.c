@@ -6,8 +6,9 @@
  * in caches.c.
  *
  * The TLBs have 4 ways: 64 entries for data in pages of 4 KiB, 8 for data in
- * larger ones, 32 for code, and 64 in the second level.  The threads of a core
- * share them; an entry belongs to one thread.
+ * larger ones, 32 for code, and 64 in the second level.  An entry of the second
+ * level is for 2 MiB: a large page, or the table of 512 pages of 4 KiB.  The
+ * threads of a core share the TLBs; an entry belongs to one thread.
  *
  * Branches are predicted by a buffer of 256 branch targets with 4 ways and a
  * two-bit counter each, as in the Pentium from which the core comes.
@@ -35,21 +36,24 @@ static void tlb_insert(uint64_t (*tlb)[KNC_TLB_WAYS], int sets, int bits,
     to_front(tlb[(key >> bits) & (sets - 1)], KNC_TLB_WAYS - 1, key);
 }
 
-static bool tlb2_access(KncCore *core, int bits, uint64_t key)
-{
-    core->tlb_used = true;
-    if (tlb_find(core->tlb2, KNC_TLB2_SETS, bits, key)) {
-        return true;
-    }
-    tlb_insert(core->tlb2, KNC_TLB2_SETS, bits, key);
-    return false;
-}
-
 static uint64_t tlb_key(int thread, uint64_t vaddr, int bits)
 {
     return (vaddr & MAKE_64BIT_MASK(bits, 64 - bits)) |
            (bits == KNC_LARGE_BITS ? TLB_LARGE : 0) |
            thread * TLB_THREAD | TLB_VALID;
+}
+
+/* Returns true on a hit. */
+static bool tlb2_access(KncCore *core, int thread, uint64_t vaddr)
+{
+    uint64_t key = tlb_key(thread, vaddr, KNC_LARGE_BITS);
+
+    core->tlb_used = true;
+    if (tlb_find(core->tlb2, KNC_TLB2_SETS, KNC_LARGE_BITS, key)) {
+        return true;
+    }
+    tlb_insert(core->tlb2, KNC_TLB2_SETS, KNC_LARGE_BITS, key);
+    return false;
 }
 
 static inline void dtlb_access(KncCore *core, int thread, uint64_t vaddr,
@@ -64,7 +68,7 @@ static inline void dtlb_access(KncCore *core, int thread, uint64_t vaddr,
     key = tlb_key(thread, vaddr, bits);
     if (!tlb_find(tlb, sets, bits, key)) {
         ev->n[KNC_DATA_PAGE_WALK]++;
-        ev->n[KNC_LONG_DATA_PAGE_WALK] += !tlb2_access(core, bits, key);
+        ev->n[KNC_LONG_DATA_PAGE_WALK] += !tlb2_access(core, thread, vaddr);
         tlb_insert(tlb, sets, bits, key);
     }
 }
@@ -112,7 +116,8 @@ static inline void code_access(KncCore *core, int thread,
     ev->n[KNC_CODE_READ]++;
     if (!tlb_find(core->itlb, KNC_ITLB_SETS, SMALL_BITS, key)) {
         ev->n[KNC_CODE_PAGE_WALK]++;
-        ev->n[KNC_LONG_CODE_PAGE_WALK] += !tlb2_access(core, SMALL_BITS, key);
+        ev->n[KNC_LONG_CODE_PAGE_WALK] +=
+            !tlb2_access(core, thread, access->vaddr);
         tlb_insert(core->itlb, KNC_ITLB_SETS, SMALL_BITS, key);
     }
     ev->n[KNC_CODE_CACHE_MISS] += !knc_l1i_access(core, thread, line, ev);
