@@ -118,7 +118,7 @@ static const char usage[] =
 static const char * const without_model[] = {
 	"memory_accesses_in_both_pipes", "bank_conflicts", "instructions_executed_v_pipe",
 	"pipeline_agi_stalls", "l1_data_hit_inflight_pf1", "pipeline_sg_agi_stalls",
-	"microcode_cycles", "hwp_l2hit", "hwp_l2miss",
+	"microcode_cycles",
 	"l2_strongly_ordered_streaming_vstores_miss", "l2_weakly_ordered_streaming_vstore_miss",
 	"snp_hitm_bunit", "l2_data_hit_inflight_pf2", "vpu_data_read", "vpu_data_write",
 	"vpu_data_read_miss", "vpu_data_write_miss", "vpu_stall_reg",

@@ -102,6 +102,8 @@ typedef unsigned long u64;
 #define EV_L2_PF1_MISS		0x0038
 #define EV_LONG_DATA_PAGE_WALK	0x003a
 #define EV_LONG_CODE_PAGE_WALK	0x003b
+#define EV_HWP_L2HIT		0x10c3
+#define EV_HWP_L2MISS		0x10c4
 #define EV_L2_READ_HIT_E	0x10c8
 #define EV_L2_READ_HIT_M	0x10c9
 #define EV_L2_READ_HIT_S	0x10ca

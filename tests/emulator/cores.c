@@ -246,13 +246,18 @@ static void in_order(void)
 	check("cores: a line that was written just before", from_cache, 1);
 }
 
-SUITE(test_cores, "cores")
+static int two_cores(void)
 {
 	start_cpus();
-	if (ncpus() != 2) {
+	if (ncpus() != 2)
 		result(0, "cores: two of them", "%d", ncpus());
+	return ncpus() == 2;
+}
+
+SUITE(test_cores, "cores")
+{
+	if (!two_cores())
 		return;
-	}
 	reads();
 	writes();
 	fetches();
@@ -261,4 +266,28 @@ SUITE(test_cores, "cores")
 		      2 * TURNS);
 	overflow();
 	in_order();
+}
+
+/* With the hardware prefetcher: all lines of a page but two come by a prefetch. */
+SUITE(test_streams, "streams")
+{
+	u64 fetched = LINES - 2 * (sizeof(shared) >> 12);
+
+	if (!two_cores())
+		return;
+	/* One that reads, and then the write, would ask the other core twice. */
+	fill1(EV_L2_DATA_READ_MEM, read_all);
+	about("cores: a stream that writes takes lines at once",
+	      watched(EV_SNP_HIT, EV_HWP_L2MISS, write_all), LINES);
+	about("cores: by prefetches", job[0].count, fetched);
+	run0(EV_L2_WRITE_HIT, evict_inner);
+	run0(EV_L2_READ_HIT_M, read_all);
+	about("cores: and has written them", job[0].count, LINES);
+
+	fill1(EV_L2_DATA_READ_MEM, read_all);
+	run0(EV_HWP_L2MISS, read_all);
+	about("cores: a stream that reads", job[0].count, fetched);
+	run0(EV_L2_READ_HIT_S, evict_inner);
+	run0(EV_L2_READ_HIT_S, read_all);
+	about("cores: leaves the other core its lines", job[0].count, LINES);
 }

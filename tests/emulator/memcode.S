@@ -147,15 +147,21 @@ FUNCTION ten_loads
 	.endr
 	ret
 
-/* 10 loads, of every other line from walk_from on */
-FUNCTION ten_lines
+/* 10 loads, the first of them @from behind walk_from, the others by @step */
+	.macro	TEN name, from, step
+FUNCTION \name
 	movl	walk_from, %ebx		/* 7 bytes */
-	.set	at, 128
+	.set	at, \from
 	.rept	10
 	movl	at(%rbx), %eax		/* 6 bytes */
-	.set	at, at + 128
+	.set	at, at + \step
 	.endr
 	ret
+	.endm
+
+	TEN	ten_lines, 128, 128
+	TEN	ten_next, 128, 64
+	TEN	ten_before, 3968, -64
 
 /* An instruction whose accesses its helper makes */
 FUNCTION saved

@@ -148,6 +148,7 @@ static const struct {
 	{ walk_read, EV_L2_READ_MISS, 1024, 8, 1, "L2 read misses" },
 	{ walk_read, EV_L2_READ_MISS, 1024, 64, 1, "L2 read misses" },
 	{ walk_read, EV_L2_DATA_READ_MEM, 1024, 64, 1, "filled from memory" },
+	{ walk_read, EV_HWP_L2MISS, 1024, 64, 0, "the prefetcher is off" },
 	{ walk_read, EV_L2_VICTIM, 1024, 64, 0,
 	  "reads leave nothing to write" },
 	{ walk_write, EV_DATA_WRITE_MISS, 16, 64, 0, "write misses" },

@@ -134,7 +134,7 @@ if [ $pmu = cpu ]; then
 fi
 
 # What the emulator has no model of has no count, by any name.
-stat -a -A -e "hwp_l2miss,r10c4,$pmu/event=0xc4,umask=0x10,name=mine/,cycles" sleep 0.1
+stat -a -A -e "snp_hitm_bunit,r10e3,$pmu/event=0xe3,umask=0x10,name=mine/,cycles" sleep 0.1
 [ "$(grep -c '^CPU[0-9]*,<not modelled>,,' "$tmp/csv")" -eq $((3 * cpus)) ] ||
 	fail "without a model: $(cat "$tmp/csv")"
 

@@ -73,6 +73,13 @@ agree l1_l2_bytes Bytes "$(by_hand '64 * r')" 1 ./walk 64
 agree latency_impact '' "$(by_hand '(c - i - r) / r')" 4
 # The half of the memory that the kernel has left modified in L2, of 512 KiB
 agree memory_write_bytes Bytes 524288 40
+# Each line comes from memory, but for two of each page by the hardware prefetcher.
+agree memory_read_bytes Bytes "$(by_hand '64 * r')" 2
+agree hwp_bytes Bytes "$(by_hand '62 * r')" 2
+# Its five events were counted in five runs, of about the same length.
+printed clock_rate "$ours" >"$tmp/value"
+read -r rate _ <"$tmp/value"
+agree memory_bandwidth GB/s "$(by_hand "64 * r / (c / $rate)")" 10
 
 # Of what the emulator has no model there is no number.
 none=$(grep -c 'no value: the emulator has no model of' "$ours")

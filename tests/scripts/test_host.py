@@ -67,9 +67,9 @@ class Host(ScriptTest):
         self.path("mic1/cpuinfo", b"processor\t: 0\nmodel name\t: KNC (emulated)\ncore id\t\t: 60\n")
         for name, printed, kept in (
                 ("cycles", "CPU0,7,,cycles,1,100.00,,", None),
-                ("r10c4", "CPU0,0,,r10c4,1,100.00,,", "CPU0,<not modelled>,,r10c4,1,100.00,,"),
-                ("hwp_l2miss", "     1.5,S0-D0-C0,4,0,,hwp_l2miss:u,1,100.00,,",
-                 "     1.5,S0-D0-C0,4,<not modelled>,,hwp_l2miss:u,1,100.00,,"),
+                ("r10e3", "CPU0,0,,r10e3,1,100.00,,", "CPU0,<not modelled>,,r10e3,1,100.00,,"),
+                ("snp_hitm_bunit", "     1.5,S0-D0-C0,4,0,,snp_hitm_bunit:u,1,100.00,,",
+                 "     1.5,S0-D0-C0,4,<not modelled>,,snp_hitm_bunit:u,1,100.00,,"),
                 ("v_pipe_share", "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
                  "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,nan,v_pipe_share")):
             self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n".encode())

@@ -419,18 +419,18 @@ def test_metrics_pmu(tmp_path):
 
 def test_metrics_not_modelled(tmp_path):
     """On the emulated card what it has no model of is not counted, and has no value"""
-    run = as_json(tmp_path, "-M", "v_pipe_share,ipc,hwp_bytes", perf=f"{HERE}/perf perf",
+    run = as_json(tmp_path, "-M", "v_pipe_share,ipc,memory_read_bytes_by_l2", perf=f"{HERE}/perf perf",
                   files={"cpuinfo": "model name : a card (emulated)"})
     same(len(run.calls()), 1)
     got = run.metrics()
     assert got["ipc"]["value"], got
     for name, event in (("v_pipe_share", "INSTRUCTIONS_EXECUTED_V_PIPE"),
-                        ("hwp_bytes", "HWP_L2MISS")):
+                        ("memory_read_bytes_by_l2", "L2_WEAKLY_ORDERED_STREAMING_VSTORE_MISS")):
         same((got[name]["value"], got[name]["reason"]),
              (None, f"the emulator has no model of {event}"))
-    run = Run(tmp_path, "-M", "hwp_bytes", perf=f"{HERE}/perf perf",
+    run = Run(tmp_path, "-M", "v_pipe_share", perf=f"{HERE}/perf perf",
               files={"cpuinfo": "model name: (emulated)"})
-    assert run.status == 1 and "no model of HWP_L2MISS" in run.err, run.err
+    assert run.status == 1 and "no model of INSTRUCTIONS_EXECUTED_V_PIPE" in run.err, run.err
     assert as_json(tmp_path, "-M", "v_pipe_share").metrics()["v_pipe_share"]["value"] == 0
 
 
@@ -731,9 +731,9 @@ def test_by_refused(tmp_path):
                        (("--by", "line", "--perf", "./knc-stat"), "takes no samples")):
         run = Run(tmp_path, *args)
         assert run.status in (1, 2) and word in run.err and not run.log.exists(), (args, run.err)
-    run = Run(tmp_path, "--by", "line", "-M", "hwp_bytes", perf=f"{HERE}/perf perf",
+    run = Run(tmp_path, "--by", "line", "-M", "v_pipe_share", perf=f"{HERE}/perf perf",
               files={"cpuinfo": "model name: (emulated)"})
-    assert run.status == 1 and "no model of HWP_L2MISS" in run.err, run.err
+    assert run.status == 1 and "no model of INSTRUCTIONS_EXECUTED_V_PIPE" in run.err, run.err
     run = Run(tmp_path, "--by", "line", "-M", "ipc", deny="period")
     assert run.status == 1 and "limited" in run.err, run.err
 

@@ -297,17 +297,17 @@ exit 3
 
 def test_watch_models(watch):
     """What an emulated card has no model of is not exported as 0, by its own names either"""
-    counts = " ".join(f'"0;;{name};40000000000;100.00"' for name in ("hwp_l2miss:u", "mine"))
+    counts = " ".join(f'"0;;{name};40000000000;100.00"' for name in ("snp_hitm_bunit:u", "mine"))
     for name in ("mic0", "mic1"):
         watch.card(name, f"interval 10.0 {counts} '{INSTRUCTIONS}'\n")
     (watch.work / "mic0/cpuinfo").write_text("processor\t: 0\nmodel name\t: KNC (emulated)\n")
-    watch.start("mic0", "mic1", "-e", "hwp_l2miss:u,cpu/event=0x0a,name=mine/,instructions")
+    watch.start("mic0", "mic1", "-e", "snp_hitm_bunit:u,cpu/event=0x0a,name=mine/,instructions")
     for name, value in (("mic0", None), ("mic1", "0")):
         watch.until(events(name, "instructions"), "7")
-        assert [watch.value(events(name, event)) for event in ("hwp_l2miss:u", "mine")] == \
+        assert [watch.value(events(name, event)) for event in ("snp_hitm_bunit:u", "mine")] == \
             [value, value]
     assert watch.end() == 0
-    watch.says("mic0: hwp_l2miss:u is not modelled", "mic0: mine is not modelled")
+    watch.says("mic0: snp_hitm_bunit:u is not modelled", "mic0: mine is not modelled")
 
 
 UNTRUE = (

@@ -8,6 +8,12 @@
  * share its caches.  The caches of different cores are coherent: a write takes
  * the line out of the other cores, and several cores can share a line that they
  * only read.  There is no directory: a core searches the other cores' caches.
+ *
+ * A hardware prefetcher brings lines from memory into the L2.  It follows up to
+ * 16 streams, each within 4 KiB of memory.  An L2 miss in another page begins
+ * one; a miss in the line next to the last one gives it a direction, and the
+ * next four lines are fetched.  Each access of the L1 to the stream's next line
+ * then fetches one more.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -20,6 +26,11 @@
 #define LINE_THREAD     8ull    /* the thread known to have used it last */
 #define LINE_THREADS    (LINE_THREAD * (KNC_CORE_THREADS - 1))
 #define LINE_STATE      (LINE_VALID | LINE_DIRTY | LINE_SHARED | LINE_THREADS)
+
+/* The hardware prefetcher: its pages, and how far it is ahead */
+#define PAGE_BITS       12
+#define PAGE_LINES      (1 << (PAGE_BITS - KNC_LINE_BITS))
+#define AHEAD           4
 
 static KncCore *cores;
 
@@ -261,6 +272,106 @@ static void count_write(L2Result where, KncPmuEvents *ev)
     }
 }
 
+static bool in_l1(KncCore *core, uint64_t line)
+{
+    uint64_t address = line & ~LINE_STATE;
+
+    return (line & LINE_VALID) &&
+           (peek_line(core->l1d, KNC_L1_SETS, address) ||
+            peek_line(core->l1i, KNC_L1_SETS, address));
+}
+
+/*
+ * The hardware prefetches a line, for writing if that is what the stream does.
+ * It takes the place of a line that no L1 cache has, so that accesses which the
+ * L1 hits need no model: KncFilter.
+ */
+static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
+                              bool write, KncPmuEvents *ev)
+{
+    uint64_t *set = core->l2[(line >> KNC_LINE_BITS) & (KNC_L2_SETS - 1)];
+    uint64_t state = thread * LINE_THREAD | LINE_VALID;
+    int way = KNC_CACHE_WAYS - 1;
+    uint64_t victim;
+
+    if (peek_line(core->l2, KNC_L2_SETS, line)) {
+        ev->n[KNC_HWP_L2HIT]++;
+        return;
+    }
+    while (way >= 0 && in_l1(core, set[way])) {
+        way--;
+    }
+    if (way < 0) {
+        return;
+    }
+    ev->n[KNC_HWP_L2MISS]++;
+    if (snoop_others(core, line, write) && !write) {
+        state |= LINE_SHARED;
+    }
+    victim = set[way];
+    to_front(set, way, line | state);
+    if (victim) {
+        l2_evicted(core, victim, ev);
+    }
+}
+
+/* The streams' table: that of @page first, a new one for @miss, or NULL */
+static KncStream *find_stream(KncCore *core, uint64_t page, bool miss)
+{
+    KncStream *stream = core->stream, found = { .page = page, .last = -2 };
+    int i = 0;
+
+    if (stream[0].page == page) {
+        return stream;
+    }
+    while (i < KNC_STREAMS - 1 && stream[i].page != page) {
+        i++;
+    }
+    if (stream[i].page == page) {
+        found = stream[i];
+    } else if (!miss) {
+        return NULL;
+    }
+    memmove(stream + 1, stream, i * sizeof(*stream));
+    stream[0] = found;
+    return stream;
+}
+
+/* An L1 miss, which the hardware prefetcher may follow */
+static void follow(KncCore *core, int thread, uint64_t line, bool write,
+                   bool miss, KncPmuEvents *ev)
+{
+    uint64_t page = line & MAKE_64BIT_MASK(PAGE_BITS, 64 - PAGE_BITS);
+    int at = (line - page) >> KNC_LINE_BITS;
+    KncStream *s;
+    int step, ahead;
+    bool goes_on;
+
+    if (!core->prefetcher) {
+        return;
+    }
+    s = find_stream(core, page | LINE_VALID, miss);
+    if (!s) {
+        return;
+    }
+    step = at - s->last;
+    goes_on = s->direction && step == s->direction;
+    if (!goes_on && !miss) {
+        return;
+    }
+    s->direction = step == 1 || step == -1 ? step : 0;
+    s->last = at;
+    for (ahead = goes_on ? AHEAD : 1; s->direction && ahead <= AHEAD; ahead++) {
+        int next = at + ahead * s->direction;
+
+        if (next >= 0 && next < PAGE_LINES) {
+            hardware_prefetch(core, thread,
+                              page + ((uint64_t)next << KNC_LINE_BITS), write,
+                              ev);
+        }
+    }
+}
+
 /* Returns true on a hit. */
 bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
                     KncPmuEvents *ev)
@@ -284,17 +395,22 @@ bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
         count_read(where, false, ev);
     }
     l1d_insert(core, line | (write ? LINE_DIRTY : 0), ev);
+    follow(core, thread, line & ~LINE_STATE, write, where >= L2_MISSES, ev);
     return false;
 }
 
 /* The same for a line of code */
 bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
 {
+    L2Result where;
+
     if (find_line(core->l1i, KNC_L1_SETS, line)) {
         return true;
     }
-    count_read(l2_access(core, thread, &line, false, ev), true, ev);
+    where = l2_access(core, thread, &line, false, ev);
+    count_read(where, true, ev);
     insert_line(core->l1i, KNC_L1_SETS, line);
+    follow(core, thread, line & ~LINE_STATE, false, where >= L2_MISSES, ev);
     return false;
 }
 

@@ -255,6 +255,11 @@ static int knc_pmu_per_access(const KncPmuCounter *c)
     case KNC_CODE_PAGE_WALK:
     case KNC_LONG_CODE_PAGE_WALK:
         return 1;
+    case KNC_HWP_L2HIT:
+    case KNC_HWP_L2MISS:
+    case KNC_L2_VICTIM_REQ_WITH_DATA:
+        /* Each of its two lines may have four more prefetched. */
+        return c->mode == KNC_MODE_MATCHES ? 1 : 10;
     default:
         /* It may be in two lines, and evict one from each of the caches. */
         return c->mode == KNC_MODE_MATCHES ? 1 : 4;

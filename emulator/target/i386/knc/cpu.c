@@ -243,6 +243,7 @@ static void knc_pmu_attach(CPUX86State *env)
     }
     if (!s->core) {
         s->core = knc_core_new();
+        s->core->prefetcher = env->knc.prefetcher;
     }
     s->core->thread[s->thread] = env;
 }

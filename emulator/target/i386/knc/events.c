@@ -34,6 +34,8 @@ static const KncPmuEventName knc_pmu_events[] = {
     EVENT(0x0038, L2_DATA_PF1_MISS),
     EVENT(0x003a, LONG_DATA_PAGE_WALK),
     EVENT(0x003b, LONG_CODE_PAGE_WALK),
+    EVENT(0x10c3, HWP_L2HIT),
+    EVENT(0x10c4, HWP_L2MISS),
     EVENT(0x10c8, L2_READ_HIT_E),
     EVENT(0x10c9, L2_READ_HIT_M),
     EVENT(0x10ca, L2_READ_HIT_S),

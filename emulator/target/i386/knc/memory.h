@@ -17,8 +17,18 @@
 #define KNC_ITLB_SETS           8
 #define KNC_TLB2_SETS           16
 
+#define KNC_STREAMS             16
+
+/* A page of 4 KiB that the hardware prefetcher has seen misses in */
+typedef struct KncStream {
+    uint64_t page;          /* physical address, and LINE_VALID */
+    int8_t last;            /* the line of the page that was used last */
+    int8_t direction;       /* 1 or -1; 0: none yet */
+} KncStream;
+
 struct KncCore {
     CPUX86State *thread[KNC_CORE_THREADS];
+    bool prefetcher;
     uint64_t clock;             /* latest time of any thread, in cycles */
     uint64_t wakes;             /* number of ends of a halt of all threads */
     KncCore *next;              /* in the list of all cores */
@@ -28,6 +38,7 @@ struct KncCore {
     uint64_t l1d[KNC_L1_SETS][KNC_CACHE_WAYS];
     uint64_t l1i[KNC_L1_SETS][KNC_CACHE_WAYS];
     uint64_t l2[KNC_L2_SETS][KNC_CACHE_WAYS];
+    KncStream stream[KNC_STREAMS];  /* the latest one first */
     uint64_t dtlb[KNC_DTLB_SETS][KNC_TLB_WAYS];
     uint64_t dtlb_large[KNC_DTLB_LARGE_SETS][KNC_TLB_WAYS];
     uint64_t itlb[KNC_ITLB_SETS][KNC_TLB_WAYS];

@@ -176,6 +176,8 @@ typedef enum KncPmuEvent {
     KNC_L2_DATA_PF2,
     KNC_L2_DATA_PF2_MISS,
     KNC_L2_DATA_PF2_DROP,
+    KNC_HWP_L2HIT,
+    KNC_HWP_L2MISS,
     /* Caused by other cores: */
     KNC_SNOOPED,
     KNC_SNP_HIT_L2 = KNC_SNOOPED,
@@ -288,6 +290,7 @@ typedef struct KncPmuConfig {
     bool always;        /* true counts continue with all counters disabled */
     bool observe;       /* the same for the model of the memory hierarchy */
     bool stray;         /* a halted thread's PMI goes to one that executes */
+    bool prefetcher;    /* the core has the hardware prefetcher */
 } KncPmuConfig;
 
 /* Events since the last fold, all in one ring, by generated code: count.c */
