@@ -40,25 +40,6 @@ strict_\name:
 	VECTOR	f_vector_load, 0x28
 	VECTOR	f_vector_store, 0x29
 
-/* Leaf 1 of CPUID, for ring 3 */
-	.text
-	FUNCTION f_cpuid
-	push	%rbx
-	movl	$1, %eax
-	cpuid
-	movl	%ecx, cpuid_ecx
-	movl	%edx, cpuid_edx
-	pop	%rbx
-	ret
-
-	.bss
-	.globl	cpuid_ecx, cpuid_edx
-	.balign	4
-cpuid_ecx:
-	.long	0
-cpuid_edx:
-	.long	0
-
 /* Both CPU models have these. */
 TABLE	has
 INSN	"nop"

@@ -13,8 +13,7 @@ struct insn {
 
 extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
 	strict_later[], strict_ports[];
-extern code f_vector_load, f_vector_store, f_cpuid;
-extern u32 cpuid_ecx, cpuid_edx;
+extern code f_vector_load, f_vector_store;
 
 /* Of MXCSR: its value after a reset, rounding down, and DUE, which the chip sets */
 #define MXCSR_RESET	0x1f80
@@ -22,9 +21,9 @@ extern u32 cpuid_ecx, cpuid_edx;
 #define MXCSR_DUE	BIT(21)
 
 /* Of CPUID leaf 1 */
-#define CPUID_EDX_LACKS	(BIT(15) | BIT(25) | BIT(26))
-#define CPUID_EDX_HAS	(BIT(0) | BIT(4))
-#define CPUID_ECX_LACKS	(BIT(0) | BIT(13))
+#define CPUID_X87_TSC	(BIT(0) | BIT(4))
+#define CPUID_CMOV_SSE	(BIT(15) | BIT(25) | BIT(26))
+#define CPUID_SSE3_CX16	(BIT(0) | BIT(13))
 
 static code *to_call;
 
@@ -56,15 +55,21 @@ static void undefined(const struct insn *table, int wanted0, int wanted3)
 	}
 }
 
-/* By CPUID, the chip has no CMOV, SSE or SSE2, and no SSE3 or CMPXCHG16B. */
-static void cpuid_of_ring3(int strict)
+static u32 leaf[4];
+
+static void read_leaf(void)
 {
-	check("strict: CPUID in ring 3", faults3(&f_cpuid), -1);
-	check("strict: CPUID in ring 3: CMOV, SSE, SSE2", cpuid_edx & CPUID_EDX_LACKS,
-	      strict ? 0 : CPUID_EDX_LACKS);
-	check("strict: CPUID in ring 3: SSE3, CMPXCHG16B", cpuid_ecx & CPUID_ECX_LACKS,
-	      strict ? 0 : CPUID_ECX_LACKS);
-	check("strict: CPUID in ring 3: x87, TSC", cpuid_edx & CPUID_EDX_HAS, CPUID_EDX_HAS);
+	cpuid(1, leaf);
+}
+
+static void cpuid_in_ring3(int strict)
+{
+	user_run(read_leaf);
+	check("strict: CPUID in ring 3: x87, TSC, and not CMOV, SSE, SSE2",
+	      leaf[3] & (CPUID_X87_TSC | CPUID_CMOV_SSE),
+	      CPUID_X87_TSC | (strict ? 0 : CPUID_CMOV_SSE));
+	check("strict: CPUID in ring 3: not SSE3, CMPXCHG16B", leaf[2] & CPUID_SSE3_CX16,
+	      strict ? 0 : CPUID_SSE3_CX16);
 }
 
 static void ports(int strict)
@@ -177,7 +182,7 @@ SUITE(test_strict, "strict")
 	across_pages();
 	without_osfxsr(strict);
 	vectors(strict);
-	cpuid_of_ring3(strict_user);
+	cpuid_in_ring3(strict_user);
 	undefined(strict_has, 0, 0);
 	undefined(strict_lacks, strict, strict_user);
 	/* TCG always has these on Intel's processors. */
