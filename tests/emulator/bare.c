@@ -571,7 +571,7 @@ int main(void)
 		set_gate(i, (u64)trap_stubs + 16 * i,
 			 i == 3 || i == VEC_INT80 ? 3 : 0);
 	set_gate(VEC_RETURN, (u64)user_return, 3);
-	setup_cpu(0);
+	setup_cpu(this_cpu());
 	setup_machine();
 
 	for (const struct suite *s = __start_suites; s < __stop_suites; s++) {

@@ -78,7 +78,14 @@ start64:
 	xorl	%eax, %eax
 	movl	%eax, %fs
 	movl	%eax, %gs
+#ifdef BOARD
+	movl	0xfee00020, %eax	/* Not always the first thread boots. */
+	shrl	$APIC_ID_SHIFT, %eax
+	imull	$STACK_SIZE, %eax
+	leal	stacks + STACK_SIZE(%eax), %esp
+#else
 	movl	$stacks + STACK_SIZE, %esp
+#endif
 	xorl	%ebp, %ebp
 	call	main
 1:	hlt

@@ -14,11 +14,11 @@ import pytest
 from lines import Case, quietly
 from test_emulator import ENVIRONMENT, HERE, LIMIT, judge, qemu, result, tail
 
-MIB = 256
+MIB = 320
 CPU = ["-cpu", "knc-strict", "-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single"]
 # What the program expects at its console: more than the ring holds
 TYPED = "begin\n" + "".join(itertools.islice(itertools.cycle(string.ascii_lowercase), 9994))
-OUTPUT = [f"line {n:04} of the console's ring, as wide as that" for n in range(250)]
+OUTPUT = [f"line {n:04} of the console's ring, as wide as that" for n in range(1500)]
 
 
 class Board:
@@ -40,17 +40,18 @@ class Board:
                                   text=True, errors="replace", stdin=stdin,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def boot(self, threads, words):
+    def boot(self, threads, words, *options):
         initrd = self.work / "initrd"
         initrd.write_text("initrd")
         return self.run(*CPU, "-device", "knc-pmu-testdev,limit=1000", "-initrd", initrd, "-append",
-                        f"ram={MIB << 20:#x} threads={threads:#x} {words}",
+                        f"ram={MIB << 20:#x} threads={threads:#x} {words}", *options,
                         smp=f"{threads},cores={threads // 4},threads=4", typed=TYPED)
 
 
-def program(board, threads, words):
-    """Its results; the output comes whole and the system ends as the doorbell says."""
-    done = board.boot(threads, words)
+def program(board, threads, words, *options):
+    """Its results; the output comes whole and the system ends as the doorbell, or the POST
+    code, says."""
+    done = board.boot(threads, words, *options)
     label = f"{threads} threads"
     lines = done.stdout.splitlines()
     yield from (line.replace(" ", f" {label}: ", 1) for line in lines
@@ -58,23 +59,35 @@ def program(board, threads, words):
     yield result(f"{label}: came to its end", "" if not done.returncode and
                  lines and re.fullmatch(r"done \d+ 0", lines[-1]) else
                  f"status {done.returncode}\n" + tail(done.stdout, done.stderr))
-    if "vectors" in words:
+    if words != "board":
         output = [line for line in lines if line.startswith("line")]
         yield result(f"{label}: each line of output", output != OUTPUT and
                      f"{len(output)} lines")
 
 
+def mainline(board):
+    """What a mainline kernel finds; the last thread but three boots. The POST codes are in the
+    trace."""
+    log = board.work / "trace"
+    yield from program(board, 8, "mainline", "-M", "mainline=on", "-rtc",
+                       "base=2020-01-01,clock=vm", "-trace", "knc_board_post", "-D", log)
+    said = re.findall("knc_board_post code=(..)", log.read_text())
+    yield result("mainline: POST codes", said != ["K0", "KH"] and f"{said}")
+
+
 def crash(board):
-    """The doorbell tells of a crash, which QEMU's -action can make an error."""
-    done = board.run(*CPU, "-action", "panic=exit-failure", append="crash")
-    yield result("crash: the doorbell tells", done.returncode != 1 and
-                 f"status {done.returncode}: {done.stderr}")
+    """The doorbell, or the POST code, tells of a crash, which QEMU's -action can make an
+    error."""
+    for name, *options in (("doorbell",), ("POST code", "-M", "mainline=on")):
+        done = board.run(*CPU, "-action", "panic=exit-failure", *options, append="crash")
+        yield result(f"crash: the {name} tells", done.returncode != 1 and
+                     f"status {done.returncode}: {done.stderr}")
 
 
 def unknown(board):
     """-d unimp shows what is not known."""
     log = board.work / "log"
-    board.run(*CPU, "-d", "unimp", "-D", log, append="ram=0x10000000 threads=0x4 board")
+    board.run(*CPU, "-d", "unimp", "-D", log, append="ram=0x14000000 threads=0x4 board")
     said = log.read_text()
     for what in ("read of 0x0010", "write of 0xffffffff to 0x0010", "IN from port 0x3f8",
                  "OUT to port 0x3f8"):
@@ -86,7 +99,7 @@ def monitor(board):
     done = board.run(*CPU, "-S", serial="none", monitor="stdio", typed="".join(
         f"xp /1wx {address:#x}\n"
         for address in (0xfee00020, 0x8007d0000 + 0xab30, 0x8001000000)) + "quit\n")
-    for name, word in (("no local APIC", "0xffffffff"), ("the SBOX", "0x2800000f"),
+    for name, word in (("no local APIC", "0xffffffff"), ("the SBOX", "0x2800e6cf"),
                        ("the console's header", "0x0000bad0")):
         yield result(f"monitor: {name}", f": {word}" not in done.stdout and
                      f"status {done.returncode}: {done.stdout}{done.stderr}")
@@ -109,6 +122,7 @@ def refusals(board):
                 "object": "memory-backend-ram,id=ram,size=17G,reserve=off"}),
             ("no room for the initrd", "does not fit", {"initrd": big}),
             ("a long command line", "longer than", {"append": "x" * 4096}),
+            ("no room for the ring", "needs -m 257", {"M": "knc,mainline=on", "m": 256}),
             ("another CPU", "its CPU is knc-strict", {"cpu": "knc"})):
         done = board.run(*CPU[:0 if "cpu" in options else 2], *CPU[2:], **options)
         yield result(f"refusals: {name}", not (done.returncode == 1 and
@@ -127,6 +141,7 @@ def image():
 def cases(run):
     for name, check in (("board", partial(program, threads=4, words="board vectors")),
                         ("board-244", partial(program, threads=244, words="board")),
+                        ("board-mainline", mainline),
                         ("board-crash", crash), ("board-unknown", unknown),
                         ("board-monitor", monitor), ("board-refusals", refusals)):
         yield Case(name, lambda *on, check=check: check(Board(run.kernel, *on)), seconds=10)

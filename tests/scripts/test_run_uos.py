@@ -119,6 +119,18 @@ class RunUos(ScriptTest):
                            ["--kernel", initrd, "--init", init, "--cores", "63"])):
             self.refuses(why, 2, "run-uos", "--board", *args, "--", "true")
 
+    def test_run_uos_board_mainline(self):
+        """By the version that a bzImage has; its POST codes say where it has stopped."""
+        init = self.path("init", b"of ours")
+        kernel = self.path("bzImage", bytes(0x20e) + b"\x00\x01" + bytes(0xf0) + b"7.2.3-card")
+        for does, want, told in ((f'echo "$*"; {FINAL}', 0, ""),
+                                 ('echo "$*"; for log; do :; done; echo code=K7 >"$log"', 125,
+                                  "    code=K7\n")):
+            status, said, err = self.boot(does, "--board", "--init", init, "--kernel", kernel)
+            self.assertEqual(status, want, err)
+            self.assertIn(told, err)
+            self.assertRegex(said, "-M knc,mainline=on .* console=ttyPHI0 .*-serial chardev:log ")
+
     def test_run_uos_strict_user(self):
         """No code but the kernel's needs more than the chip has: neither /init nor a vDSO."""
         init = self.path("init", b"of ours")

@@ -2,9 +2,9 @@
 /*
  * Knights Corner: the card as a machine
  *
- * RAM, up to 62 cores with 4 threads each, the SBOX, and a host of which there
- * is nothing but the console.  There is no firmware, no ACPI and no port.  An
- * ISA bus for the devices of tests has its ports in memory.
+ * RAM, up to 62 cores with 4 threads each, the SBOX, the DBOX, and a host of
+ * which there is nothing but the console.  There is no firmware, no ACPI and no
+ * port.  An ISA bus for the devices of tests has its ports in memory.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -29,6 +29,10 @@
 #define PORTS               0x10000
 
 static MemoryRegion ports, isa_ports, ram_below, ram_above;
+
+/* The machine's property: how the kernel is started, and its console */
+static bool mainline;
+static CPUState *boot_cpu;
 
 static uint64_t ports_read(void *opaque, hwaddr port, unsigned size)
 {
@@ -80,6 +84,24 @@ static void board_check(MachineState *machine)
                      (int)(RAM_MAX / MiB));
         exit(1);
     }
+    if (mainline && machine->ram_size < KNC_RING_BASE + KNC_RING_SIZE) {
+        error_report("-M knc,mainline=on: needs -m 257 or more");
+        exit(1);
+    }
+}
+
+/* On a card it is the first thread of the last core that boots. */
+static uint32_t board_pick_boot_cpu(MachineState *machine)
+{
+    CPUState *cs;
+    uint32_t id = mainline ? machine->smp.cpus - THREADS : 0;
+
+    CPU_FOREACH(cs) {
+        if (X86_CPU(cs)->apic_id == id) {
+            boot_cpu = cs;
+        }
+    }
+    return id;
 }
 
 static void board_init(MachineState *machine)
@@ -101,9 +123,13 @@ static void board_init(MachineState *machine)
     memory_region_add_subregion(system, KNC_ISA_BASE, &isa_ports);
     isa_bus_new(NULL, system, &isa_ports, &error_abort);
     knc_sbox_init(system);
-    knc_lapic_init(system);
-    knc_console_init(system, serial_hd(0));
-    knc_boot_load(machine, below_4g);
+    knc_lapic_init(system, board_pick_boot_cpu(machine));
+    if (mainline) {
+        knc_ring_init(system, serial_hd(0));
+    } else {
+        knc_console_init(system, serial_hd(0));
+    }
+    knc_boot_load(machine, below_4g, mainline);
 }
 
 static void board_reset(MachineState *machine, KNC_RESET reason)
@@ -114,8 +140,22 @@ static void board_reset(MachineState *machine, KNC_RESET reason)
     CPU_FOREACH(cs) {
         x86_cpu_after_reset(X86_CPU(cs));
     }
-    knc_console_reset();
-    knc_boot_cpu(&X86_CPU(first_cpu)->env);
+    if (mainline) {
+        knc_ring_reset();
+    } else {
+        knc_console_reset();
+    }
+    knc_boot_cpu(&X86_CPU(boot_cpu)->env);
+}
+
+static bool board_get_mainline(Object *obj, Error **errp)
+{
+    return mainline;
+}
+
+static void board_set_mainline(Object *obj, bool val, Error **errp)
+{
+    mainline = val;
 }
 
 static HotplugHandler *board_hotplug_handler(MachineState *machine,
@@ -150,6 +190,10 @@ static void board_class_init(ObjectClass *oc, KNC_CLASS_DATA data)
     hc->plug = x86_cpu_plug;
     compat_props_add(mc->compat_props, board_properties,
                      G_N_ELEMENTS(board_properties));
+    object_class_property_add_bool(oc, "mainline", board_get_mainline,
+                                   board_set_mainline);
+    object_class_property_set_description(oc, "mainline",
+        "start the kernel at its 32-bit entry, with the console in the ring");
 }
 
 static const TypeInfo board_info = {

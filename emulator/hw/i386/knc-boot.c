@@ -4,8 +4,9 @@
  *
  * A bzImage is started at its 64-bit entry (Documentation/x86/boot.rst of
  * Linux): paging is on, with the first 4 GiB mapped to themselves, and RSI
- * points to the boot parameters.  Tables of the Simple Firmware Interface list
- * the threads and the I/O APIC.
+ * points to the boot parameters.  A mainline kernel is started at its 32-bit
+ * entry, without paging, where the host's loader has put the whole image.
+ * Tables of the Simple Firmware Interface list the threads and the I/O APIC.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -27,6 +28,10 @@
 #define SFI_ADDR            0xe0000
 #define KERNEL_ADDR         0x100000
 
+/* The same of a mainline kernel: the command line follows the image. */
+#define DOWNLOAD_ADDR       0x4000000
+#define INITRD_ADDR         (2 * DOWNLOAD_ADDR)
+
 #define LOW_END             0xa0000
 #define PAGE                0x1000u
 
@@ -40,10 +45,13 @@
 #define   HEADER_VERSION    0x206
 #define   LOADER            0x210
 #define     LOADER_UNKNOWN  0xff
+#define   LOAD_FLAGS        0x211
+#define     KEEP_SEGMENTS   (1 << 6)
 #define   RAMDISK_ADDR      0x218
 #define   RAMDISK_SIZE      0x21c
 #define   CMDLINE_PTR       0x228
 #define   RAMDISK_MAX       0x22c
+#define   ALIGNMENT         0x230
 #define   PREFERRED_ADDR    0x258
 #define   INIT_SIZE         0x260
 #define     VERSION_INIT    0x020a
@@ -59,6 +67,7 @@
 #define GDT_TSS             0x20
 
 static hwaddr entry;
+static bool entry_32;
 
 static void boot_add(const char *name, const void *data, size_t size,
                      hwaddr addr)
@@ -85,9 +94,9 @@ static void boot_page_tables(void)
 /* Code, data, and a TSS, which the kernel's decompressor loads */
 static void boot_gdt(void)
 {
-    static const uint64_t gdt[] = {
+    const uint64_t gdt[] = {
         0, 0,
-        0x00af9b000000ffff, 0x00cf93000000ffff,
+        entry_32 ? 0x00cf9b000000ffff : 0x00af9b000000ffff, 0x00cf93000000ffff,
         0x0000890000000067, 0,
     };
     uint64_t le[ARRAY_SIZE(gdt)];
@@ -190,7 +199,7 @@ static void *boot_read(const char *file, gsize *size)
     return data;
 }
 
-static void boot_initrd(uint8_t *params, const char *file, uint64_t below_4g,
+static void boot_initrd(uint8_t *params, const char *file, uint64_t end,
                         hwaddr kernel_end)
 {
     g_autofree void *data = NULL;
@@ -199,8 +208,11 @@ static void boot_initrd(uint8_t *params, const char *file, uint64_t below_4g,
     gsize size;
 
     data = boot_read(file, &size);
-    max = MIN(max, below_4g);
+    max = MIN(max, end);
     addr = max > size ? ROUND_DOWN(max - size, PAGE) : 0;
+    if (entry_32 && addr > INITRD_ADDR) {
+        addr = INITRD_ADDR;
+    }
     if (addr < kernel_end) {
         error_report("%s: does not fit in memory", file);
         exit(1);
@@ -210,19 +222,22 @@ static void boot_initrd(uint8_t *params, const char *file, uint64_t below_4g,
     stl_le_p(params + RAMDISK_SIZE, size);
 }
 
-/* The host's driver appends where the console is. */
-static void boot_cmdline(uint8_t *params, const char *given)
+/* The host appends where the console is. */
+static void boot_cmdline(uint8_t *params, const char *given, hwaddr addr)
 {
-    g_autofree char *cmdline =
-        g_strdup_printf("%s vcons_hdr_addr=0x%" HWADDR_PRIx, given ?: "",
-                        knc_console_header());
+    g_autofree char *console = entry_32 ?
+        g_strdup_printf("memmap=%dK$0x%x phi.ring=0x%x,0x%x",
+                        KNC_RING_SIZE / 1024, KNC_RING_BASE, KNC_RING_BASE,
+                        KNC_RING_SIZE) :
+        g_strdup_printf("vcons_hdr_addr=0x%" HWADDR_PRIx, knc_console_header());
+    g_autofree char *cmdline = g_strdup_printf("%s %s", given ?: "", console);
 
     if (strlen(cmdline) >= CMDLINE_SIZE) {
         error_report("-append: longer than %d characters", CMDLINE_SIZE - 1);
         exit(1);
     }
-    boot_add("knc-cmdline", cmdline, strlen(cmdline) + 1, CMDLINE_ADDR);
-    stl_le_p(params + CMDLINE_PTR, CMDLINE_ADDR);
+    boot_add("knc-cmdline", cmdline, strlen(cmdline) + 1, addr);
+    stl_le_p(params + CMDLINE_PTR, addr);
 }
 
 static gsize boot_check(const char *file, const uint8_t *image, gsize size)
@@ -243,25 +258,29 @@ static gsize boot_check(const char *file, const uint8_t *image, gsize size)
     return setup;
 }
 
-/* Where the kernel ends, and what it needs until it knows its memory */
-static hwaddr boot_kernel_end(const uint8_t *image, gsize loaded)
+/*
+ * Where the kernel ends, and what it needs until it knows its memory.  It may
+ * move from where it was loaded to where it wants to be, or to what is aligned.
+ */
+static hwaddr boot_kernel_end(const uint8_t *image, hwaddr addr, hwaddr end)
 {
-    hwaddr end = KERNEL_ADDR + loaded;
-
     if (lduw_le_p(image + HEADER_VERSION) >= VERSION_INIT) {
-        end = MAX(end, ldq_le_p(image + PREFERRED_ADDR) +
-                       ldl_le_p(image + INIT_SIZE));
+        hwaddr runs = entry_32 ? addr + ldl_le_p(image + ALIGNMENT) :
+                                 ldq_le_p(image + PREFERRED_ADDR);
+
+        end = MAX(end, runs + ldl_le_p(image + INIT_SIZE));
     }
     return end;
 }
 
-void knc_boot_load(MachineState *machine, uint64_t below_4g)
+void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
 {
     g_autofree uint8_t *params = g_malloc0(PARAMS_SIZE);
     g_autofree uint8_t *image = NULL;
     const char *file = machine->kernel_filename;
+    uint64_t room = mainline ? KNC_RING_BASE : below_4g;
+    hwaddr start, end, cmdline = CMDLINE_ADDR;
     gsize size, setup;
-    hwaddr end;
 
     if (!file) {
         error_report("-M knc has no firmware: it needs a -kernel");
@@ -269,21 +288,35 @@ void knc_boot_load(MachineState *machine, uint64_t below_4g)
     }
     image = boot_read(file, &size);
     setup = boot_check(file, image, size);
-    end = boot_kernel_end(image, size - setup);
-    if (end > below_4g) {
+    entry_32 = mainline;
+    start = mainline ? DOWNLOAD_ADDR + setup : KERNEL_ADDR;
+    end = start + size - setup;
+    if (mainline) {
+        cmdline = end;
+        end += CMDLINE_SIZE;
+        /* The address, the APIC ID that boots, and that it is ready */
+        knc_sbox_mainline(DOWNLOAD_ADDR | 1 |
+                          (machine->smp.cpus - machine->smp.threads) << 1,
+                          size);
+    }
+    end = boot_kernel_end(image, start, end);
+    if (end > room) {
         error_report("%s: does not fit in memory", file);
         exit(1);
     }
-    boot_add("knc-kernel", image + setup, size - setup, KERNEL_ADDR);
-    entry = KERNEL_ADDR + ENTRY_64;
+    boot_add("knc-kernel", image + setup, size - setup, start);
+    entry = start + (mainline ? 0 : ENTRY_64);
 
     memcpy(params + PARAM_HEADER, image + PARAM_HEADER,
            HEADER_MAGIC + image[HEADER_JUMP_SIZE] - PARAM_HEADER);
     params[LOADER] = LOADER_UNKNOWN;
-    boot_cmdline(params, machine->kernel_cmdline);
+    if (mainline) {
+        params[LOAD_FLAGS] |= KEEP_SEGMENTS;
+    }
+    boot_cmdline(params, machine->kernel_cmdline, cmdline);
     boot_e820(params, below_4g, machine->ram_size - below_4g);
     if (machine->initrd_filename) {
-        boot_initrd(params, machine->initrd_filename, below_4g, end);
+        boot_initrd(params, machine->initrd_filename, room, end);
     }
     boot_add("knc-boot-params", params, PARAMS_SIZE, PARAMS_ADDR);
     boot_page_tables();
@@ -296,17 +329,21 @@ void knc_boot_cpu(CPUX86State *env)
     int data = DESC_P_MASK | DESC_S_MASK | DESC_G_MASK | DESC_B_MASK |
                DESC_W_MASK | DESC_A_MASK;
 
-    cpu_x86_update_cr4(env, CR4_PAE_MASK);
-    cpu_x86_update_cr3(env, TABLES_ADDR);
-    cpu_load_efer(env, MSR_EFER_LME);
-    cpu_x86_update_cr0(env, CR0_PG_MASK | CR0_ET_MASK | CR0_PE_MASK);
+    if (entry_32) {
+        cpu_x86_update_cr0(env, CR0_ET_MASK | CR0_PE_MASK);
+    } else {
+        cpu_x86_update_cr4(env, CR4_PAE_MASK);
+        cpu_x86_update_cr3(env, TABLES_ADDR);
+        cpu_load_efer(env, MSR_EFER_LME);
+        cpu_x86_update_cr0(env, CR0_PG_MASK | CR0_ET_MASK | CR0_PE_MASK);
+    }
     env->gdt.base = GDT_ADDR;
     env->gdt.limit = GDT_TSS + 15;
     env->idt.limit = 0;
     cpu_x86_load_seg_cache(env, R_CS, BOOT_CS, 0, 0xffffffff,
                            DESC_P_MASK | DESC_S_MASK | DESC_G_MASK |
-                           DESC_L_MASK | DESC_CS_MASK | DESC_R_MASK |
-                           DESC_A_MASK);
+                           (entry_32 ? DESC_B_MASK : DESC_L_MASK) |
+                           DESC_CS_MASK | DESC_R_MASK | DESC_A_MASK);
     for (int i = 0; i < 6; i++) {
         if (i != R_CS) {
             cpu_x86_load_seg_cache(env, i, BOOT_CS + 8, 0, 0xffffffff, data);

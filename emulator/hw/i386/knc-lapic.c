@@ -42,6 +42,7 @@ typedef struct KncLapic {
 static MemoryRegion region;
 static MemoryRegion *plain; /* QEMU's; it knows whose access it is */
 static KncLapic lapics[IDS];
+static uint32_t boot_id;
 
 /* Of the thread that makes the access; NULL if the monitor does */
 static KncLapic *lapic_self(void)
@@ -158,10 +159,16 @@ static const MemoryRegionOps lapic_ops = {
     .endianness = DEVICE_LITTLE_ENDIAN,
 };
 
-/* Of the system, or by INIT */
+/* Of the system, or by INIT.  QEMU would have its first CPU boot. */
 static void lapic_reset(APICCommonState *apic)
 {
+    bool waits = apic->cpu->apic_id != boot_id;
+
     memset(&lapics[apic->cpu->apic_id], 0, sizeof(lapics[0]));
+    apic->apicbase = (apic->apicbase & ~MSR_IA32_APICBASE_BSP) |
+                     (waits ? 0 : MSR_IA32_APICBASE_BSP);
+    apic->wait_for_sipi = waits;
+    CPU(apic->cpu)->halted = waits;
 }
 
 /* As the message that an MSI is, which QEMU's APICs take at their address */
@@ -171,10 +178,11 @@ void knc_lapic_deliver(uint8_t dest, uint8_t vector)
 }
 
 /* The CPUs and their APICs are there. */
-void knc_lapic_init(MemoryRegion *system)
+void knc_lapic_init(MemoryRegion *system, uint32_t id)
 {
     APICCommonState *apic = APIC_COMMON(X86_CPU(first_cpu)->apic_state);
 
+    boot_id = id;
     plain = &apic->io_memory;
     APIC_COMMON_GET_CLASS(apic)->reset = lapic_reset;
     memory_region_init_io(&region, NULL, &lapic_ops, NULL, "knc-lapic",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner: the SBOX, the card's system interface
+ * Knights Corner: the SBOX, the card's system interface, and the DBOX
  *
  * Those of its registers that the card's kernel uses without its power
- * management.  Others read as 0, ignore what is written, and are shown by
- * "-d unimp".
+ * management and, for a mainline kernel, those that were read on a card.
+ * Others read as 0, ignore what is written, and are shown by "-d unimp".
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -12,6 +12,7 @@
 #include "qemu/timer.h"
 #include "cpu.h"
 #include "hw/i386/knc-board.h"
+#include "target/i386/knc/trace.h"
 
 #define ETC_LOW             0x1074  /* elapsed time counter */
 #define ETC_HIGH            0x1078
@@ -20,6 +21,10 @@
 #define CLOCK_RATIO         0x402c
 #define   RATIO_FEEDBACK(n) ((n) << 1)
 #define   RATIO_HALF        (2 << 9)
+#define   RATIO_GOAL        16
+#define CORE_FREQUENCY      0x4100
+#define   FREQUENCY_BOOTED  0x80010000u
+#define CORE_VOLTAGE        0x4104
 #define IOAPIC_ID           KNC_SBOX_IOAPIC
 #define IOAPIC_VERSION      (KNC_SBOX_IOAPIC + 0x4)
 #define IOAPIC_ENTRY0       (KNC_SBOX_IOAPIC + 0x40)
@@ -30,18 +35,31 @@
 #define   ICR_VECTOR        0xffu
 #define   ICR_SEND          (1u << 13)
 #define   ICR_MASKED        (1u << 16)
-#define SCRATCH4            0xab30
-#define   SCRATCH4_THREADS  0xfu
-#define   SCRATCH4_ICC(n)   ((n) << 25)
+#define SCRATCH(n)          (0xab20 + 4 * (n))
 #define DOORBELL1           0xcc94
 #define   DOORBELL_REQUEST  (1u << 31)
 
+#define DBOX_POST           0x242c
+#define   POST(a, b)        ((a) | (b) << 8)
+
 /*
- * The core's clock in MHz is 4000 / ICC * FEEDBACK / 2.  The emulated clock has
- * a cycle a nanosecond.
+ * The core's clock in MHz is 4000 / ICC * FEEDBACK / 2, with ICC, 20, in bits
+ * 29:25 of scratch register 4.  The emulated clock has a cycle a nanosecond.
  */
-#define CLOCK_ICC           20
 #define CLOCK_FEEDBACK      10
+#define RATIO               (RATIO_HALF | RATIO_FEEDBACK(CLOCK_FEEDBACK))
+
+/* Of scratch register 4, bits 3:0 are the threads of a core. */
+static const struct {
+    uint32_t addr, value;
+} on_card[] = {
+    { CORE_FREQUENCY, FREQUENCY_BOOTED | RATIO },
+    { CORE_VOLTAGE, 0xab }, /* 250 mV, and 5 mV for each step above 1 */
+    { SCRATCH(0), 0x02e80000 }, { SCRATCH(6), 0x02000403 },
+    { SCRATCH(7), 0x00000373 }, { SCRATCH(8), 0x00008086 },
+    { SCRATCH(9), 0x3664fa13 }, { SCRATCH(11), 0x000000ff },
+    { SCRATCH(12), 0x66400218 }, { SCRATCH(13), 0x0000b120 },
+};
 
 /* States of Linux's system that end the card's operation, and a crash */
 #define STATE_HALT          1
@@ -49,7 +67,10 @@
 #define STATE_CRASH         0xdead
 
 typedef struct KncSbox {
-    MemoryRegion io;
+    MemoryRegion io, dbox;
+    bool mainline;
+    uint32_t download, size; /* from the bootstrap, and the loader */
+    uint32_t post;
     uint32_t thermal;
     uint64_t frozen;        /* the elapsed time, while it is frozen */
     uint64_t behind;        /* time in which it was */
@@ -146,6 +167,11 @@ static uint64_t sbox_read(void *opaque, hwaddr addr, unsigned size)
     if (icr >= 0) {
         return sbox.icr[icr];
     }
+    for (int i = 0; sbox.mainline && i < ARRAY_SIZE(on_card); i++) {
+        if (on_card[i].addr == addr) {
+            return on_card[i].value;
+        }
+    }
     switch (addr) {
     case ETC_LOW:
         return (uint32_t)sbox_elapsed();
@@ -154,14 +180,18 @@ static uint64_t sbox_read(void *opaque, hwaddr addr, unsigned size)
     case THERMAL_STATUS:
         return sbox.thermal;
     case CLOCK_RATIO:
-        return RATIO_HALF | RATIO_FEEDBACK(CLOCK_FEEDBACK);
+        return RATIO << RATIO_GOAL | RATIO;
+    case SCRATCH(2):
+        return sbox.download;
+    case SCRATCH(4):
+        return 0x2800e6cf;
+    case SCRATCH(5):
+        return sbox.size;
     case IOAPIC_ID:
     case DOORBELL1:
         return 0;
     case IOAPIC_VERSION:
         return (IOAPIC_ENTRIES - 1) << 16;
-    case SCRATCH4:
-        return SCRATCH4_ICC(CLOCK_ICC) | SCRATCH4_THREADS;
     default:
         qemu_log_mask(LOG_UNIMP, "knc-sbox: read of 0x%04" HWADDR_PRIx "\n",
                       addr);
@@ -188,18 +218,60 @@ static void sbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
     }
 }
 
-static const MemoryRegionOps sbox_ops = {
-    .read = sbox_read,
-    .write = sbox_write,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-};
+#define BOX_OPS(name) \
+static const MemoryRegionOps name##_ops = { \
+    .read = name##_read, \
+    .write = name##_write, \
+    .impl.min_access_size = 4, \
+    .impl.max_access_size = 4, \
+    .valid.min_access_size = 4, \
+    .valid.max_access_size = 4, \
+    .endianness = DEVICE_LITTLE_ENDIAN, \
+}
+
+BOX_OPS(sbox);
+
+void knc_sbox_mainline(uint32_t download, uint32_t size)
+{
+    sbox.mainline = true;
+    sbox.download = download;
+    sbox.size = size;
+}
+
+static uint64_t dbox_read(void *opaque, hwaddr addr, unsigned size)
+{
+    if (addr == DBOX_POST) {
+        return sbox.post;
+    }
+    qemu_log_mask(LOG_UNIMP, "knc-dbox: read of 0x%04" HWADDR_PRIx "\n", addr);
+    return 0;
+}
+
+/*
+ * How far the boot is: two characters, which the host reads.  Mainline kernels
+ * tell it in no other way that they have ended.
+ */
+static void dbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
+{
+    if (addr != DBOX_POST) {
+        qemu_log_mask(LOG_UNIMP, "knc-dbox: write of 0x%08" PRIx64
+                      " to 0x%04" HWADDR_PRIx "\n", val, addr);
+        return;
+    }
+    sbox.post = val;
+    trace_knc_board_post(val & 0xff, val >> 8 & 0xff);
+    if (val == POST('K', 'H')) {
+        qemu_system_shutdown_request(SHUTDOWN_CAUSE_GUEST_SHUTDOWN);
+    } else if (val == POST('K', 'P')) {
+        qemu_system_guest_panicked(NULL);
+    }
+}
+
+BOX_OPS(dbox);
 
 static void sbox_reset(void *opaque)
 {
+    sbox.post = POST('F', 'F');
     sbox.thermal = 0;
     sbox.behind = 0;
     memset(sbox.icr, 0, sizeof(sbox.icr));
@@ -213,5 +285,8 @@ void knc_sbox_init(MemoryRegion *system)
     memory_region_init_io(&sbox.io, NULL, &sbox_ops, NULL, "knc-sbox",
                           KNC_SBOX_SIZE);
     memory_region_add_subregion(system, KNC_SBOX_BASE, &sbox.io);
+    memory_region_init_io(&sbox.dbox, NULL, &dbox_ops, NULL, "knc-dbox",
+                          KNC_DBOX_SIZE);
+    memory_region_add_subregion(system, KNC_DBOX_BASE, &sbox.dbox);
     qemu_register_reset(sbox_reset, NULL);
 }

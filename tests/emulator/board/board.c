@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the card's kernel relies on, checked without any kernel: the boot protocol and
- * the tables, the SBOX, the local APIC, the console's rings, and the vectors. Nothing
- * here is shared with the emulator. Results go to the console. What follows are the
- * differences from a PC (pc.c), then the suites that the command line names.
+ * the tables, the SBOX, the local APIC, the console's rings, and the vectors; and the same
+ * of a mainline kernel. Nothing here is shared with the emulator. Results go to the console.
+ * What follows are the differences from a PC (pc.c), then the suites that the command line
+ * names.
  */
 #include "../bare.h"
 
 #define READ(type, a)	(*(volatile type *)(u64)(a))
 
+#define CR0_PE		BIT(0)
 #define CR0_EM		BIT(2)
 #define CR0_TS		BIT(3)
+#define CR0_PG		BIT(31)
 
+#define DBOX_POST	(0x8007c0000ul + 0x242c)
 #define SBOX		0x8007d0000ul
 #define ISA_PORTS	0x8002000000ul
 #define ETC_LOW		0x1074
@@ -25,7 +29,7 @@
 #define ICRS		8
 #define ICR_SEND	BIT(13)
 #define ICR_MASKED	BIT(16)
-#define SCRATCH4	0xab30
+#define SCRATCH(n)	(0xab20 + 4 * (n))
 #define DOORBELL1	0xcc94
 #define DOORBELL_REQUEST	BIT(31)
 #define STATE_POWER_OFF	2
@@ -49,6 +53,10 @@
 
 #define E820_RAM	1
 
+/* A mainline kernel's: where the image is, and two characters */
+#define DOWNLOAD	0x4000000
+#define POST(a, b)	((a) | (b) << 8)
+
 /* The rings' headers: the host's, and the card's */
 struct host_header {
 	u32 host_magic, card_magic;
@@ -64,6 +72,14 @@ struct card_header {
 	u32 out_read, in_write, host_status;
 };
 
+/* A mainline kernel's, one for each direction */
+struct ring {
+	u32 magic, size, unused1[14];
+	u32 head, unused2[15];
+	u32 tail, unused3[15];
+	u8 data[];
+};
+
 struct vectors {
 	u64 vector[32][8];
 	u32 mask[8];
@@ -75,9 +91,14 @@ void vectors_save(struct vectors *to);
 void vectors_load(const struct vectors *from);
 void map_memory(void);
 
+/* What head.S has found at the entry for mainline kernels */
+u32 entry_cr0, entry_flags, entry_address;
+
 static u64 pdpt_host[512] __attribute__((aligned(4096)));
 static u64 far_pd[2][512] __attribute__((aligned(4096)));
 static volatile struct host_header *host;
+static volatile struct ring *ring_in, *ring_out;
+static const u32 *region;
 static struct card_header card;
 static u8 input[4096];
 static u8 *boot_params;
@@ -129,10 +150,18 @@ static void interrupts(int on)
 		asm volatile("cli" : : : "memory");
 }
 
+static void post(u32 code)
+{
+	READ(u32, DBOX_POST) = code;
+}
+
 /* The system is off, or has crashed: the host is told. */
 void quit(int failed)
 {
-	sbox_write(DOORBELL1, (failed ? STATE_CRASH : STATE_POWER_OFF) | DOORBELL_REQUEST);
+	if (entry_cr0)
+		post(failed ? POST('K', 'P') : POST('K', 'H'));
+	else
+		sbox_write(DOORBELL1, (failed ? STATE_CRASH : STATE_POWER_OFF) | DOORBELL_REQUEST);
 	for (;;)
 		asm volatile("hlt");
 }
@@ -157,8 +186,20 @@ void map_memory(void)
 
 /* --- the console ---------------------------------------------------------------- */
 
-/* Writes @size bytes, as many as there is room for at a time. */
-void put(const char *s, u32 size)
+static void ring_put(const char *s, u32 size)
+{
+	u32 head = ring_out->head;
+
+	while (size--) {
+		while (head - ring_out->tail == ring_out->size)
+			relax();
+		ring_out->data[head++ % ring_out->size] = *s++;
+		if (head - ring_out->tail == ring_out->size || !size)
+			ring_out->head = head;
+	}
+}
+
+static void host_put(const char *s, u32 size)
 {
 	volatile struct card_header *header = &card;
 	volatile char *ring = (char *)host->out_addr;
@@ -172,6 +213,15 @@ void put(const char *s, u32 size)
 		if (((at + 1) & mask) == header->out_read || !size)
 			host->out_write = at;
 	}
+}
+
+/* Each writes @size bytes, as many as there is room for at a time. */
+void put(const char *s, u32 size)
+{
+	if (ring_out)
+		ring_put(s, size);
+	else
+		host_put(s, size);
 }
 
 static int same(const void *a, const void *b, u32 size)
@@ -212,6 +262,14 @@ void setup_machine(void)
 	handlers[VEC_FIXED] = take_irq;
 	handlers[VEC_HVC] = take_irq;
 	cmdline = (char *)(u64)READ(u32, boot_params + 0x228);
+	if (entry_cr0) {
+		map_memory();
+		/* The first channel is the console. */
+		region = (u32 *)hex(find("phi.ring="));
+		ring_in = (struct ring *)((u8 *)region + region[18]);
+		ring_out = (struct ring *)((u8 *)region + region[20]);
+		return;
+	}
 	where = find("vcons_hdr_addr=");
 	if (!where)
 		quit(1);
@@ -343,7 +401,7 @@ SUITE(test_etc, "board")
 	check("sbox: bits 4:0 of the elapsed time", low5, 0);
 	/* 2^5 each 64 ns: 500 a microsecond, which has the core's MHz cycles */
 	ratio = sbox(CLOCK_RATIO);
-	ratio = 4000 / (sbox(SCRATCH4) >> 25 & 31) * (ratio >> 1 & 0xff) /
+	ratio = 4000 / (sbox(SCRATCH(4)) >> 25 & 31) * (ratio >> 1 & 0xff) /
 		((ratio >> 9 & 3) == 3 ? 1 : (ratio >> 9 & 3) == 2 ? 2 : 4);
 	check("sbox: the core's clock in MHz", ratio, 1000);
 	check("sbox: elapsed time and TSC, in microseconds",
@@ -367,7 +425,7 @@ SUITE(test_registers, "board")
 {
 	u32 wrong = 0;
 
-	check("sbox: all threads of a core work", sbox(SCRATCH4) & 15, 15);
+	check("sbox: all threads of a core work", sbox(SCRATCH(4)) & 15, 15);
 	check("ioapic: number of entries", sbox(IOAPIC + 4) >> 16 & 0xff,
 	      IOAPIC_ENTRIES - 1);
 	for (int i = 0; i < IOAPIC_ENTRIES; i++)
@@ -410,7 +468,7 @@ static u32 started(u32 times)
 {
 	u32 n = 0;
 
-	for (u32 id = 1; id < cpus; id++)
+	for (u32 id = 0; id < cpus; id++)
 		n += cpu_starts(id) == (int)times;
 	return n;
 }
@@ -762,46 +820,65 @@ SUITE(test_new_code, "vectors")
 
 /* --- the console ------------------------------------------------------------------ */
 
-/* Three times the ring, in lines that the test knows */
+/* More than the ring, in lines that the test knows */
 SUITE(test_output, "vectors")
 {
 	char line[] = "line 0000 of the console's ring, as wide as that\n";
 
-	for (int n = 0; n < 250; n++) {
-		line[6] = '0' + n / 100;
+	for (int n = 0; n < 1500; n++) {
+		line[5] = '0' + n / 1000;
+		line[6] = '0' + n / 100 % 10;
 		line[7] = '0' + n / 10 % 10;
 		line[8] = '0' + n % 10;
 		print(line);
 	}
 }
 
-/* The host sends "input" lines until the ring has been filled more than once. */
-SUITE(test_input, "vectors")
+static u8 host_get(void)
 {
 	volatile struct card_header *header = &card;
-	u32 total = 0, wrong = 0, at = 0;
-	const char *first = "begin\n";
+	u32 at = host->in_read;
+	u8 c;
 
+	while (at == header->in_write)
+		relax();
+	c = input[at];
+	host->in_read = (at + 1) % sizeof(input);
+	return c;
+}
+
+static u8 ring_get(void)
+{
+	u8 c;
+
+	while (ring_in->head == ring_in->tail)
+		relax();
+	c = ring_in->data[ring_in->tail % ring_in->size];
+	ring_in->tail++;
+	return c;
+}
+
+/* Bytes that are not "begin\n", then the alphabet without end: more than the ring has */
+static u32 wrong_input(u8 (*get)(void))
+{
+	static const u8 first[] = "begin\n";
+	u32 wrong = 0;
+
+	print("type\n");
+	for (u32 n = 0; n < 10000; n++)
+		wrong += get() != (n < 6 ? first[n] : 'a' + (n - 6) % 26);
+	return wrong;
+}
+
+SUITE(test_input, "vectors")
+{
 	check("console: the host has opened it", card.host_status, HOST_OPEN);
 	check("console: its ring", host->out_size, 4096);
 	sbox_write(ICR0 + 8 * HVC + 4, 0);
 	sbox_write(ICR0 + 8 * HVC, VEC_HVC);
 	interrupts(1);
-	print("type\n");
-	while (total < 10000) {
-		while (at == header->in_write)
-			relax();
-		/* "begin\n", then the alphabet without end */
-		if (total < 6)
-			wrong += input[at] != first[total];
-		else
-			wrong += input[at] != 'a' + (total - 6) % 26;
-		at = (at + 1) % sizeof(input);
-		host->in_read = at;
-		total++;
-	}
+	check("console: each byte of the input", wrong_input(host_get), 0);
 	interrupts(0);
-	check("console: each byte of the input", wrong, 0);
 	check("console: interrupts came with it", input_irqs > 1, 1);
 }
 
@@ -834,4 +911,61 @@ SUITE(test_vectors_kept, "vectors")
 {
 	on_cpu(1, save1);
 	check("vectors: INIT leaves them", same(&in[1], &out[1], sizeof(*in)), 1);
+}
+
+/* --- a mainline kernel -------------------------------------------------------------- */
+
+/* Read on a card, but for the clock: there it has 0x16, for 1100 MHz */
+static const struct {
+	u32 reg, value;
+} on_card[] = {
+	{ 0x402c, 0x04140414 }, { 0x4100, 0x80010414 }, { 0x4104, 0xab }, { 0x3004, 0 },
+	{ SCRATCH(0), 0x02e80000 }, { SCRATCH(1), 0 }, { SCRATCH(4), 0x2800e6cf },
+	{ SCRATCH(6), 0x02000403 }, { SCRATCH(8), 0x8086 }, { SCRATCH(13), 0xb120 },
+};
+
+/* PLATFORM_ID, BIOS_SIGN, MISC_ENABLE, which mainline accesses on other processors */
+static const u32 no_msrs[] = { 0x17, 0x8b, 0x1a0 };
+
+SUITE(test_mainline, "mainline")
+{
+	u32 id = this_cpu(), wrong = 0;
+
+	check("mainline: protected mode without paging", entry_cr0 & (CR0_PG | CR0_PE), CR0_PE);
+	check("mainline: interrupts are off", entry_flags & BIT(9), 0);
+	check("mainline: KEEP_SEGMENTS", boot_params[0x211] & BIT(6), BIT(6));
+	check("mainline: the image is at 64 MiB", entry_address, DOWNLOAD + 1024);
+	check("mainline: the command line follows it", (u64)cmdline, DOWNLOAD + sbox(SCRATCH(5)));
+	check("mainline: the initrd is at 128 MiB", READ(u32, boot_params + 0x218), 2 * DOWNLOAD);
+	test_boot();
+	check("mainline: the first thread of the last core boots", id, cpus - 4);
+	check("mainline: its APIC says so", rdmsr(MSR_APIC_BASE) & BIT(8), BIT(8));
+	check("mainline: the loader knows it", sbox(SCRATCH(2)), DOWNLOAD | id << 1 | 1);
+	for (u32 i = 0; i < ARRAY_SIZE(on_card); i++)
+		wrong += sbox(on_card[i].reg) != on_card[i].value;
+	check("mainline: registers that were read on a card", wrong, 0);
+	for (u32 i = 0; i < ARRAY_SIZE(no_msrs); i++)
+		wrong += rdmsr_faults(no_msrs[i]) != GP || wrmsr_faults(no_msrs[i], 0) != GP;
+	check("mainline: MSRs that the chip does not have", wrong, 0);
+	check("mainline: the bootstrap's last POST code", READ(u32, DBOX_POST), POST('F', 'F'));
+	post(POST('K', '0'));
+	check("mainline: a POST code of ours", READ(u32, DBOX_POST), POST('K', '0'));
+
+	start_all(1);
+	check("mainline: the others start, thread 0 as well", started(1), cpus - 1);
+}
+
+SUITE(test_rings, "mainline")
+{
+	check("ring: the region", same(region, "PHIR", 4) && region[1] == 1 &&
+	      region[2] == 1 << 20 && region[3] == 1, 1);
+	check("ring: its channel is a console", region[16], 1);
+	check("ring: the host's time, 2020-01-01", READ(u64, region + 4), 1577836800000000000);
+	READ(u64, region + 6) = 1;
+	check("ring: the card's flags are kept", READ(u64, region + 6), 1);
+	check("ring: magic numbers and sizes", ring_in->magic == ring_out->magic &&
+	      same((void *)&ring_in->magic, "RING", 4) && ring_in->size == region[19] &&
+	      ring_out->size == region[21], 1);
+	check("ring: each byte of the input", wrong_input(ring_get), 0);
+	test_output();
 }

@@ -16,11 +16,34 @@
 	.long	0x7fffffff		/* end of the initrd */
 	.org	1024
 
-	/* The entry for 32-bit code is first; the board does not use it. */
+	/*
+	 * The entry for 32-bit code is first. The image is not where it was linked for, and
+	 * there is no stack but a word of the boot parameters, which %esi points to.
+	 */
 	.section .head, "ax"
-	.code64
-	ud2
+	.code32
+head:
+	movl	%esi, %ebx
+	leal	0x1e8(%esi), %esp
+	call	1f
+1:	popl	%esi
+	subl	$1b - head, %esi
+	movl	%esi, %edx
+	pushfl
+	popl	%ebp
+	movl	$head, %edi
+	movl	$_edata, %ecx
+	subl	%edi, %ecx
+	cld
+	rep movsb
+	movl	%edx, entry_address
+	movl	%ebp, entry_flags
+	movl	%cr0, %eax
+	movl	%eax, entry_cr0
+	movl	$start, %eax
+	jmp	*%eax
 	.org	0x200
+	.code64
 	/* The TSS and the mapping of 4 GiB are part of what the kernel relies on. */
 	movl	$0x20, %eax
 	ltr	%ax
