@@ -91,3 +91,18 @@ KNC_FCMOVS b, b, nb
 KNC_FCMOVS be, be, nbe
 KNC_FCMOVS e, e, ne
 KNC_FCMOVS u, p, np
+
+# Fences: an access with a lock is one, for all kinds of accesses. It changes flags, as gcc
+# takes for granted of each piece of assembly.
+.macro KNC_FENCE
+	lock addl $0, (%rsp)
+.endm
+.macro lfence
+	KNC_FENCE
+.endm
+.macro mfence
+	KNC_FENCE
+.endm
+.macro sfence
+	KNC_FENCE
+.endm

@@ -272,6 +272,8 @@ def rewritten():
     for condition in ("b", "be", "e", "u", "nb", "nbe", "ne", "nu"):
         yield (f"fldz; fld1; fcmov{condition} %st(1),%st; {TOP_TO_RAX}; fstp %st(0)",
                ARITHMETIC)
+    for name in ("lfence", "mfence", "sfence"):
+        yield name, 0
 
 
 def macros(work):
@@ -289,7 +291,7 @@ def macros(work):
                        check=True)
     text = subprocess.run(["objdump", "-d", f"{work}/ours.o"], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
-    yield from re.findall("[^\t]*(?:cmov|comi).*", text)
+    yield from re.findall("[^\t]*(?:cmov|comi|fence).*", text)
     with open(f"{work}/driver.c", "w", encoding="utf-8") as f:
         f.write(DRIVER)
     subprocess.run(["gcc", "-O2", "-no-pie", "-mno-red-zone", "-o", f"{work}/driver",
