@@ -74,6 +74,9 @@ setup demo shell bench bench-emulator:
 perf:
 	@scripts/build-perf
 
+card:
+	@scripts/build-card card
+
 tables:
 	@tools/gen-tables perf tables/perf
 	@tools/gen-tables perfmon tables/perfmon
@@ -107,6 +110,7 @@ help:
 	@echo '  setup            install the Debian packages that all this needs'
 	@echo 'For tools:'
 	@echo '  perf             perf with the events and metrics of this chip in its tables'
+	@echo '  card             perf and more in a card'\''s code, for each kind of card, in card/'
 	@echo '  tables           these tables, for perf and as Intel has them, in tables/'
 	@echo 'Tests:'
 	@echo '  check            those with a star; TEST=<name> for one test'
@@ -119,4 +123,4 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	deb rpm book dist help setup demo shell perf tables bench bench-card bench-emulator $(checks)
+	deb rpm book dist help setup demo shell perf card tables bench bench-card bench-emulator $(checks)

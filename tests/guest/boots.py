@@ -190,6 +190,10 @@ BOOTS = (
     # One thread, and the demo's program
     Boot("turns", "perf-turns", "--cores 1 --threads-per-core 1", kernels="stock"),
     Boot("strict", STRICT, kernels="stock", prefix="strict-", strict=True),
+    # perf for a card, in its own code, and on the kernel that the cards have
+    Boot("perf", "card-perf card-perf-record", kernels="stock", asked=True, strict=True,
+         prefix="strict-"),
+    Boot("perf", "card-perf card-perf-record", kernels=OLD, asked=True),
     # Two boots, which have to be the same
     Boot("again", "same-again", "--cores 2", kernels="stock", seconds=90),
     Boot("tools", TOOLS, kernels="stock", seconds=150),

@@ -98,6 +98,9 @@ STYLES = (
     (r"tests/guest/bpf\.c", f"{PROGRAM},COMPLEX_MACRO"),
     (r"tests/guest/late\.c", f"{PROGRAM},INCLUDE_LINUX,AVOID_EXTERNS"),
     (r"tests/unit/.*", f"{LISTS},{X86}"),
+    # Complex numbers, and hexadecimal floating-point ones; libdw's names; lists of functions
+    (r"(uos/k1om|uos/addr2line|tests/cardcode/.*)\.[ch]",
+     f"{PROGRAM},{LISTS},CAMELCASE,NEW_TYPEDEFS,SPACING,ARRAY_SIZE,LINE_SPACING"),
     (r"(tests|scripts|tools|uos)/.*", PROGRAM),
     # likwid's names, which are not ours to choose
     (r"include/likwid-marker\.h", f"{PROGRAM},{CPLUSPLUS},CAMELCASE"),
