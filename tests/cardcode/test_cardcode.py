@@ -73,7 +73,7 @@ def test_numbers_text(tmp_path, card_cc):
 
 
 def distances(ours, other):
-    """How far each function's worst value is from another C library's, in units of the last place"""
+    """How far each function is from another C library's at worst, in units of the last place"""
     def key(bits):
         return bits if bits >= 0 else -(bits & ~(-1 << 63))
 

@@ -100,7 +100,8 @@ STYLES = (
     (r"tests/unit/.*", f"{LISTS},{X86}"),
     # Complex numbers, and hexadecimal floating-point ones; libdw's names; lists of functions
     (r"(uos/k1om|uos/addr2line|tests/cardcode/.*)\.[ch]",
-     f"{PROGRAM},{LISTS},CAMELCASE,NEW_TYPEDEFS,SPACING,ARRAY_SIZE,LINE_SPACING"),
+     f"{PROGRAM},{LISTS},CAMELCASE,NEW_TYPEDEFS,SPACING,ARRAY_SIZE,LINE_SPACING,"
+     "MULTISTATEMENT_MACRO_USE_DO_WHILE,TRAILING_SEMICOLON"),
     (r"(tests|scripts|tools|uos)/.*", PROGRAM),
     # likwid's names, which are not ours to choose
     (r"include/likwid-marker\.h", f"{PROGRAM},{CPLUSPLUS},CAMELCASE"),
