@@ -194,6 +194,7 @@ BOOTS = (
     Boot("perf", "card-perf card-perf-record", kernels="stock", asked=True, strict=True,
          prefix="strict-"),
     Boot("perf", "card-perf card-perf-record", kernels=OLD, asked=True),
+    Boot("perf-k1om", "card-perf card-perf-record", kernels=BOARD, asked=True),
     # Two boots, which have to be the same
     Boot("again", "same-again", "--cores 2", kernels="stock", seconds=90),
     Boot("tools", TOOLS, kernels="stock", seconds=150),

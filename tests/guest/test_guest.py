@@ -79,17 +79,21 @@ def workload(_work):
     return ["--add", f"{built('build-workload')}:/tests/workload"]
 
 
-def card_perf(work):
-    """perf for a card of machine 62, which an ordinary kernel runs, and the demo's program"""
-    perf, program = built("build-card-perf"), f"{work}/workload"
-    quietly(built("build-k1om"), "--machine=62", "-O2", "-g", "-o", program,
+def card_perf(work, kind, machine):
+    """What make card has for this kind of card, and the demo's program for it"""
+    built("build-card", f"{work}/card")
+    program = f"{work}/card/workload"
+    quietly(built("build-k1om"), f"--machine={machine}", "-O2", "-g", "-o", program,
             f"{TOP}/uos/workload.c")
-    return ["--add-dir", f"{perf}:/tests", "--add", f"{program}:/tests/workload"]
+    return ["--add-dir", f"{work}/card/knc-pmu-card-{kind}:/tests",
+            "--add", f"{program}:/tests/workload"]
 
 
 # More options of some boots
 OPTIONS = {
-    "turns": workload, "again": workload, "perf": card_perf, "tools": tools, "metrics": tools,
+    "turns": workload, "again": workload, "tools": tools, "metrics": tools,
+    "perf": lambda work: card_perf(work, "mainline", 62),
+    "perf-k1om": lambda work: card_perf(work, "k1om", 181),
     "strangers": lambda _: ["--add-dir", f"{built('build-programs')}:/strangers"]}
 
 
