@@ -19,9 +19,15 @@ void ebl_closebackend(void *backend)
 	(void)backend;
 }
 
+/* Where the unit was compiled, for files with other names than absolute ones */
+static const char *folder;
+
 static void say(const char *function, const char *file, int line)
 {
-	printf("%s\n%s:%d\n", function ?: "??", file ?: "??", file ? line : 0);
+	printf("%s\n", function ?: "??");
+	if (file && *file != '/' && folder)
+		printf("%s/", folder);
+	printf("%s:%d\n", file ?: "??", file ? line : 0);
 }
 
 static bool unit_at(Dwarf *dwarf, Dwarf_Addr address, Dwarf_Die *unit)
@@ -52,6 +58,7 @@ static void calling_line(Dwarf_Die *unit, Dwarf_Die *inlined, const char **file,
 static void look_up(Dwarf *dwarf, Dwarf_Addr address)
 {
 	const char *file = NULL;
+	Dwarf_Attribute attribute;
 	Dwarf_Die unit, innermost, *scopes;
 	int i, count, number = 0;
 	Dwarf_Line *line;
@@ -60,6 +67,7 @@ static void look_up(Dwarf *dwarf, Dwarf_Addr address)
 		say(NULL, NULL, 0);
 		return;
 	}
+	folder = dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
 	line = dwarf_getsrc_die(&unit, address);
 	if (line) {
 		file = dwarf_linesrc(line, NULL, NULL);

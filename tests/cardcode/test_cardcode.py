@@ -125,6 +125,23 @@ def test_card_cc(tmp_path):
         stderr=subprocess.PIPE).stderr
 
 
+def test_addr2line(tmp_path):
+    """Functions, lines, and where they are inlined, as binutils' has them"""
+    program = make(tmp_path, "gcc", "-O2", "-g", "main.c", "calls.c", "-lm")
+    listed = quietly("objdump", "-d", "--no-show-raw-insn", *(
+        f"--disassemble={name}" for name in ("main", "variadic_list", "turn")), program)
+    addresses = re.findall(r"^ +([0-9a-f]+):", listed, re.M)
+    assert len(addresses) > 200
+
+    def places(addr2line):
+        return subprocess.run([addr2line, "-e", program, "-i", "-f"], check=True, text=True,
+                              input=",\n".join(f"{address}\n" for address in addresses),
+                              stdout=subprocess.PIPE).stdout
+
+    want = re.sub(r" \(discriminator \d+\)", "", places("addr2line"))
+    assert places(f"{built('build-card-perf')}/addr2line") == want
+
+
 def test_tarballs_again(tmp_path):
     """The same files make the same tarballs."""
     for name in "ab":
