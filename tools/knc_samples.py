@@ -209,9 +209,13 @@ class Report:
     def __init__(self, plan, runs):
         self.plan, self.args, self.runs, self.events = plan, plan.args, runs, {}
         for metric in list(plan.formulas):
-            if any("any" in terms for _, terms in metric.events()):
-                plan.reasons[metric] = ("its event counts all threads of the core, and a sample "
-                                        "shows what one of them executed")
+            try:
+                plan.check(metric, [run.counts for run in runs])
+                if any("any" in terms for _, terms in metric.events()):
+                    raise Missing("its event counts all threads of the core, and a sample shows "
+                                  "what one of them executed")
+            except Missing as why:
+                plan.reasons[metric] = str(why)
                 del plan.formulas[metric]
         self.formulas = plan.formulas
         # The run from which an event is shown

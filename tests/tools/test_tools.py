@@ -350,6 +350,10 @@ def test_metrics_side_by_side(tmp_path):
         same(got["memory_write_bytes"]["value"] is not None, threads <= 1, got)
         assert threads <= 1 or "L2_VICTIM_REQ_WITH_DATA for its core" in \
             got["memory_write_bytes"]["reason"], got
+        report, _ = by(tmp_path, "function", *[script_of((50, "L2_VICTIM_REQ_WITH_DATA", "f", "/p"))] * 2,
+                       args=("-M", "memory_write_bytes"), threads=threads)
+        same("memory_write_bytes" in report["rows"][0]["metrics"], threads <= 1, report)
+        same("for its core" in str(report["no_value"]), threads > 1, report)
     got = as_json(tmp_path, "-M", "memory_bandwidth", perf=f"env {HERE}/perf perf").metrics()
     assert got["memory_bandwidth"]["value"], got
 
