@@ -139,11 +139,6 @@ class Draw(ScriptTest):
             "cpu/event=0x16,umask=0x0/u /": {3: (7, 100)},
             "cpu/event=0x16,umask=0x0/u": {3: (8, 100)}})
 
-    def test_draw_cores_and_threads(self):
-        card = card_of({cpu: cpu for cpu in range(244)})
-        self.assertEqual((card.cores, card.threads, card.missing()), (61, 4, 0))
-        self.assertEqual(card.cells[12, 3], 51)
-
     def test_draw_topology(self):
         """A card's own system begins with the last core."""
         for text in (CPUINFO, SYSFS):
@@ -307,6 +302,16 @@ class Draw(ScriptTest):
         self.assertAlmostEqual(gw / boxes["all"][0][2], 2 / 3, 2)
         self.assertIn("do_<it>_[k]", boxes)
         self.assertEqual(svg, draw.svg_flame(root, "a & b"))
+
+    def test_draw_folded(self):
+        """Each stack with its weight, as others read it, and we do: ";" and blanks in names"""
+        text = "".join(f"a job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\t 50 main+0x1 (/c)\n\n"
+                       for n, (period, name) in enumerate(((10, "f(a; b)"), (30, "g"), (960, "g"))))
+        out = self.passes("knc-draw", "flame", "--folded", self.path("x", text.encode()))
+        self.assertEqual(out, "a job;main;f(a: b) 10\na job;main;g 990\n")
+        self.assertEqual(self.stacks(out), {"": {("a job", "main", "f(a: b)"): (10, 10),
+                                                 ("a job", "main", "g"): (990, 990)}})
+        self.refuses("it has no y; it has x", 1, "knc-draw", "flame", "--event", "y", self.path("x"))
 
     def test_draw_command(self):
         stat, svg = self.path("stat.csv", STAT.encode()), self.path("card.svg")
