@@ -104,5 +104,7 @@ def measure(plan, table):
     for keys, results in rows:
         table.place(keys, [result.entry() for result in results],
                     title=[keys[head] for head in heads])
+    if args.per == "thread":
+        table.over([[result.entry() for result in results] for _, results in rows])
     table.end(plan.head(by=args.per), plan.missing())
     return status

@@ -164,12 +164,14 @@ def report(plan, repetitions, table):
     found = dict.fromkeys(key for counts in repetitions for run in counts for key in run.parts)
     for name in dict.fromkeys(name for name, _ in found):
         threads = sorted(thread for n, thread in found if n == name and thread is not ALL)
+        rows = []
         for thread in [ALL, *(threads if plan.args.per == "thread" else [])]:
             parts = [[run.part((name, thread)) for run in counts] for counts in repetitions]
             keys, title = described(name, thread, [part for counts in parts for part in counts])
-            table.place(keys, [Result(plan, m, parts).described() for m in plan.metrics],
-                        title=[*title, ""])
+            rows.append([Result(plan, m, parts).described() for m in plan.metrics])
+            table.place(keys, rows[-1], title=[*title, ""])
             table.say("")
+        table.over(rows[1:])
 
 
 def described(name, thread, parts):
@@ -186,4 +188,5 @@ def described(name, thread, parts):
     title += [f"! {note}" for note in differ(durations)]
     return {"region": name, "thread": thread, "threads": threads, "calls": calls[-1],
             "least_calls": calls[0], "seconds": round(seconds, 9),
-            "least_seconds": round(min(durations), 9)}, title
+            "least_seconds": round(min(durations), 9),
+            "most_seconds": round(max(durations), 9)}, title

@@ -406,6 +406,13 @@ class Formula:
         return eval(self.code, functions, counted), len(used)
 
 
+def exceeded(metric, value):
+    """The first threshold that a value, in the unit that is shown, exceeds: it says most"""
+    return [{"threshold": t.text, "meaning": t.meaning, "source": t.source,
+             "advice": metric.advice, "advisor": metric.advisor}
+            for t in metric.thresholds if value is not None and t.holds(value)][:1]
+
+
 class Result:
     """What came of a metric of a place: a value for each repetition."""
 
@@ -429,9 +436,4 @@ class Result:
     def described(self):
         """With what there is to say of the value"""
         m = self.metric
-        # Thresholds are written in the unit that is shown; the first says most.
-        exceeded = [t for t in m.thresholds if self.value is not None and t.holds(self.value)][:1]
-        return self.entry(
-            exceeded=[{"threshold": t.text, "meaning": t.meaning, "source": t.source,
-                       "advice": m.advice, "advisor": m.advisor} for t in exceeded],
-            groups=m.groups, description=m.brief)
+        return self.entry(exceeded=exceeded(m, self.value), groups=m.groups, description=m.brief)

@@ -8,15 +8,20 @@ counter would give the other's events to places where they were not.) Samples ti
 period are the count of a place.
 """
 import collections
+import contextlib
 import math
 import os
+import re
+import shutil
+import struct
 import subprocess
 import tempfile
 
-import knc_data
 import knc_script
 import knc_table
-from knc_runs import Counts, Failed, Missing, count, file_there, run_perf, spoken, target, there
+from knc_perf import printable
+from knc_runs import Counts, Failed, Missing, count, exceeded, file_there, run_perf, spoken, \
+    target, there
 from knc_table import counted
 
 # Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
@@ -36,6 +41,15 @@ ACCOUNT_FOR = 0.8
 HOT = 0.25
 # Text leaves out places that have less of everything.
 SHOWN = 0.01
+# Instructions that are shown before the one with most samples, and after it
+BEFORE, AFTER = 5, 3
+# Of perf.data: struct perf_event_header; enum perf_event_type; what a pipe begins with. A file has
+# offset and size of its records in its header.
+RECORD = struct.Struct("<IHH")
+LOST, THROTTLE, LOST_SAMPLES = 2, 5, 13
+PIPE_HEADER, DATA_AT = 16, 40
+# How many times an argument of perf script may have: it has room for 128 KiB.
+RANGES = 2000
 
 # A place with what is known of it, and why there is no more
 Place = collections.namedtuple("Place", "function path line object reason")
@@ -47,8 +61,9 @@ class Run:
         self.keys, self.counts = keys, counts
         self.periods = {key: prime(max(LEAST_PERIOD, value // SAMPLES))
                         for key, value in counts.values.items()}
-        # {key: {place: samples}}
+        # {key: {place: samples}}, and {(key, place): {offset in the function: samples}}
         self.samples = {key: collections.Counter() for key in self.periods}
+        self.offsets = collections.defaultdict(collections.Counter)
         self.lost = self.throttled = 0
         self.note, self.left_out = "", []
 
@@ -56,6 +71,7 @@ class Run:
         """Begin again, with samples that are farther apart"""
         self.periods = {key: prime(FARTHER * each) for key, each in self.periods.items()}
         self.samples = {key: collections.Counter() for key in self.periods}
+        self.offsets.clear()
 
     def taken(self, key):
         return sum(self.samples[key].values())
@@ -120,11 +136,34 @@ def record(args, needed, run):
     if said.kept or not os.path.getsize(data):
         run.note = f"perf record: {said.reason()}"
         return None
-    found = knc_data.Data(data)
-    run.lost, run.throttled = found.losses()
-    found.merge()
-    found.write(data)
+    run.lost, run.throttled = losses(data)
     return data
+
+
+def losses(path):
+    """(lost samples, times that perf core has throttled an event)"""
+    with open(path, "rb") as f:
+        data = f.read()
+    if data[:8] != b"PERFILE2":
+        raise Failed("perf record has not written what perf script reads")
+
+    def number(at):
+        return struct.unpack_from("<Q", data, at)[0]
+
+    at, end = PIPE_HEADER, len(data)
+    if number(8) != PIPE_HEADER:
+        at, end = number(DATA_AT), number(DATA_AT) + number(DATA_AT + 8)
+    found = collections.Counter()
+    while at + RECORD.size <= end:
+        kind, _, size = RECORD.unpack_from(data, at)
+        # The last one of a pipe may not be whole.
+        if size < RECORD.size or at + size > end:
+            break
+        found[kind] += number(at + 16) if kind == LOST else \
+            number(at + 8) if kind == LOST_SAMPLES else 1
+        at += size
+    # Newer kernels count the same losses both ways.
+    return max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE]
 
 
 def sample(args, needed, run):
@@ -140,44 +179,61 @@ def sample(args, needed, run):
             break
 
 
-def script_command(args, data):
-    """perf script of the machine that has the data. The symbols of a card's programs are
-    looked for below --symfs only: this machine may have other files of the same names.
+@contextlib.contextmanager
+def perf_script(args, data, *more):
+    """A reader of what perf script prints, on the machine that has the data. The symbols of a
+    card's programs are looked for below --symfs only: this machine may have other files of the
+    same names.
     """
-    fields, more = knc_script.FIELDS, []
-    if args.by == "line":
-        fields, more = fields + ",srcline", ["--full-source-path"]
-    if args.remote:
-        more += ["--kallsyms", args.kallsyms]
-    if args.symfs:
-        more += ["--symfs", args.symfs]
-    return [args.perf[0] if not args.remote else "perf", "script", "-i", data, "-F", fields,
-            *more]
-
-
-def read_samples(args, data, run, labels):
+    perf = ["perf", "--kallsyms", args.kallsyms] if args.remote else [args.perf[0]]
+    symbols = [*perf[1:], *(["--symfs", args.symfs] if args.symfs else [])]
     # With SIGPIPE ignored, as it is here, perf script outlives an addr2line that has ended
     # because a file is not there.
     with tempfile.TemporaryFile() as said:
-        with subprocess.Popen(script_command(args, data), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=said, encoding="utf-8",
-                              errors="replace", restore_signals=False,
+        with subprocess.Popen([perf[0], "script", "-i", data, "--ns", *more, *symbols],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said,
+                              encoding="utf-8", errors="replace", restore_signals=False,
                               env={**os.environ, "LC_ALL": "C"}) as script:
-            reader = knc_script.Reader(script.stdout)
-            for sample in reader:
-                key = labels.get(sample.event)
-                if key and sample.frames:
-                    run.samples[key][place_of(args, sample.frames[0])] += \
-                        sample.weight // run.periods[key]
-            run.left_out = [*reader.says()]
+            yield knc_script.Reader(script.stdout)
         if script.returncode:
             said.seek(0)
             lines = said.read().decode(errors="replace").split("\n")
             raise Failed(f"perf script: {next(filter(str.strip, lines), 'it has failed')}")
 
 
-def place_of(args, frame):
-    function, file, source = frame
+def read_samples(args, data, run, labels):
+    samples, first = collections.Counter(), {}
+    with perf_script(args, data, "-F", knc_script.FIELDS) as reader:
+        for sample in reader:
+            key = labels.get(sample.event)
+            if key and sample.frames:
+                samples[key, sample.frames[0]] += sample.weight // run.periods[key]
+                first.setdefault(sample.frames[0], sample.time)
+        run.left_out = [*reader.says()]
+    sources = sources_of(args, data, sorted({*first.values()})) if args.by == "line" else {}
+    for (key, frame), count_of in samples.items():
+        place = place_of(args, frame, sources.get(frame))
+        run.samples[key][place] += count_of
+        run.offsets[key, place][frame.offset] += count_of
+
+
+def sources_of(args, data, times):
+    """{frame: (path, line)} of the samples at these times. perf looks up the line of each sample
+    anew, which takes longer than all else: so it gets one of each place.
+    """
+    found = {}
+    for at in range(0, len(times), RANGES):
+        ranges = " ".join(f"{time},{time}" for time in times[at:at + RANGES])
+        with perf_script(args, data, "-F", f"{knc_script.FIELDS},srcline", "--full-source-path",
+                         "--time", ranges) as reader:
+            for sample in reader:
+                for frame in sample.frames[:1]:
+                    found[frame._replace(source=None)] = frame.source
+    return found
+
+
+def place_of(args, frame, source):
+    function, file = frame.function, frame.object
     missing = function == knc_script.UNKNOWN or args.by == "line" and not source
     return Place(function, *(source or (None, None)), file,
                  why_unknown(args, function, file) if missing else "")
@@ -199,6 +255,29 @@ def why_unknown(args, function, file):
     if function == knc_script.UNKNOWN:
         return "the file has no symbols: it was stripped"
     return "the file has no lines: compile it with -g"
+
+
+def assembly(args, run, key, place):
+    """The instructions around the one that has most of a place's samples, as objdump has them,
+    each with its share of all samples of the event
+    """
+    offsets, path = run.offsets[key, place], f"{args.symfs}{place.object}"
+    if place.function == knc_script.UNKNOWN or not offsets or not shutil.which("objdump"):
+        return []
+    text = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn",
+                           f"--disassemble={place.function}", path], check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, errors="replace").stdout
+    found = [(int(at, 16), words) for at, words in
+             re.findall(r"^ *([0-9a-f]+):\t(.*?)\s*$", text, re.M)]
+    hottest = max(offsets, key=offsets.get)
+    at = next((i for i, (address, _) in enumerate(found) if address - found[0][0] == hottest), None)
+    # Of two functions of one name it is not known which it was.
+    if at is None or len(re.findall(r"^[0-9a-f]+ <.*>:$", text, re.M)) != 1:
+        return []
+    return [{"address": f"{address:x}", "instruction": printable(words.expandtabs()),
+             "share": offsets[address - found[0][0]] / run.taken(key)}
+            for address, words in found[max(at - BEFORE, 0):at + AFTER + 1]]
 
 
 # --- the report -------------------------------------------------------------------------
@@ -297,6 +376,9 @@ class Row:
         else:
             self.cost = self.events[report.cost][2]
         self.hot = self.cost >= HOT
+        most = max(self.events, key=lambda key: self.events[key][2])
+        self.assembly = assembly(report.args, report.events[most], most, place) \
+            if self.events[most][2] >= HOT else []
 
     def part(self, report, formula, counts):
         """Of a sum, this place's part"""
@@ -322,9 +404,10 @@ class Row:
         if error and error > MOST_ERROR:
             value, reason = None, self.too_few(formula, report) or \
                 "the difference is less than its error"
-        return knc_table.entry(metric.name, value if value is None else value * metric.scale,
-                               metric.unit, error=None if error == math.inf else error,
-                               runs=runs, reason=reason)
+        value = value if value is None else value * metric.scale
+        return knc_table.entry(metric.name, value, metric.unit, runs=runs, reason=reason,
+                               error=None if error == math.inf else error,
+                               exceeded=exceeded(metric, value))
 
     def error(self, report, formula, counts, value):
         """The relative error of a value"""
@@ -362,10 +445,14 @@ class Row:
         keys = {"function": place.function,
                 "file": os.path.basename(place.path) if place.path else None,
                 "path": place.path, "line": place.line, "object": place.object,
-                "reason": place.reason, "cost": self.cost, "hot": self.hot}
+                "reason": place.reason, "cost": self.cost, "hot": self.hot,
+                "assembly": self.assembly}
         events = [knc_table.entry(spoken(key), None, samples=n, count=n * each, share=share)
                   for key, (n, each, share) in self.events.items()]
-        title = ["", f"{self.name()}  ({place.object})", *[f"    {place.reason}"] * bool(place.reason)]
+        title = ["", f"{self.name()}  ({place.object})",
+                 *[f"    {place.reason}"] * bool(place.reason),
+                 *(f"    {a['share']:7.1%}  {a['address']}:  {a['instruction']}"
+                   for a in self.assembly)]
         table.place(keys, self.metrics, events, title=title if self.is_shown() else None)
 
     def is_shown(self):

@@ -17,13 +17,16 @@ UNKNOWN = "[unknown]"
 
 # comm    None if it was not printed
 # weight  the period: how many events the sample stands for
+# time    as it was printed; None if it was not
 # frames  the function of the sample first, then its callers
-Sample = collections.namedtuple("Sample", "comm event weight frames")
-Frame = collections.namedtuple("Frame", "function object source")
+# address of the instruction, and offset from the function's first one; None if not printed
+Sample = collections.namedtuple("Sample", "comm event weight frames time", defaults=(None,))
+Frame = collections.namedtuple("Frame", "function object source address offset",
+                               defaults=(None, None, None))
 
 # "workload    81/82 [003]  12.345:     100000 instructions:u: 4016f4 main+0x4 (/bin/x)"
 TASK = r"(?P<comm>.*?)\s*(?<!\S)-?\d+(?:/-?\d+)?\s+(?:\[\d+\]\s+)?"
-TIME = r"\d+\.\d+:\s+"
+TIME = r"(?P<time>\d+\.\d+):\s+"
 EVENT = r"(?:(?P<weight>\d+)\s+)?(?P<event>\S*[^\s\d.]\S*?):(?=\s|$)(?P<rest>.*)"
 SURE = re.compile(TASK + TIME + EVENT)
 OTHER = [re.compile(head + EVENT) for head in
@@ -35,13 +38,15 @@ SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]
 RECORD = re.compile(r"\S.* PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
 
 
-def frame_of(text):
+def frame_of(address, text):
     """"main+0x4 (/bin/x)", "main (/bin/x (copy)/y)", "f(int) (inlined)", "[unknown] ([unknown])\""""
-    end = re.match(r"\[unknown\]( )\(", text) or re.search(r"\+0x[0-9a-f]+ \(", text) or \
+    end = re.match(r"\[unknown\] \(", text) or re.search(r"\+0x(?P<offset>[0-9a-f]+) \(", text) or \
         re.search(r" \((?=[/[])", text) or re.search(r" \((?=[^()]*\)$)", text)
     if not end or not text.endswith(")"):
-        return Frame(printable(text), "", None)
-    return Frame(printable(text[:end.start()]) or UNKNOWN, printable(text[end.end():-1]), None)
+        return Frame(printable(text), "", address=address)
+    offset = end.groupdict().get("offset")
+    return Frame(printable(text[:end.start()]) or UNKNOWN, printable(text[end.end():-1]), None,
+                 address, offset and int(offset, 16))
 
 
 class Reader:
@@ -81,17 +86,18 @@ class Reader:
             return None
         at_once = FRAME.fullmatch(found["rest"].rstrip())
         comm = found.groupdict().get("comm")
+        time = found.groupdict().get("time")
         return Sample(comm if comm is None else printable(comm.strip()) or "[no name]",
                       printable(found["event"]), int(found["weight"] or 1),
-                      [frame_of(at_once["text"])] if at_once and
-                      at_once["text"].endswith(")") else [])
+                      [frame_of(at_once["ip"], at_once["text"])] if at_once and
+                      at_once["text"].endswith(")") else [], time)
 
     @staticmethod
     def add(sample, line):
         """A caller, or the source of the function above; False if it is neither"""
         frame, source = FRAME.fullmatch(line.rstrip()), SOURCE.fullmatch(line)
         if frame and (line.endswith(")") or not source):
-            sample.frames.append(frame_of(frame["text"]))
+            sample.frames.append(frame_of(frame["ip"], frame["text"]))
         elif source and sample.frames and source["path"] and int(source["line"]):
             sample.frames[-1] = sample.frames[-1]._replace(
                 source=(printable(source["path"]), int(source["line"])))

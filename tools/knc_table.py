@@ -12,7 +12,6 @@ import json
 import math
 import sys
 
-
 # By how much the durations of runs that are alike may differ
 ALIKE = 0.1
 
@@ -53,9 +52,25 @@ def differ(durations):
                "and a metric of several runs mixes them")
 
 
+def elapsed(seconds, mean=None):
+    """[how long the runs took, as a metric], if that is known"""
+    return [entry("elapsed_time", mean or sum(seconds) / len(seconds), "s", exceeded=[],
+                  description="Seconds from beginning to end, on the average of all runs", spread=(
+                      min(seconds), max(seconds)) if len(seconds) > 1 else None)] if seconds else []
+
+
 def in_words(threshold):
     """"< 8" is "below 8\""""
     return threshold.replace("<", "below").replace(">", "above")
+
+
+def over_threads(rows):
+    """[(metric, unit, its least, most and mean value)] of the entries of each thread"""
+    found = {}
+    for e in (e for entries in rows for e in entries if e["value"] is not None):
+        found.setdefault((e["metric"], e["unit"]), []).append(e["value"])
+    return [(*key, min(values), max(values), sum(values) / len(values))
+            for key, values in found.items() if len(rows) > 1]
 
 
 class Text:
@@ -109,14 +124,26 @@ class Text:
                 after = f" {number(e['min'])} .. {number(e['max'])}"
             elif e["error"]:
                 after = f" +- {100 * e['error']:.0f} %"
+            if "description" not in e:
+                after += "".join(f"  ! {in_words(t['threshold'])}" for t in e.get("exceeded", ()))
             yield f"{indent}{e['metric']:{width}} {self.value(e):>16} {unit:6}{after}"
-            if e.get("description"):
-                yield f"    {e['description']}"
+            if not e.get("description"):
+                continue
+            yield f"    {e['description']}"
             for t in e.get("exceeded", ()):
                 yield f"    ! {in_words(t['threshold'])}: {t['meaning']}"
                 yield f"      ({t['source']})"
                 yield f"      {t['advice']}"
                 yield f"      ({t['advisor']})"
+
+    def over(self, rows):
+        """Of the entries of each thread"""
+        found = over_threads(rows)
+        if found:
+            lines = [(f"over {len(rows)} threads", "", "min", "max", "mean")] + [
+                (name, unit, *map(number, values)) for name, unit, *values in found]
+            self.say("", *(f"{name:26} {least:>16} {most:>16} {mean:>16} {unit}"
+                           for name, unit, least, most, mean in lines))
 
     def end(self, _head, missing, notes=()):
         self.missing.update({f"{name}: {reason}": None for name, reason in missing.items()})
@@ -136,7 +163,7 @@ class Csv:
     def say(self, *_lines):
         pass
 
-    columns = say
+    columns = over = say
 
     def place(self, keys, entries, events=(), **_text):
         for e in [*events, *entries]:
@@ -146,6 +173,7 @@ class Csv:
                 names = dict.fromkeys([*(key for key in keys if key not in e), *e,
                                        *(name for other in entries for name in other)])
                 names.pop("cpus", None)
+                names.pop("assembly", None)
                 self.writer = csv.DictWriter(self.out, names, lineterminator="\n",
                                              extrasaction="ignore")
                 self.writer.writeheader()
@@ -167,7 +195,7 @@ class Json:
     def say(self, *_lines):
         pass
 
-    columns = say
+    columns = over = say
 
     def place(self, keys, entries, events=(), **_text):
         if not keys:

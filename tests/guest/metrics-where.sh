@@ -41,6 +41,9 @@ has text '^no line has a quarter of l1_l2_bytes: none is hot$'
 # As from another machine: by a pipe, with symbols of the files below --symfs
 into said knc-metrics --by line --perf 'env perf' --symfs / -u -o "$tmp/text" -M l1_l2_bytes ./where
 has text "^hot: where.c:$line  walk has (9[89]|100)% of l1_l2_bytes$"
+# The instruction after the read, and the read before it
+has text '^ +(9[89]|100)\.[0-9]%  [0-9a-f]+:  '
+has text '^ +0\.0%  [0-9a-f]+:  .*\(%r'
 
 # Each interval's bytes; the sum is what the program has.
 into said knc-metrics -I 10 -u -f csv -o "$tmp/csv" -M l1_l2_bytes,ipc ./where

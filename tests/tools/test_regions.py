@@ -7,6 +7,7 @@ import glob
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -54,6 +55,8 @@ def test_regions_sums(tmp_path):
              r["metrics"]["cpi_thread"]["value"]) for r in got] == [
         ("b", None, 2, 5, 2, 4), ("b", 0, 1, 2, 1, 2), ("b", 1, 1, 3, 2, 6),
         ("a", None, 1, 1, 1, 5), ("a", 0, 1, 1, 1, 5)]
+    text = Run(tmp_path, "--per-thread", "-M", "cpi_thread", rows=[rows]).out
+    assert re.search(r"^over 2 threads +min +max +mean\ncpi_thread +2 +6 +4 *$", text, re.M), text
     # By the time of the thread that takes longest
     assert got[0]["metrics"]["clock_rate"]["value"] == pytest.approx(800 / 2 * 1e-9)
     assert [r["thread"] for r in Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()] == \

@@ -492,16 +492,6 @@ def test_metrics_turns(tmp_path):
     assert run.calls()[0].endswith("-a -- ./program"), run.calls()
 
 
-def test_metrics_text(tmp_path):
-    """The report is on stderr, the program's words are passed on, once each"""
-    run = Run(tmp_path, "-M", "cpi_thread,tlb")
-    same((run.status, run.out), (0, ""))
-    same(run.err.count("the program speaks"), len(run.calls()))
-    assert re.search(r"^cpi_thread +2\.000$", run.err, re.M), run.err
-    assert re.search(r"^l1_tlb_miss_ratio +1\.168 %$", run.err, re.M), run.err
-    assert ";" not in run.err, run.err
-
-
 def test_metrics_csv(tmp_path):
     """CSV has the values that JSON has"""
     run = Run(tmp_path, "-f", "csv", "-o", f"{tmp_path}/csv")
@@ -588,8 +578,9 @@ def test_metrics_list(tmp_path):
 
 def script_of(*samples):
     """What perf script prints of (how many, event, function, object[, source])"""
-    return [line for n, event, function, file, *source in samples for line in
-            [f"{event}:      4016f4 {function}{'+0x4' * (function[0] != '[')} ({file})", *(f"  {s}" for s in source)] * n]
+    return [line for at, (n, event, function, file, *source) in enumerate(samples, 4) for line in
+            [f"{event}:      4016f4 {function}{f'+0x{at:x}' * (function[0] != '[')} ({file})",
+             *(f"  {s}" for s in source)] * n]
 
 
 def by(tmp_path, what, *scripts, args=(), **fake):
@@ -602,9 +593,9 @@ def test_by_function(tmp_path):
     """Shares, counts and metrics of samples, in the order of the clocks"""
     counts = {"CPU_CLK_UNHALTED": 6000000, "INSTRUCTIONS_EXECUTED": 3000000}
     report, run = by(tmp_path, "function", script_of(
-        (750, "INSTRUCTIONS_EXECUTED", "less", "/root/p"),
+        (60, "INSTRUCTIONS_EXECUTED", "less", "/root/p"),
         (500, "CPU_CLK_UNHALTED", "less", "/root/p"),
-        (2250, "INSTRUCTIONS_EXECUTED", "most(int, char (*)[2])", "/a (b) c/p (deleted)"),
+        (2940, "INSTRUCTIONS_EXECUTED", "most(int, char (*)[2])", "/a (b) c/p (deleted)"),
         (2498, "CPU_CLK_UNHALTED", "most(int, char (*)[2])", "/a (b) c/p (deleted)"),
         (2, "CPU_CLK_UNHALTED", "rare", "[kernel.kallsyms]")) + ["", "what is this"], args=("-M", "cpi_thread"),
         counts=counts)
@@ -622,9 +613,12 @@ def test_by_function(tmp_path):
     same((clocks["samples"], clocks["count"]), (2498, 2498 * 2003))
     near(clocks["share"], 2498 / 3000)
     cpi = most["metrics"]["cpi_thread"]
-    near(cpi["value"], 2498 * 2003 / (2250 * 1009))
+    near(cpi["value"], 2498 * 2003 / (2940 * 1009))
     # sqrt(1 / n + 1 / m), as far as errors are small
-    assert abs(cpi["error"] / (1 / 2498 + 1 / 2250) ** 0.5 - 1) < 0.02, cpi
+    assert abs(cpi["error"] / (1 / 2498 + 1 / 2940) ** 0.5 - 1) < 0.02, cpi
+    # A function exceeds a threshold, though the program does not.
+    same([[t["threshold"] for t in row["metrics"]["cpi_thread"]["exceeded"]] for row in report["rows"]],
+         [[], ["> 8"], []])
     same((most["hot"], less["hot"], rare["hot"]), (True, False, False))
     cpi = rare["metrics"]["cpi_thread"]
     same((cpi["value"], cpi["reason"]),
@@ -641,10 +635,11 @@ def test_by_few(tmp_path):
         got = report["rows"][0]["metrics"]["branch_mispredict_ratio"]
         same(got["value"] is not None, shown, got)
         same("too few samples: " in got["reason"], not shown, got)
-    run = Run(tmp_path, "--by", "function", "-M", "ipc", script=[script_of(
-        (3000, "INSTRUCTIONS_EXECUTED", "f", "/p"), (3100, "CPU_CLK_UNHALTED", "f", "/p"))],
-        counts={"CPU_CLK_UNHALTED": 6000000, "INSTRUCTIONS_EXECUTED": 3000000})
-    assert re.search(r"^ +ipc +0\.49 +\+- 3 %$", run.err, re.M), run.err
+    for clocks, words in ((6000000, r"2\.02 +\+- 3 %"), (30000000, r"10\.1 +\+- 3 %  ! above 8")):
+        run = Run(tmp_path, "--by", "function", "-M", "cpi_thread", script=[script_of(
+            (3000, "INSTRUCTIONS_EXECUTED", "f", "/p"), (3050, "CPU_CLK_UNHALTED", "f", "/p"))],
+            counts={"CPU_CLK_UNHALTED": clocks, "INSTRUCTIONS_EXECUTED": 3000000})
+        assert re.search(rf"^ +cpi_thread +{words}$", run.err, re.M), run.err
 
 
 def test_by_line(tmp_path):
@@ -661,8 +656,9 @@ def test_by_line(tmp_path):
     text = [line.replace("L1:", "DATA_CACHE_LINES_WRITTEN_BACK:") for line in text]
     counts = {"DATA_CACHE_LINES_WRITTEN_BACK": 10100, "DATA_READ_MISS_OR_WRITE_MISS": 0}
     report, run = by(tmp_path, "line", text, args=("-M", "l1_l2_bytes"), counts=counts)
-    assert "period,event,ip,sym,symoff,dso,srcline --full-source-path" in \
-        Path(f"{run.log}.script").read_text()
+    # Of the samples of each place one has its line looked up.
+    assert re.search(r"^.*dso\n.*,symoff,dso,srcline --full-source-path --time 1\.5,1\.5$",
+                     Path(f"{run.log}.script").read_text()), run.log
     same([(r["file"], r["path"], r["line"]) for r in report["rows"]][:3],
          [("where.c", "/src/where.c", 28), ("where.c", "/src/where.c", 29), (None,) * 3])
     same(report["cost"], "l1_l2_bytes")
@@ -677,6 +673,26 @@ def test_by_line(tmp_path):
     run = Run(tmp_path, "--by", "line", "-M", "l1_l2_bytes", counts=counts, script=[script_of(
         *((10, "DATA_CACHE_LINES_WRITTEN_BACK", "f", "/p", f"/a.c:{n}") for n in range(1, 11)))])
     assert "no line has a quarter of l1_l2_bytes: none is hot\n" in run.err, run.err
+
+
+ASSEMBLY = ".globl hot, cold\n.type hot, @function\nhot: nop\nnop\nnop\nnop\nincl %eax\nret\n" \
+    ".type cold, @function\ncold: ret\n"
+
+
+def test_by_assembly(tmp_path):
+    """The instruction that has the samples, and those around it; of no other function"""
+    subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,-e,hot", "-x", "assembler", "-o",
+                    tmp_path / "p", "-"], input=ASSEMBLY, text=True, check=True)
+    text = script_of((2400, "BRANCHES", "hot", tmp_path / "p"), (600, "BRANCHES", "cold", tmp_path / "p"))
+    counts = {"BRANCHES": 3027000, "BRANCHES_MISPREDICTED": 0}
+    report, _ = by(tmp_path, "function", text, args=("-M", "branch"), counts=counts)
+    cold, hot = report["rows"]
+    same([(a["instruction"].split()[0], a["share"]) for a in hot["assembly"]],
+         [("nop", 0)] * 4 + [("inc", 0.8), ("ret", 0)])
+    same(cold["assembly"], [])
+    run = Run(tmp_path, "--by", "function", "-M", "branch", script=[text], counts=counts)
+    assert re.search(r"^hot  \(/.*\n( +0\.0%  [0-9a-f]+:  nop\n){4} +80.0%  [0-9a-f]+:  inc ", run.err, re.M), \
+        run.err
 
 
 def test_by_lost(tmp_path):
@@ -836,6 +852,8 @@ def test_per_thread(tmp_path):
     fake = {"perf": f"{HERE}/perf perf", "files": {"cpuinfo": CORES}, "cpus": cpus}
     run = Run(tmp_path, "-a", *args, **fake)
     assert re.search(r"^core  thread  cpi_thread\n   0       0           2\n", run.err, re.M), \
+        run.err
+    assert re.search(r"^over 4 threads +min +max +mean\ncpi_thread +1 +8 +3\.750 *$", run.err, re.M), \
         run.err
     run = Run(tmp_path, "-a", "-f", "csv", "-o", "-", *args, **fake)
     assert "\n0,1,cpi_thread,8.0,,,,,1,\n" in run.out, run.out
