@@ -2,12 +2,11 @@
 """knc-report: what its page says is what it was made of. The page is read back with
 Python's parser, and as headless Chromium has it, at the widths of a desktop and a phone.
 """
-import contextlib
+import html
 import json
 import os
 import re
 import subprocess
-import urllib.request
 from html.parser import HTMLParser
 
 from lines import TOP
@@ -17,8 +16,8 @@ REPORT = f"{TOP}/tools/knc-report"
 HOSTILE = '<script>alert("1")</script>&amp;\'x</title></style>'
 # Elements that bring something from elsewhere, or may do something
 ALIEN = {"script", "link", "iframe", "object", "embed", "img", "base", "form", "audio", "video"}
-# Windows: desktop and phone
-WIDTHS = (1280, 900), (390, 844)
+# Desktop and phone
+WIDTHS = 1280, 390
 CARD = "".join(f"CPU{cpu},{1000 + cpu},,INSTRUCTIONS_EXECUTED,7895467,100.00,,\n"
                for cpu in range(244))
 CPUINFO = "".join(f"processor\t: {cpu}\ncpu family\t: 11\nmodel\t\t: 1\nstepping\t: 3\n"
@@ -161,7 +160,8 @@ def test_report_numbers(tmp_path):
     same(len(re.findall("<svg", page.html)), 2)
     assert ">core 60 thread 3 (CPU 243): 1,243<" in page.html, "the heat map"
     assert "sum: 40 samples, 100.0%" in page.html, "the flame graph"
-    for words in ("./columns 'an argument'", "61 cores, 244 hardware threads", "1052.630 MHz",
+    for words in ("./columns 'an argument'", "Threads that worked244 of 244 have 1 % or more of the "
+                  "INSTRUCTIONS_EXECUTED of the busiest one: 1,000 to 1,243, mean 1,122", "61 cores, 244 hardware threads", "1052.630 MHz",
                   "family 11, model 1, stepping 3"):
         assert words in page.text("run"), page.text("run")
 
@@ -221,6 +221,76 @@ def test_report_below(tmp_path):
     assert "6.900! below 8" in page.text("metrics"), page.text("metrics")
     same([r["data"][0] for r in page.read.rows if r["section"] == "lines" and r["data"]],
          [600 / 950, 350 / 950])
+
+
+def result(seconds, *metrics):
+    """Of knc-metrics -r: (name, mean, least, most)"""
+    return {**METRICS, "seconds": seconds, "metrics": [
+        {**metric(name, value), "min": least, "max": most} for name, value, least, most in metrics]}
+
+
+def test_report_compared(tmp_path):
+    """Before and after a change: each difference, and whether it is more than the spread"""
+    before = result([2, 2.2], ("ipc", 0.5, 0.48, 0.52), ("cpi_thread", 2, 1.9, 2.1),
+                    ("once", 4, None, None), ("gone", 1, 1, 1), ("same", 3, 3, 3))
+    after = result([1, 1.1], ("ipc", 0.45, 0.4, 0.46), ("cpi_thread", 2.1, 2, 2.2),
+                   ("once", 8, None, None), ("new", 1, 1, 1), ("same", 3, 3, 3))
+    page = Page(tmp_path, before=before, after=after)
+    rows = {r["id"].removeprefix("metric-"): (r["data"], " ".join(r["text"].split()))
+            for r in page.read.rows if r["id"]}
+    for name, values, words in (
+            ("elapsed_time", [2.1, 1.05], "-1.050 s (-50.0 %)more than the spread, 0.2000"),
+            ("ipc", [0.5, 0.45], "-0.0500 (-10.0 %)not more than the spread, 0.0600"),
+            ("cpi_thread", [2, 2.1], "+0.1000 (+5.0 %)not more than the spread, 0.2000"),
+            ("once", [4, 8], "+4 (+100.0 %)one run: its spread is not known"),
+            ("same", [3, 3], "0 (+0.0 %)not more than the spread, 0"), ("new", [1], "What new is1")):
+        same(rows[name][0], values, name)
+        assert words in rows[name][1], rows[name]
+    assert "gone" not in rows, rows
+    for words in ("More than the spread of the runs: elapsed_time -1.050 s (-50.0 %).", "1 metric counted once"):
+        assert words in page.text("summary") and words in page.said, page.said
+    assert "Command./columns 'an argument'" in page.text("run") and "Before./columns" in page.text("run")
+    page = Page(tmp_path, before=after, after=after)
+    assert "No difference is more than the spread of the runs." in page.said, page.said
+
+
+def regions(seconds, walks, *threads):
+    """Of knc-metrics --regions"""
+    return {"command": ["./columns"], "runs": [], "no_value": {}, "rows": [
+        {"region": "fill & sum", "thread": thread, "threads": 2, "calls": 7, "seconds": seconds,
+         "least_seconds": seconds, "most_seconds": seconds + thread_is, "metrics": {
+             "l1_tlb_miss_ratio": {**metric("l1_tlb_miss_ratio", value, "%", [TLB] * (value > 1.6)),
+                                   "min": value - 0.1, "max": value + 0.1}}}
+        for thread, thread_is, value in ((None, 0.1, walks), *((at, 0, n) for at, n in enumerate(threads)))]}
+
+
+def test_report_regions(tmp_path):
+    """Each region's metrics, thresholds and threads; and two results of them"""
+    page = Page(tmp_path, regions=regions(3, 2.5, 2, 3))
+    for words in ("fill & sum7 calls, 2 threads", "l1_tlb_miss_ratioWhat", "Threads: 2 to 3, mean 2.5",
+                  "2.500 %2.400 to 2.600! above 1.6 %", "elapsed_time"):
+        assert words in page.text("regions"), f"{words}: {page.text('regions')}"
+    assert page.text("summary").startswith("l1_tlb_miss_ratio in fill & sum exceeds its threshold."), \
+        page.text("summary")
+    page = Page(tmp_path, a=regions(3, 2.5), b=regions(2, 1.5))
+    for words in ("elapsed_time in fill & sum -1 s (-33.3 %)", "l1_tlb_miss_ratio in fill & sum -1 % (-40.0 %)"):
+        assert words in page.text("summary"), page.text("summary")
+
+
+def test_report_functions(tmp_path):
+    """Functions with what exceeds a threshold marked; instructions beside the hot line"""
+    rows = [row("sum", None, None, 900), row("fill", None, None, 103)]
+    rows[0]["metrics"]["l1_tlb_miss_ratio"]["exceeded"] = [TLB]
+    hot = {**LINES["rows"][1], "assembly": [
+        {"address": "1690", "instruction": "mov <a>,%rax", "share": 0},
+        {"address": "1694", "instruction": "add $0x1,%edx", "share": 0.987}]}
+    page = whole(tmp_path, lines=lines_of(hot), functions={
+        **lines_of(*rows), "by": "function", "cost": "DATA_PAGE_WALK"})
+    text = page.text("functions")
+    assert re.search(r"sum in /root/columns *89\.73 %900 samples.*! above 1\.6.*fill in", text), text
+    same(text.count("!"), 1, text)
+    assert re.search(r" 0\.0% 1690: mov <a>,%rax 98\.7% 1694: add \$0x1,%edx", page.text("summary")), page.text("summary")
+    assert '<b> 98.7%  1694: add' in page.html and "columns.c:27" in page.text("summary")
 
 
 def test_report_hostile(tmp_path):
@@ -294,7 +364,7 @@ def test_report_run(tmp_path):
     env = {**os.environ, "FAKE_PERF": json.dumps(
         {"log": str(log), "counts": {"DATA_PAGE_WALK": 50, "DATA_READ_OR_WRITE": 100},
          "status": 3})}
-    done = subprocess.run([REPORT, "-o", "page.html", "-M", "tlb", "--perf", f"{HERE}/perf", "--",
+    done = subprocess.run([REPORT, "-o", "page.html", "-M", "tlb", "-r", "2", "--perf", f"{HERE}/perf", "--",
                            "./program"], check=False, env=env, cwd=tmp_path, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True)
     same(done.returncode, 3, done.stderr)
@@ -302,6 +372,7 @@ def test_report_run(tmp_path):
     read = Read((tmp_path / "page.html").read_text())
     rows = {r["id"]: r["data"] for r in read.rows if r["id"]}
     near(rows["metric-l1_tlb_miss_ratio"][0], 50)
+    assert "elapsed_time" in read.texts["metrics"] and "50 to 50" in read.texts["metrics"], read.texts
     for section, words in (("summary", "l1_tlb_miss_ratio exceeds its threshold. Change the"),
                            ("run", "./program"), ("missing", "has ended with status 3"),
                            ("missing", "hottest lines for l1_tlb_miss_ratio"),
@@ -324,7 +395,7 @@ def test_report_refused(tmp_path):
                                             "rows": [{"run": 1, "metrics": {}}], "no_value": {}}))
     for args, status, why in (((), 2, "which program"), (("a", "--", "x"), 2, "not both"),
                               (("text",), 1, "nothing that knc-metrics or perf has written"),
-                              (("a", "b"), 1, "second file"),
+                              (("a", "b", "a"), 1, "another file"),
                               (("i",), 1, "without -I, --per-core"),
                               (("-o", "/no/x", "a"), 2, "/no/x: cannot be written"), (("no",), 1, "No such file")):
         done = subprocess.run([REPORT, "-o", "page.html", *args], check=False, text=True,
@@ -336,81 +407,46 @@ def test_report_refused(tmp_path):
 
 # --- Chromium ------------------------------------------------------------------------
 
-class Browser:
-    """Headless Chromium, by chromedriver's protocol"""
-
-    def __init__(self, port, profile):
-        self.at = f"http://127.0.0.1:{port}/session"
-        options = {"args": [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={profile}"]}
-        self.at += "/" + self.ask("", {"capabilities": {"alwaysMatch": {
-            "goog:chromeOptions": options}}})["sessionId"]
-
-    def ask(self, path, content=None, method=None):
-        data = None if content is None else json.dumps(content).encode()
-        request = urllib.request.Request(self.at + path, data, method=method)
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-                request, timeout=120) as answer:
-            return json.load(answer)["value"]
-
-    def window(self, width, height):
-        self.ask("/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
-            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}})
-
-    def open(self, path):
-        self.ask("/url", {"url": f"file://{path}"})
-
-    def value(self, script):
-        return self.ask("/execute/sync", {"script": f"return {script}", "args": []})
+# Of each frame: its width, what reaches beyond it without being in a box that scrolls, and more
+MEASURE = """<script>addEventListener("load", () => {
+    document.body.textContent = JSON.stringify([...document.querySelectorAll("iframe")].map(frame => {
+        const page = frame.contentDocument, wide = frame.contentWindow.innerWidth
+        return { wide, whole: page.scrollingElement.scrollWidth,
+            beyond: [...page.querySelectorAll("body *")].filter(e => !e.closest(".box, pre") &&
+                e.getBoundingClientRect().right > wide + 1).map(e => e.outerHTML.slice(0, 100)),
+            boxes: [...page.querySelectorAll(".box")].map(e => [e.scrollWidth, e.clientWidth]),
+            loaded: frame.contentWindow.performance.getEntriesByType("resource").length,
+            seen: page.getElementById("summary").innerText, text: page.documentElement.outerHTML }
+    })) })</script>"""
 
 
-@contextlib.contextmanager
-def browser(profile):
-    with subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True,
-                          stderr=subprocess.DEVNULL) as driver:
-        try:
-            port = next(found[1] for found in (
-                re.search(r"started successfully on port (\d+)", line)
-                for line in driver.stdout) if found)
-            chromium = Browser(port, profile)
-            try:
-                yield chromium
-            finally:
-                # Chromium does not end with its driver.
-                chromium.ask("", method="DELETE")
-        finally:
-            driver.terminate()
-
-
-# What reaches beyond the window, without what is in a box that scrolls
-TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e =>
-    !e.closest(".box, pre") && e.getBoundingClientRect().right > innerWidth + 1)
-    .map(e => e.outerHTML.slice(0, 100))"""
+def in_browser(tmp_path, page):
+    """What headless Chromium makes of a page in frames of these widths"""
+    (tmp_path / "frames.html").write_text("".join(
+        f'<iframe width="{width}" height="900" frameborder="0" srcdoc="{html.escape(page.html)}">'
+        "</iframe>" for width in WIDTHS) + MEASURE)
+    dump = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", "--dump-dom",
+         "--disable-background-networking", f"--user-data-dir={tmp_path}/profile",
+         tmp_path / "frames.html"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, timeout=100).stdout
+    return json.loads(html.unescape(re.search("<body>(.*)</body>", dump, re.S)[1]))
 
 
 def test_report_browser(tmp_path):
     """At both widths nothing but the pictures scrolls sideways, and the numbers are there;
     nothing is loaded
     """
-    page = whole(tmp_path, lines=lines_of(
-        row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3)))
-    with browser(tmp_path / "profile") as chromium:
-        for width, height in WIDTHS:
-            chromium.window(width, height)
-            chromium.open(page.path)
-            same(chromium.value("innerWidth"), width)
-            same(chromium.value(TOO_WIDE), [], f"{width} px")
-            wide = chromium.value("document.scrollingElement.scrollWidth")
-            assert wide <= width, f"the page is {wide} px wide in {width}"
-            box = chromium.value("[...document.querySelectorAll('.box')].map(e => "
-                                 "[e.scrollWidth, e.clientWidth])")
-            assert box[1][0] >= 1200 and box[1][1] < width, box
-            same(chromium.value("performance.getEntriesByType('resource').length"), 0)
-            read = Read(chromium.value("document.documentElement.outerHTML"))
-            got = {r["id"]: r["data"] for r in read.rows if r["section"] == "metrics" and r["data"]}
-            same(got, {f"metric-{m['metric']}": [m["value"]] for m in METRICS["metrics"]
-                       if m["value"] is not None})
-            assert chromium.value("document.getElementById('summary').innerText.includes("
-                                  "'Change the order of the loops')")
+    long = lines_of(row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3))
+    before = {**METRICS, "metrics": [{**m, "min": m["value"], "max": m["value"]}
+                                     for m in METRICS["metrics"]]}
+    page = whole(tmp_path, lines=long, before=before, regions=regions(3, 2.5, 2, 3))
+    for width, found in zip(WIDTHS, in_browser(tmp_path, page), strict=True):
+        same((found["wide"], found["beyond"], found["loaded"]), (width, [], 0))
+        assert found["whole"] <= width, f"the page is {found['whole']} px wide in {width}"
+        assert found["boxes"][1][0] >= 1200 and found["boxes"][1][1] < width, found["boxes"]
+        got = {r["id"]: r["data"] for r in Read(found["text"]).rows
+               if r["section"] == "metrics" and r["data"]}
+        same(got, {f"metric-{m['metric']}": [m["value"]] * 2 for m in METRICS["metrics"]
+                   if m["value"] is not None})
+        assert "Change the order of the loops" in found["seen"], found["seen"]

@@ -46,9 +46,9 @@ def header_events():
             re.findall(r'@(\w+) (\w+) (\w+) "(.*?)"', listed)}
 
 
-def csv_rows(path, **form):
+def csv_rows(path):
     lines = path.read_text().splitlines()
-    return [*csv.DictReader((line for line in lines if not line.startswith("#")), **form)]
+    return [*csv.DictReader(line for line in lines if not line.startswith("#"))]
 
 
 def generate(tmp_path, what):
