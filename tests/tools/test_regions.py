@@ -2,9 +2,7 @@
 """Regions with names: what knc-metrics makes of their files, with a program that is none;
 and that the headers compile, and do nothing on this machine but say so.
 """
-import csv
 import glob
-import io
 import json
 import os
 import re
@@ -129,17 +127,6 @@ def test_regions_differ(tmp_path):
         "L2_WEAKLY_ORDERED_STREAMING_VSTORE_MISS\n", run.err
     text = Run(tmp_path, "-M", "ipc", rows=rows[:1]).out
     assert "a: 5 calls, 1 thread, 1.000000 seconds\n\nipc " in text and "!" not in text, text
-
-
-def test_regions_csv(tmp_path):
-    """A row for each region and metric, whatever its name"""
-    run = Run(tmp_path, "-f", "csv", "-r", "2", "--per-thread", "-M", "ipc,cpi_thread",
-              rows=[[row('a, "b"', 1, 5, **clocks(8, 4))]])
-    table = [*csv.DictReader(io.StringIO(run.out))]
-    assert [(r["region"], r["thread"], r["metric"], float(r["value"]), r["least_calls"])
-            for r in table] == [
-        ('a, "b"', thread, metric, value, "5") for thread in ("", "0")
-        for metric, value in (("ipc", 0.5), ("cpi_thread", 2))]
 
 
 def test_regions_ssh(tmp_path):
