@@ -846,7 +846,8 @@ static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 		knc_regions_column_(out, columns[i], '\t');
 	for (i = 0; i < knc_regions_.events; i++)
 		knc_regions_column_(out, knc_regions_.event[i].name, '\t');
-	knc_regions_column_(out, "first\tlast", '\n');
+	knc_regions_column_(out, "first", '\t');
+	knc_regions_column_(out, "last", '\n');
 	for (t = knc_regions_.threads; t; t = t->next)
 		for (i = 0; i < t->count; i++)
 			if (knc_regions_snapshot_(t, i, &r))

@@ -65,6 +65,9 @@ has out '^call, or "two" 5 None 0\.(4[0-9]*|5)$'
 # Two processes are one program; runs that differ say so; and what is not there is told.
 into said knc-metrics -u --regions -o "$tmp/text" -M ipc sh -c './calls 2 & ./calls 3; wait'
 has text '^call, or "two": 5 calls, 2 threads'
+# After one another they have the time of both: the clock is the core's.
+into said knc-metrics -u --regions -o "$tmp/text" -M clock_rate sh -c './calls 500; ./calls 500'
+between "clock of two processes" "$(awk '$1 == "clock_rate" { print $2 }' "$tmp/text")" 0.7 1.1
 # shellcheck disable=SC2016
 into said knc-metrics -u --regions -r 2 -o "$tmp/text" -M ipc \
 	sh -c 'echo >>'"$tmp"'/n; ./calls $(wc -l <'"$tmp"'/n)'
