@@ -56,8 +56,8 @@ install-tools:
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
 		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
-deb rpm:
-	@scripts/build-packages $@
+deb:
+	@scripts/build-packages
 
 book:
 	@scripts/build-book
@@ -99,7 +99,6 @@ help:
 	@echo '  clean            remove what was built here; the cache stays'
 	@echo '  install          headers, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
 	@echo '  deb              packages: the headers, the tools'
-	@echo '  rpm              the same for distributions with RPM'
 	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
@@ -123,4 +122,4 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	deb rpm book dist help setup demo shell perf card tables bench bench-card bench-emulator $(checks)
+	deb book dist help setup demo shell perf card tables bench bench-card bench-emulator $(checks)

@@ -15,7 +15,6 @@ from lines import SCRIPTS, TOP, built, quietly
 pytestmark = pytest.mark.xdist_group("packages")
 VERSION = re.search(r"^version := (.*)$", Path(TOP, "Makefile").read_text(), re.M).group(1)
 DEBS = ("knc-pmu-dev", "knc-pmu-tools")
-RPMS = ("knc-pmu-devel", "knc-pmu-tools")
 # In directory $1; it is there as long as the shell is, whose input ends with this process.
 MOUNT = """
 mount -t tmpfs -o size=2g tmpfs "$1" && cd "$1" && mkdir up work root &&
@@ -26,10 +25,8 @@ mount --bind /dev root/dev && mount -t proc proc root/proc && echo mounted && re
 
 @pytest.fixture(scope="module")
 def packages():
-    """{"deb": files, "rpm": files}"""
-    return {kind: subprocess.run([f"{SCRIPTS}/build-packages", kind], check=True, text=True,
-                                 stdout=subprocess.PIPE).stdout.split()
-            for kind in ("deb", "rpm")}
+    return subprocess.run([f"{SCRIPTS}/build-packages"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.split()
 
 
 class Root:
@@ -72,7 +69,7 @@ def root(tmp_path_factory):
 @pytest.fixture(scope="module")
 def installed(root, packages):
     """What dpkg has said"""
-    return root.install(packages["deb"], "dpkg -i /srv/knc-pmu*.deb")
+    return root.install(packages, "dpkg -i /srv/knc-pmu*.deb")
 
 
 @pytest.fixture(scope="module")
@@ -87,29 +84,12 @@ def purged(root, removed):
 
 def test_packages_build(packages):
     """debian/changelog and the Makefile have the same version."""
-    assert [re.sub(".*/", "", name) for name in packages["deb"]] == [
+    assert [re.sub(".*/", "", name) for name in packages] == [
         f"{name}_{VERSION}_all.deb" for name in DEBS]
 
 
 def test_packages_lintian(packages):
-    quietly("lintian", "--allow-root", "--fail-on", "error,warning", *packages["deb"])
-
-
-def contents(listing):
-    """The files in it, but for documentation and the compression of man pages"""
-    names = re.findall(r"^[^d].*? \.?(/usr/\S+)", listing, re.M)
-    return sorted(re.sub(r"(/man/.*)\.gz$", r"\1", name) for name in names
-                  if not re.match("/usr/share/(doc|licenses|lintian)/", name))
-
-
-def test_packages_rpm(packages):
-    """The RPMs have the same files."""
-    for deb_name, rpm_name in zip(DEBS, RPMS):
-        deb, = (file for file in packages["deb"] if f"/{deb_name}_" in file)
-        rpm, = (file for file in packages["rpm"] if f"/{rpm_name}-{VERSION}-" in file)
-        files = contents(quietly("dpkg-deb", "-c", deb))
-        assert files and files == contents(quietly(
-            "rpm", "-qp", "--qf", r"[%{FILEMODES:perms} %{FILENAMES}\n]", rpm))
+    quietly("lintian", "--allow-root", "--fail-on", "error,warning", *packages)
 
 
 def test_packages_dist(tmp_path):
@@ -162,13 +142,3 @@ def test_packages_purge(root, purged):
                    "etc"):
         left += root.path.glob(f"{folder}/**/*knc[-_]pmu*")
     assert not left
-
-
-@pytest.mark.usefixtures("purged")
-def test_packages_rpm_install(root, packages):
-    """The same with the RPMs"""
-    root.install(packages["rpm"], "rpm -i --nodeps /srv/knc-pmu*.rpm")
-    root.run("knc-draw", "--help")
-    assert root.run("pkg-config", "--modversion", "knc-pmu") == f"{VERSION}\n"
-    root.run("rpm", "-e", *RPMS)
-    assert not (root.path / "usr/bin/knc-draw").exists()
