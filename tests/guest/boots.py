@@ -199,6 +199,8 @@ BOOTS = (
     Boot("again", "same-again", "--cores 2", kernels="stock", seconds=90),
     Boot("tools", TOOLS, kernels="stock", seconds=150),
     Boot("metrics", METRICS, kernels="stock", seconds=300),
+    # The newest perf with our tables, on its own kernel
+    Boot("newest", "perf-newest", kernels="uos-newest"),
     # Debian's fuzzers, which are fetched for it
     Boot("strangers", "trinity stress", "--cores 2", asked=True),
     # A whole card, 244 threads on one host thread

@@ -75,6 +75,14 @@ def tools(work):
               for word in ("--add-dir", f"{root}/{name}:/{name}"))]
 
 
+def newest(work):
+    """The newest perf, and a program"""
+    quietly("gcc", "-O2", "-static", "-o", f"{work}/walk", f"{HERE}/tools/walk.c",
+            f"{HERE}/loops.S")
+    return ["--add", f"{built('build-perf', 'newest')}:/usr/bin/perf", "--add",
+            f"{work}/walk:/tests/walk"]
+
+
 def workload(_work):
     return ["--add", f"{built('build-workload')}:/tests/workload"]
 
@@ -92,6 +100,7 @@ def card_perf(work, kind, machine):
 # More options of some boots
 OPTIONS = {
     "turns": workload, "again": workload, "tools": tools, "metrics": tools,
+    "newest": newest,
     "perf": lambda work: card_perf(work, "mainline", 62),
     "perf-k1om": lambda work: card_perf(work, "k1om", 181),
     "strangers": lambda _: ["--add-dir", f"{built('build-programs')}:/strangers"]}
