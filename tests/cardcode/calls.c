@@ -59,12 +59,12 @@ union either get_either(union either x)
 
 double _Complex turn(double _Complex z, int i)
 {
-	return z * (1 + 2 * I) / (i + I);
+	return conj(z) + i;
 }
 
 float _Complex turnf(float _Complex z)
 {
-	return z * I / (3 - I);
+	return z - 2;
 }
 
 double last_call(double a)

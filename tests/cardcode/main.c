@@ -34,21 +34,6 @@ static int excess(void)
 	return wrong;
 }
 
-static void integers(void)
-{
-	volatile unsigned __int128 big = (unsigned __int128)0x123456789abcdef << 64 | 0xfedcba987;
-	volatile __int128 minus = -(__int128)big;
-	unsigned __int128 q = big / 1000000007, r = big % ((unsigned __int128)7 << 65);
-
-	printf("%llx %llx %llx %llx\n", (long long)(q >> 64), (long long)q,
-	       (long long)(r >> 64), (long long)r);
-	printf("%lld %a %a %a\n", (long long)(minus % 1000003), (double)big, (double)minus,
-	       (double)(float)minus);
-	printf("%a %d %d\n", (double)(unsigned __int128)(three * 0x1p100) / 0x1p100,
-	       (int)(__int128)(-three * 100), __builtin_popcountl((long)big));
-	printf("%a %a\n", (double)(unsigned long)(three * 0x1p62), (double)~0ul);
-}
-
 static void rounding(void)
 {
 	static const int modes[] = { FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST };
@@ -101,14 +86,12 @@ int main(void)
 	printf("%g %g %ld %g %g %g %g\n", t.a, t.b, m.i, m.d, get_small(s).f,
 	       get_large(l, 2).d[2], get_either(e).d);
 	printf("%g %g %g %g %g\n", creal(z), cimag(z), crealf(f), cimagf(f), cabs(3 + 4 * I));
-	z = (INFINITY + 0 * I) * (2 + 3 * I);
-	printf("%d %g\n", isinf(creal(z)) || isinf(cimag(z)), creal((1 + I) / (double _Complex)0));
 	printf("%d %d %d %d\n", is_less(1, 2), is_less(2, 1), is_less(1, 1), is_less(NAN, 1));
 	printf("%g\n", variadic("dimsdltwcmmmmdwtd", 1.5, 2, m, s, 2.5, 3.5L, t, w, 1 + 4.0 * I,
 				m, m, m, m, 8.25, w, t, 0.5));
 	printf("%g %g\n", chosen(0)(16), chosen(1)(16));
 	printf("%g %g %d\n", strtod("1e23", NULL), atof("-0x1.8p3"), (int)strtold("77.9", NULL));
-	integers();
+	printf("%a %a\n", (double)(unsigned long)(three * 0x1p62), (double)~0ul);
 	rounding();
 	jumps();
 	printf("%d\n", excess());

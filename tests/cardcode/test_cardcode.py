@@ -19,8 +19,8 @@ REFUSED = (("vectors", "typedef double v2 __attribute__((vector_size(16)));"
             "v2 f(v2 a) { return a + a; } int main(void) { return 0; }", ()),
            ("SSE", "#include <xmmintrin.h>\n__m128 f(__m128 a) { return _mm_add_ps(a, a); }"
             "int main(void) { return 0; }", ()),
-           ("a function of libgcc", "int main(int c, char **v) { return (long)v * c == 0; }",
-            ("-ftrapv",)),
+           ("complex", "int main(int c, char **v) { _Complex double z = c; return z * z == 2; }", ()),
+           ("128 bits", "int main(int c, char **v) { return (__int128)c / (long)v; }", ()),
            ("a library of this machine", "int main(void) { return 0; }", ("-lgmp",)),
            ("a shared object", "int f(void) { return 0; }", ("-shared",)))
 # In a directory that is a card's: the command runs there. uname says what the file "uname" does.
