@@ -17,11 +17,10 @@ kdir-is-there:
 		'of the kernel of the card>". The emulated card needs none: make demo.' >&2; \
 		exit 1; }
 
-# The version is written here, and taken from here; debian/changelog, CHANGELOG and README.md
-# have copies.
+# The version is written here, and taken from here; CHANGELOG has a copy.
 version := 1.0
 
-# What is installed beside the driver, also by the packages
+# What is installed beside the driver
 prefix ?= /usr/local
 bindir ?= $(prefix)/bin
 includedir ?= $(prefix)/include
@@ -55,9 +54,6 @@ install-tools:
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
 		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
-
-deb:
-	@scripts/build-packages
 
 book:
 	@scripts/build-book
@@ -98,7 +94,6 @@ help:
 	@echo '  modules_install  put it where modprobe finds it (INSTALL_MOD_PATH=...)'
 	@echo '  clean            remove what was built here; the cache stays'
 	@echo '  install          headers, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
-	@echo '  deb              packages: the headers, the tools'
 	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'
 	@echo 'In a kernel tree of your own:'
@@ -123,4 +118,4 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	deb book dist help setup demo shell perf card tables bench bench-card bench-emulator $(checks)
+	book dist help setup demo shell perf card tables bench bench-card bench-emulator $(checks)

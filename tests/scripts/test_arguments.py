@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is typed wrongly is refused at once, and nothing is built for it."""
+import glob
 import os
 
 from common import ROOMS, TOP, ScriptTest
+from lines import built, quietly
 
 # It is read by others; the other runs on a card.
 NOT_TYPED = {"lib.sh", "card-check"}
@@ -86,6 +88,21 @@ class Install(ScriptTest):
             self.passes(f"{dest}/opt/knc/share/knc-pmu/{name}", "--help")
             self.man_page(f"{dest}/opt/knc/share/man/man1/{name}.1")
         self.assertIn("share/knc-pmu/knc-stat.c", there)
+        # Programs that are marked, with what is there
+        include, examples = f"{dest}/opt/knc/include", f"{TOP}/Documentation/examples"
+        flags = ("-Wall", "-Wextra", "-Werror", "-pthread", f"-I{include}",
+                 f"-I{include}/knc-pmu", "-o", f"{dest}/program")
+        self.passes("gcc", *flags, f"{examples}/matmul.c")
+        self.passes("gcc", *flags, "-DLIKWID_PERFMON", f"{examples}/marked.c")
+        self.passes(f"{dest}/program")
+
+    def test_make_dist(self):
+        """The tarball has all that the driver is made of."""
+        self.passes("make", "-s", "-C", TOP, "dist", f"dist={self.work}/dist.tar.xz")
+        self.passes("tar", "-x", "-C", self.work, "-f", f"{self.work}/dist.tar.xz")
+        tree, = glob.glob(f"{self.work}/knc-pmu-*")
+        quietly("make", "-s", "-C", tree, f"KDIR={built('build-kernel', 'stock')}/build")
+        self.assertTrue(os.path.exists(f"{tree}/knc_pmu.ko"))
 
     def man_page(self, page):
         """groff has nothing to say of it."""
