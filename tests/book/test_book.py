@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The documentation: Sphinx builds it as one book without a message; each command in the
-tutorial and in README's tour does what they say, and prints what they show; comments
+tutorial and in uneven.rst does what they say, and prints what they show; comments
 below each other literal block with commands say what is done with them. These are behind a
 prompt, if there is one in the block.
 
@@ -36,7 +36,7 @@ from knc_documents import copy_checkout, literal_blocks, run_in  # noqa: E402
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
 PAGES = [Path(TOP, "README.md"), *DOCUMENTS]
 # Whose "$" and "uos#" commands are run by gen-tutorial
-GENERATED = ("README.md", "tutorial.rst", "uneven.rst")
+GENERATED = ("tutorial.rst", "uneven.rst")
 PROMPT = re.compile(r"(\$|#|uos#|card\$|host\$) (.*)")
 COMMENT = re.compile(r" *(?:\.\.|<!--) (runs|before|then|holds): (.*?)(?: -->)?")
 INLINE = re.compile(r"(`{1,2})([^`]+)\1")
@@ -253,7 +253,6 @@ gen_tutorial = functools.partial(quietly, f"{SCRIPTS}/gen-tutorial")
 CHECKS = {
     "book-builds": lambda _: quietly(f"{SCRIPTS}/build-book"),
     "book-pages": lambda _: none_of(ugly(Path(built("build-book")).parent)),
-    "tour": lambda _: gen_tutorial("--check", f"{TOP}/README.md"),
     "tutorial": lambda _: gen_tutorial("--check"),
     "uneven": lambda _: gen_tutorial("--check", f"{TOP}/Documentation/uneven.rst"),
     "commands-listed": check_listed,
