@@ -168,6 +168,14 @@ def author(tree):
     return found.groups()
 
 
+def put(tree, path, text):
+    """Write a file, or remove it."""
+    if text is not None:
+        write(tree, path, text)
+    elif os.path.exists(os.path.join(tree, path)):
+        os.remove(os.path.join(tree, path))
+
+
 def format_patches(tree, patches, folder, cover="", options=()):
     """Of (subject, body, [(path, text before or None, text or None)]), by git."""
     name, email = author(tree)
@@ -179,7 +187,7 @@ def format_patches(tree, patches, folder, cover="", options=()):
 
         def commit(message, files):
             for path, text in files:
-                write(tmp, path, text)
+                put(tmp, path, text)
             git("add", ".")
             git("commit", "-q", "-s", "-m", message)
 

@@ -59,12 +59,8 @@ def read(tree, path):
 
 
 def write(tree, path, text):
-    """Only when it changes, so that nothing is compiled again for it. None removes it."""
+    """Only when it changes, so that nothing is compiled again for it."""
     full = os.path.join(tree, path)
-    if text is None:
-        if os.path.exists(full):
-            os.remove(full)
-        return
     try:
         with open(full, encoding="utf-8") as f:
             if f.read() == text:

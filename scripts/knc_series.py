@@ -8,8 +8,8 @@ names the text that it looks for: a driver that has changed is refused, not cut 
 import re
 import time
 
-from knc_fixes import KNC_C, PORT, author, check_commits, fixes_of, format_patches
-from knc_scripts import TOP, Refused, read, write
+from knc_fixes import KNC_C, PORT, author, check_commits, fixes_of, format_patches, put
+from knc_scripts import TOP, Refused, read
 
 EVENTS = "arch/x86/events"
 OURS = f"{EVENTS}/intel/knc"
@@ -495,4 +495,4 @@ def write_series(tree, plain, folder, more, applied):
         before.update(after)
     format_patches(tree, patches + more, folder, COVER)
     for path, text in before.items() if applied else ():
-        write(applied, path, text)
+        put(applied, path, text)
