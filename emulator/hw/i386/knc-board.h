@@ -16,10 +16,12 @@
 #endif
 #if KNC_QEMU(10, 0)
 #include "system/reset.h"
+#include "system/rtc.h"
 #include "system/runstate.h"
 #include "system/system.h"
 #else
 #include "sysemu/reset.h"
+#include "sysemu/rtc.h"
 #include "sysemu/runstate.h"
 #include "sysemu/sysemu.h"
 #endif

@@ -11,7 +11,6 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/bswap.h"
-#include "qemu/log.h"
 #include "chardev/char-fe.h"
 #include "cpu.h"
 #include "hw/boards.h"
@@ -31,7 +30,6 @@
 #define IN_ADDR             0x28
 #define IN_READ             0x30
 #define IN_SIZE             0x34
-#define HEADER_SIZE         0x38
 #define RING                0x1000
 #define RING_SIZE           0x1000
 #define WINDOW_SIZE         (RING + RING_SIZE)
@@ -48,8 +46,7 @@
 typedef struct KncConsole {
     MemoryRegion io;
     CharBackend chr;
-    uint32_t header[HEADER_SIZE / 4];
-    uint8_t ring[RING_SIZE];
+    uint8_t data[WINDOW_SIZE];
     uint32_t out_read;
     uint32_t in_write;
 } KncConsole;
@@ -63,12 +60,12 @@ hwaddr knc_console_header(void)
 
 static uint32_t console_word(int offset)
 {
-    return console.header[offset / 4];
+    return ldl_le_p(console.data + offset);
 }
 
 static hwaddr console_card_addr(int offset)
 {
-    return console_word(offset) | (hwaddr)console_word(offset + 4) << 32;
+    return ldq_le_p(console.data + offset);
 }
 
 /* The addresses are the card's: what is there need not be memory. */
@@ -98,7 +95,8 @@ static void console_drain(void)
     while (console.out_read != write) {
         uint32_t end = write > console.out_read ? write : RING_SIZE;
 
-        qemu_chr_fe_write_all(&console.chr, console.ring + console.out_read,
+        qemu_chr_fe_write_all(&console.chr,
+                              console.data + RING + console.out_read,
                               end - console.out_read);
         console.out_read = end % RING_SIZE;
     }
@@ -138,23 +136,16 @@ static void console_receive(void *opaque, const uint8_t *buf, int count)
 
 static uint64_t console_read(void *opaque, hwaddr addr, unsigned size)
 {
-    if (addr >= RING) {
-        return ldn_le_p(&console.ring[addr - RING], size);
-    }
-    if (addr + size > HEADER_SIZE) {
-        return 0;
-    }
-    return extract64(console_word(addr) | (uint64_t)console_word(addr) << 32,
-                     addr % 4 * 8, size * 8);
+    return ldn_le_p(console.data + addr, size);
 }
 
-static void console_write_header(hwaddr addr, uint64_t val, unsigned size)
+static void console_write(void *opaque, hwaddr addr, uint64_t val,
+                          unsigned size)
 {
-    uint32_t *word = &console.header[addr / 4];
     bool was_ready = console_ready();
 
-    *word = deposit32(*word, addr % 4 * 8, size * 8, val);
-    if (!console_ready()) {
+    stn_le_p(console.data + addr, size, val);
+    if (addr >= RING || !console_ready()) {
         return;
     }
     if (!was_ready) {
@@ -170,19 +161,6 @@ static void console_write_header(hwaddr addr, uint64_t val, unsigned size)
     }
 }
 
-static void console_write(void *opaque, hwaddr addr, uint64_t val,
-                          unsigned size)
-{
-    if (addr >= RING) {
-        stn_le_p(&console.ring[addr - RING], size, val);
-    } else if (addr + size <= HEADER_SIZE) {
-        console_write_header(addr, val, size);
-    } else {
-        qemu_log_mask(LOG_GUEST_ERROR, "knc-console: write to 0x%"
-                      HWADDR_PRIx "\n", addr);
-    }
-}
-
 static const MemoryRegionOps console_ops = {
     .read = console_read,
     .write = console_write,
@@ -193,15 +171,12 @@ static const MemoryRegionOps console_ops = {
 
 void knc_console_reset(void)
 {
-    hwaddr ring = knc_console_header() + RING;
-
-    memset(console.header, 0, sizeof(console.header));
+    memset(console.data, 0, sizeof(console.data));
     console.out_read = console.in_write = 0;
-    console.header[HOST_MAGIC / 4] = HOST_READY;
-    console.header[RING_VERSIONS / 4] = RING_VERSION;
-    console.header[OUT_ADDR / 4] = ring;
-    console.header[OUT_ADDR / 4 + 1] = ring >> 32;
-    console.header[OUT_SIZE / 4] = RING_SIZE;
+    stl_le_p(console.data + HOST_MAGIC, HOST_READY);
+    stl_le_p(console.data + RING_VERSIONS, RING_VERSION);
+    stq_le_p(console.data + OUT_ADDR, knc_console_header() + RING);
+    stl_le_p(console.data + OUT_SIZE, RING_SIZE);
 }
 
 void knc_console_init(MemoryRegion *system, Chardev *chr)

@@ -15,11 +15,6 @@
 #include "cpu.h"
 #include "hw/boards.h"
 #include "hw/i386/knc-board.h"
-#if KNC_QEMU(10, 0)
-#include "system/rtc.h"
-#else
-#include "sysemu/rtc.h"
-#endif
 
 /* A ring; its head and tail are in cache lines of their own. */
 #define RING_MAGIC          0x474e4952 /* "RING" */
