@@ -147,11 +147,11 @@ FUNCTION ten_loads
 	.endr
 	ret
 
-/* 10 loads, the first of them @from behind walk_from, the others by @step */
-	.macro	TEN name, from, step
+/* 10 loads, each so far from the one before, behind walk_from */
+	.macro	TEN name, step
 FUNCTION \name
 	movl	walk_from, %ebx		/* 7 bytes */
-	.set	at, \from
+	.set	at, 128
 	.rept	10
 	movl	at(%rbx), %eax		/* 6 bytes */
 	.set	at, at + \step
@@ -159,9 +159,8 @@ FUNCTION \name
 	ret
 	.endm
 
-	TEN	ten_lines, 128, 128
-	TEN	ten_next, 128, 64
-	TEN	ten_before, 3968, -64
+	TEN	ten_lines, 128
+	TEN	ten_next, 64
 
 /* An instruction whose accesses its helper makes */
 FUNCTION saved

@@ -10,7 +10,7 @@
 #define PAGES	17
 #define MIB	(1 << 20)
 
-extern code ten_next, ten_before;
+extern code ten_next;
 extern u64 walk_from;
 extern u8 buffer[];
 
@@ -165,33 +165,21 @@ static void present(void)
 	      1);
 }
 
+/* Four prefetches by the second load, and one by each later one */
 static void precise(void)
 {
-	static const struct {
-		code *fn;
-		const char *name;
-	} ways[] = {
-		{ ten_next, "prefetcher: no skid" },
-		{ ten_before, "prefetcher: no skid, backwards" },
-	};
-
-	/* Four prefetches by the second load, and one by each later one */
 	static const u8 load[] = { 2, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+	int wrong = 0;
 
 	walk_from = (u64)buffer;
-	for (u32 i = 0; i < ARRAY_SIZE(ways); i++) {
-		int wrong = 0;
-
-		for (int n = 1; n <= 12; n++) {
-			cold(EV_HWP_L2MISS, ways[i].fn);
-			count0(evict_all, EV_HWP_L2MISS);
-			arm_pmi(EV_HWP_L2MISS | SEL_OS | SEL_INT, n, LVT_NMI);
-			measure0(ways[i].fn);
-			wrong += !came_at((char *)ways[i].fn + 7 + 6 * load[n - 1],
-					  KERNEL_CS);
-		}
-		check(ways[i].name, wrong, 0);
+	for (u32 n = 1; n <= ARRAY_SIZE(load); n++) {
+		cold(EV_HWP_L2MISS, ten_next);
+		count0(evict_all, EV_HWP_L2MISS);
+		arm_pmi(EV_HWP_L2MISS | SEL_OS | SEL_INT, n, LVT_NMI);
+		measure0(ten_next);
+		wrong += !came_at((char *)ten_next + 7 + 6 * load[n - 1], KERNEL_CS);
 	}
+	check("prefetcher: no skid", wrong, 0);
 }
 
 /*
