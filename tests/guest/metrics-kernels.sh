@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The kernels of likwid-bench move as much as on a card: a store reads its line first, and
-# writes it back. likwid's developers measured these volumes there (likwid issue 3).
+# The kernels of likwid-bench with which likwid's developers tested these events on a card
+# (likwid issue 3): a store reads its line first, and the line is written back.
 . ./lib.sh
 
 # moves KERNEL METRIC TIMES SLACK - so many times an array's 8 MiB, to so many KiB
