@@ -248,6 +248,29 @@ static void stops_other(void)
 	check("stop: its counters are off", item(1, ITEM_CTRL), 0);
 }
 
+/* An order makes blocks count, also the one that always comes after the OUT. */
+static u64 __attribute__((noinline)) loop_after_out(u32 what)
+{
+	u32 rounds = 1000;
+
+	mark();
+	asm volatile("outl %1, %w2\n"
+		     "1:\tdecl %0\n\t"
+		     "jnz 1b"
+		     : "+r"(rounds) : "a"(what), "d"(TESTDEV + 0x18) : "cc", "memory");
+	return since(0, ITEM_BRANCHES0);
+}
+
+static void chained(void)
+{
+	pmu_quiet();
+	outl(TESTDEV + 0x10, 1000000);
+	outl(TESTDEV + 0x14, 0);
+	check("chained: no order, no count", loop_after_out(NOTHING), 0);
+	check("chained: an order, and all branches",
+	      loop_after_out(NMI | RING3) >= 1000, 1);
+}
+
 SUITE(test_inject, "inject")
 {
 	nmis();
@@ -255,6 +278,7 @@ SUITE(test_inject, "inject")
 	skid();
 	nmi_before_skid();
 	stops();
+	chained();
 	if (ncpus() > 1)
 		stops_other();
 	order(NOTHING, 0, 0);

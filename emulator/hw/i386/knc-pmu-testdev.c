@@ -203,6 +203,10 @@ static void knc_pmu_testdev_order(KncPmuTestDev *s, uint32_t order)
     if (cs && X86_CPU(cs)->env.knc.pmu) {
         knc_inject_order(&X86_CPU(cs)->env, s->after, s->access,
                          order & 0xffff);
+        if (cs == current_cpu) {
+            /* A block that is chained to this one may have other flags. */
+            cpu_interrupt(cs, CPU_INTERRUPT_EXITTB);
+        }
     }
 }
 
