@@ -376,6 +376,16 @@ SUITE(never_ends, "busy")
 		relax();
 }
 
+/* The timer is as fast as can be, and interrupts nothing. */
+SUITE(never_wakes_beside_timer, "ticking")
+{
+	apic_write(APIC_DIVIDE, 0xb);
+	apic_write(APIC_LVTT, VEC_TIMER | LVT_PERIODIC);
+	apic_write(APIC_TIMER, 1);
+	for (;;)
+		asm volatile("cli; hlt");
+}
+
 SUITE(never_wakes, "asleep")
 {
 	print("asleep\n");

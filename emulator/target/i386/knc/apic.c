@@ -6,13 +6,18 @@
  * registers.
  */
 #include "qemu/osdep.h"
+#include "qemu/timer.h"
 #include "cpu.h"
 #include "hw/i386/apic_internal.h"
 #include "internal.h"
 
 #define APIC_EOI        0xb0
 #define APIC_LVTPC      0x340
+#define APIC_TIMER      0x380
 #define LVTPC_VALID     (0xff | APIC_LVT_DELIV_MOD | APIC_LVT_MASKED)
+
+/* The shortest period of the timer, in ns, as in KVM */
+#define TIMER_MIN       (200 * SCALE_US)
 
 static const MemoryRegionOps *plain;    /* QEMU's */
 static MemoryRegionOps ops;
@@ -38,6 +43,17 @@ static uint64_t knc_apic_read(void *opaque, hwaddr addr, unsigned size)
     return plain->read(opaque, addr, size);
 }
 
+/* With a timer of nanoseconds a guest, halted or not, would not get on. */
+static void knc_apic_limit_timer(APICCommonState *s, void *opaque)
+{
+    uint32_t least = TIMER_MIN >> s->count_shift;
+
+    if (s->lvt[APIC_LVT_TIMER] & APIC_LVT_TIMER_PERIODIC &&
+        s->initial_count && s->initial_count < least) {
+        plain->write(opaque, APIC_TIMER, least, 4);
+    }
+}
+
 static void knc_apic_write(void *opaque, hwaddr addr, uint64_t val,
                            unsigned size)
 {
@@ -54,6 +70,7 @@ static void knc_apic_write(void *opaque, hwaddr addr, uint64_t val,
     }
     plain->write(opaque, addr, val, size);
     knc_apic_settle(current_cpu);
+    knc_apic_limit_timer(s, opaque);
     if (addr == APIC_LVTPC) {
         knc_pmu_lvtpc_written(&s->cpu->env, s->lvt[APIC_LVT_PERFORM]);
     }
