@@ -66,8 +66,9 @@ TOOLS = """perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-name
     pfm-examples stress-ng bpftrace likwid"""
 METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels"
 
-# The series of patches has no SPFLT, and RDPMC is not refused there (scripts/knc_series.py).
-SERIES = "*spflt* rdpmc-refused"
+# The series of patches has no SPFLT, by which tools know the driver, and RDPMC is not refused
+# there (scripts/knc_series.py).
+SERIES = "*spflt* regions-marks selftest-in-use card-check rdpmc-refused"
 
 # A module gives programs no RDPMC.
 RDPMC = "rdpmc* regions-rdpmc race-map race-nmi-map"
