@@ -63,7 +63,7 @@ ALONE = "count-exact count-both sample-two multiplex inherit cpu-wide unload-bus
 
 # Programs of Debian's, perf with tables of this chip; knc-metrics and knc-report
 TOOLS = """perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-names pfm-count
-    pfm-examples stress-ng bpftrace likwid"""
+    stress-ng bpftrace likwid"""
 METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels"
 
 # The series of patches has no SPFLT, by which tools know the driver, and RDPMC is not refused

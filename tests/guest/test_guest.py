@@ -51,7 +51,7 @@ def tools(work):
         os.makedirs(root + os.path.dirname(file), exist_ok=True)
         shutil.copy(file, root + file)
     shutil.copytree(PHI, root + PHI)
-    shutil.copytree(built("build-pfm-examples"), f"{ours}/examples")
+    os.mkdir(ours)
     for program, *libraries in (["walk"], ["where"], ["calls"], ["papi", "-lpapi", "-lpfm"],
                                 ["pfm", "-lpfm"]):
         quietly("gcc", "-O2", "-g", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
