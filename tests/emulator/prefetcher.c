@@ -27,7 +27,7 @@ static int count;
 #define VPREFETCH1	".byte 0xc5, 0xf8, 0x18, 0x10"
 #define CLEVICT1	".byte 0xc5, 0xfa, 0xae, 0x38"
 
-#define DO(insn, at)	asm volatile(insn : : "a"(at) : "rcx", "memory")
+#define DO(insn, at)	({ asm volatile(insn : : "a"(at) : "rcx", "memory"); })
 
 #define EACH(name, insn)				\
 	static void name(void)				\
@@ -96,16 +96,22 @@ static void about(const char *name, u64 got, u64 want)
 	result(got >= want && got <= want + 4, name, "%ld, not %ld", got, want);
 }
 
-/* Four pages: where a loop over them begins, by how much, how many lines */
-#define ROW		0, LINE, 256
-#define BACKWARDS	4 * PAGE - LINE, -LINE, 256
-#define EVERY_OTHER	0, 2 * LINE, 128
+/* Through four pages: where a loop begins, by how much it goes, and how often */
+enum { ROW, BACKWARDS, EVERY_OTHER };
+
+static const struct {
+	int begin, by, lines;
+} ways[] = {
+	[ROW] = { 0, LINE, 256 },
+	[BACKWARDS] = { 4 * PAGE - LINE, -LINE, 256 },
+	[EVERY_OTHER] = { 0, 2 * LINE, 128 },
+};
 
 static const struct {
 	const char *name;
 	code *fn;
 	u32 event;
-	int begin, by, lines;
+	int way;
 	u64 want;
 } cases[] = {
 	/* Two misses in a page show the direction: 62 lines are prefetched. */
@@ -135,7 +141,9 @@ static const struct {
 static void directions(void)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
-		go_over(buffer + cases[i].begin, cases[i].by, cases[i].lines);
+		int way = cases[i].way;
+
+		go_over(buffer + ways[way].begin, ways[way].by, ways[way].lines);
 		about(text("prefetcher: %s", cases[i].name),
 		      cold(cases[i].event, cases[i].fn), cases[i].want);
 	}

@@ -59,7 +59,8 @@ APART = {"threads": 4, "cpu": "knc,full-cpuid-auto-level=off"}
 SUITES = {
     **{name: [Boot("four threads", name, 4), Boot("one thread", name)]
        for name in ("registers", "gates", "counts", "overflow", "instructions")},
-    "memory": [Boot("four threads", "memory", 4, cpu=PLAIN), Boot("one thread", "memory", cpu=PLAIN)],
+    "memory": [Boot("four threads", "memory", 4, cpu=PLAIN),
+               Boot("one thread", "memory", cpu=PLAIN)],
     "prefetcher": [Boot("one thread", "prefetcher"),
                    Boot("two cores", "streams", options=TWO_CORES(2, 1))],
     **{name: [Boot("one core", name, 4)] for name in ("inject", "any", "halt", "threads")},
