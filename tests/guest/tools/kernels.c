@@ -22,8 +22,11 @@ int main(void)
 {
 	double x = 1;
 
-	for (int i = 0; i < SIZE; i++)
-		a[i] = b[i] = c[i] = 0;
+	for (int i = 0; i < SIZE; i++) {
+		a[i] = 0;
+		b[i] = 0;
+		c[i] = 0;
+	}
 	/* What was written above leaves the caches. */
 	KERNEL("before", x += a[i]);
 	KERNEL("load", x += a[i]);
