@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The documentation: Sphinx builds it as one book without a message; each command in the
-tutorial and in uneven.rst does what they say, and prints what they show; comments
-below each other literal block with commands say what is done with them. These are behind a
-prompt, if there is one in the block.
+tutorial does what it says, and prints what it shows; comments below each other literal
+block with commands say what is done with them. These are behind a prompt, if there is one
+in the block.
 
     .. runs: card        "commands" runs them in this order, as root in /root of an emulated
                          card; "host": in a copy of the checkout, where ssh reaches the cards
@@ -36,7 +36,7 @@ from knc_documents import copy_checkout, literal_blocks, run_in  # noqa: E402
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
 PAGES = [Path(TOP, "README.md"), *DOCUMENTS]
 # Whose "$" and "uos#" commands are run by gen-tutorial
-GENERATED = ("tutorial.rst", "uneven.rst")
+GENERATED = ("tutorial.rst",)
 PROMPT = re.compile(r"(\$|#|uos#|card\$|host\$) (.*)")
 COMMENT = re.compile(r" *(?:\.\.|<!--) (runs|before|then|holds): (.*?)(?: -->)?")
 INLINE = re.compile(r"(`{1,2})([^`]+)\1")
@@ -254,7 +254,6 @@ CHECKS = {
     "book-builds": lambda _: quietly(f"{SCRIPTS}/build-book"),
     "book-pages": lambda _: none_of(ugly(Path(built("build-book")).parent)),
     "tutorial": lambda _: gen_tutorial("--check"),
-    "uneven": lambda _: gen_tutorial("--check", f"{TOP}/Documentation/uneven.rst"),
     "commands-listed": check_listed,
     "commands": run_blocks,
 }
