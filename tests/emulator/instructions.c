@@ -205,12 +205,29 @@ static void compared_flags(void)
 	check("cmpxchg8b: flags of the addition", flags & 0x9d5, 0x84);
 }
 
+static u64 syscall_flags;
+
+static void syscall_after_add(void)
+{
+	asm volatile("add %%rbx, %%rsi; syscall; movq %%r11, %0"
+		     : "=m" (syscall_flags)
+		     : "b" (1ul), "S" (-1ul) : "rcx", "r11", "cc", "memory");
+}
+
+/* SYSCALL saves the flags, also those of an addition just before it. */
+static void saved_flags(void)
+{
+	user_run(syscall_after_add);
+	check("syscall: flags of the addition", syscall_flags & 0x9d5, 0x55);
+}
+
 SUITE(test_instructions, "instructions")
 {
 	rdpmc();
 	spflt();
 	counting_bits();
 	compared_flags();
+	saved_flags();
 }
 
 /* On another CPU model all of this behaves as in QEMU without emulator/. */
