@@ -72,6 +72,7 @@ static const struct encoding encodings[] = {
 	{ "spflt: not with 66", INSN(0xc5, 0xf9, 0xae, 0xf0), UD },
 	{ "spflt: not AE /7", INSN(0xc5, 0xfb, 0xae, 0xf8), UD },
 	{ "cpu: no AVX", INSN(0xc5, 0xf8, 0x77), UD },
+	{ "cpu: no lock btc of a register", INSN(0xf0, 0x0f, 0xbb, 0xc3), UD },
 	{ "popcnt: encoding c5 fa b8", POPCNT, -1 },
 	{ "popcnt: not of memory", INSN(0xc5, 0xfa, 0xb8, 0x03), UD },
 	{ "popcnt: not without F3", INSN(0xc5, 0xf8, 0xb8, 0xc3), UD },
