@@ -79,7 +79,8 @@ void knc_cpuid(CPUX86State *env, uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
     if (siblings) {
         *ebx = (*ebx & ~SIBLINGS_MASK) | siblings << SIBLINGS_SHIFT;
     }
-    if (env->knc.strict_user && (env->hflags & HF_CPL_MASK)) {
+    if (env->knc.strict ||
+        (env->knc.strict_user && (env->hflags & HF_CPL_MASK))) {
         *ecx &= CPUID_EXT_HYPERVISOR;
         *edx &= KNC_CPUID_1_EDX | CPUID_HT;
     }
