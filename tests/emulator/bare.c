@@ -419,6 +419,17 @@ static void set_gate(int vector, u64 handler, int dpl)
 	idt[vector].off2 = handler >> 32;
 }
 
+/* CPU 0 has a stack for all traps, whatever its own is, and another one for NMIs. */
+void own_stacks(void)
+{
+	u64 *ist = (u64 *)&tss[0][9];
+
+	ist[0] = (u64)trap_stacks + 2 * STACK_SIZE;
+	ist[1] = (u64)trap_stacks + 3 * STACK_SIZE;
+	for (int i = 0; i < 256; i++)
+		idt[i].ist = i == 2 ? 2 : 1;
+}
+
 static void setup_cpu(u32 n)
 {
 	struct { u16 limit; u64 base; } __attribute__((packed)) idtr = {

@@ -231,10 +231,19 @@ void user_return(void);
 void syscall_entry(void);
 
 /* pc.c or board/board.c: setup_machine() finds the command line and the console. */
+extern const struct window {
+	u64 base, size;
+} windows[];	/* registers of devices; the console is behind the quiet ones */
+extern const u32 windows_quiet, windows_all;
 void setup_machine(void);
 void put(const char *s, u32 size);
 void quit(int failed);
 void relax(void);
+
+/* fuzz.c */
+extern u64 seeds[MAX_CPUS];
+u64 any(void);
+u64 any_select(void);
 
 /* code.S */
 extern code f_empty, f_nops;
@@ -285,6 +294,7 @@ int faults3(code *fn);
 void cpuid(u32 leaf, u32 r[4]);
 int modern(void);
 const char *find(const char *begin);
+void own_stacks(void);
 void copy_trampoline(void);
 void start_cpus(void);
 void start_so_many_cpus(int count);

@@ -12,17 +12,6 @@ extern code f_rep_movsb, f_loop;
 
 static volatile int going;
 
-/* One for each CPU, so that at least CPU 0 does the same in each run */
-static u64 seeds[MAX_CPUS];
-
-static u64 any(void)
-{
-	u64 *seed = &seeds[this_cpu()];
-
-	*seed = *seed * 6364136223846793005ul + 1442695040888963407ul;
-	return *seed >> 16 ^ *seed << 48;
-}
-
 /* Values with few bits, with many, and just below an overflow */
 static u64 value(void)
 {
@@ -38,21 +27,6 @@ static u64 value(void)
 	}
 }
 
-/* Half of the events exist; all other bits are random. */
-static u64 select(void)
-{
-	static const u32 events[] = {
-		EV_INSTRUCTIONS, EV_CYCLES, EV_DATA_READ_OR_WRITE,
-		EV_DATA_MISS, EV_SNP_HITM, EV_PIPELINE_FLUSHES, EV_MISPREDICTED,
-		EV_FE_STALLED, EV_L2_VICTIM, EV_CODE_MISS,
-	};
-	u64 r = any(), event = any() & 0xffff;
-
-	if (r & 1)
-		event = events[(r >> 8) % ARRAY_SIZE(events)];
-	return (any() & 0xfff70000) | event | SEL_EN | SEL_OS;
-}
-
 static u64 valid_value(u32 msr)
 {
 	switch (msr) {
@@ -61,7 +35,7 @@ static u64 valid_value(u32 msr)
 		return value() & (WRAP - 1);
 	case MSR_SEL0:
 	case MSR_SEL1:
-		return select();
+		return any_select();
 	case MSR_SPFLT:
 		return any() & (SPFLT_PREF | 3);
 	default:
@@ -74,20 +48,6 @@ static void valid_register(void)
 	u32 msr = pmu_registers[any() % VALUES];
 
 	wrmsr(msr == MSR_STATUS ? MSR_OVF : msr, valid_value(msr));
-}
-
-/* All numbers around the registers; only one CPU may fault at a time. */
-static void any_register(void)
-{
-	u32 msr = MSR_TSC + any() % (MSR_GLOBAL + 2 - MSR_TSC);
-
-	/* Do not move the APIC. */
-	if (msr == 0x1b)
-		return;
-	if (any() & 1)
-		wrmsr_faults(msr, value());
-	else
-		rdmsr_faults(msr);
 }
 
 /* Its ports, with threads that exist and threads that do not */
@@ -200,9 +160,6 @@ SUITE(test_hostile, "hostile")
 	for (int i = 0; i < ROUNDS; i++) {
 		switch (any() & 7) {
 		case 0:
-			any_register();
-			break;
-		case 1:
 			test_device();
 			break;
 		case 2:

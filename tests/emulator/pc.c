@@ -7,6 +7,9 @@
 #define PIC0_MASK	0x21
 #define PIC1_MASK	0xa1
 
+const struct window windows[] = { { APIC, 4096 } };
+const u32 windows_quiet = 1, windows_all = 1;
+
 void setup_machine(void)
 {
 	/* Only the PMU may interrupt. */

@@ -67,7 +67,7 @@ long_mode:
 	xorl	%edx, %edx
 	wrmsr
 	lgdt	gdt_pointer
-	movl	$0x80010013, %eax	/* PG, WP, ET, MP, PE */
+	movl	$0x80010033, %eax	/* PG, WP, NE, ET, MP, PE */
 	movl	%eax, %cr0
 	ret
 

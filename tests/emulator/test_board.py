@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from lines import Case, quietly
-from test_emulator import ENVIRONMENT, HERE, LIMIT, judge, qemu, result, tail
+from test_emulator import (
+    ENVIRONMENT, FUZZ_TIMEOUT, HERE, LIMIT, fuzz, judge, qemu, result, tail)
 
 MIB = 320
 CPU = ["-cpu", "knc-strict", "-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single"]
@@ -24,12 +25,13 @@ OUTPUT = [f"line {n:04} of the console's ring, as wide as that" for n in range(1
 class Board:
     def __init__(self, release, program, work):
         self.qemu, self.program, self.work = qemu(release), program, Path(work)
+        self.timeout = ["timeout", str(LIMIT)]
 
     def run(self, *options, typed="", **instead):
         """QEMU with -M knc and these options; a value of None leaves one out."""
         given = {"m": MIB, "kernel": self.program, "smp": "4,cores=1,threads=4",
                  "serial": "stdio", "monitor": "none", **instead}
-        command = ["timeout", str(LIMIT), self.qemu, "-M", "knc", "-display", "none",
+        command = [*self.timeout, self.qemu, "-M", "knc", "-display", "none",
                    "-nic", "none"]
         for name, value in given.items():
             command += [f"-{name}", str(value)] if value is not None else []
@@ -130,6 +132,13 @@ def refusals(board):
                      f"status {done.returncode}: {done.stderr}")
 
 
+def fuzz_board(board):
+    board.timeout = FUZZ_TIMEOUT
+    return fuzz(lambda words: board.run(*CPU, "-no-reboot", "-device",
+                                        "knc-pmu-testdev,limit=100", append=words,
+                                        typed=TYPED))
+
+
 @pytest.fixture(scope="session")
 def image():
     """The program, built once."""
@@ -143,7 +152,8 @@ def cases(run):
                         ("board-244", partial(program, threads=244, words="board")),
                         ("board-mainline", mainline),
                         ("board-crash", crash), ("board-unknown", unknown),
-                        ("board-monitor", monitor), ("board-refusals", refusals)):
+                        ("board-monitor", monitor), ("board-refusals", refusals),
+                        ("board-fuzz", fuzz_board)):
         yield Case(name, lambda *on, check=check: check(Board(run.kernel, *on)), seconds=10)
 
 

@@ -32,6 +32,9 @@ ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=
                "UBSAN_OPTIONS": "print_stacktrace=1"}
 # In seconds of the host, which may be busy: a suite takes one to ten of them
 LIMIT = 12000 if SANITIZED else 1200
+COMPLAINT = re.compile("runtime error:|ERROR: AddressSanitizer")
+# Of a fuzzed QEMU, which has a minute then to do as SIGTERM says
+FUZZ_TIMEOUT = ["timeout", "-k", "60", str(LIMIT // 20)]
 
 
 @dataclass
@@ -143,7 +146,7 @@ class Machine:
         results = [line.replace(" ", f" {boot.label}: ", 1) for line in self.lines
                    if re.match("ok|FAIL", line)]
         name = f"{boot.label}: suite {boot.suite}"
-        if re.search("runtime error:|ERROR: AddressSanitizer", complaints):
+        if COMPLAINT.search(complaints):
             results.append(result(name, complaints))
         if not any(line.startswith("done 1 ") for line in self.lines):
             results.append(result(name, "did not come to its end\n" + tail(said, complaints)))
@@ -416,6 +419,34 @@ def style(machine):
                 "^(WARNING: Saw acceptable license 'GPL-2.0-only.*)?\n", "", said, flags=re.M))
 
 
+def fuzz(boot):
+    """QEMU neither crashes nor hangs, whatever the program does. boot() has one seed after
+    another, TEST_FUZZ_SEED first, until TEST_FUZZ_SECONDS have passed."""
+    first = seed = int(os.environ.get("TEST_FUZZ_SEED", 1))
+    end = time.monotonic() + int(os.environ.get("TEST_FUZZ_SECONDS", 1))
+    whole = 0
+    while time.monotonic() < end:
+        done = boot(f"fuzz seed={seed}")
+        # To QEMU a kernel without a TSS is a reason to abort.
+        if (done.returncode not in (0, 124) and "invalid tss" not in done.stderr or
+                COMPLAINT.search(done.stderr)):
+            yield result(f"fuzz: TEST_FUZZ_SEED={seed}", f"status {done.returncode}\n"
+                         f"{done.stderr}")
+        whole += "ok fuzz" in done.stdout
+        seed += 1
+    yield result(f"fuzz: {whole} of the seeds {first} to {seed - 1} had all rounds",
+                 not whole)
+
+
+def fuzz_pc(machine):
+    return fuzz(lambda words: subprocess.run(
+        FUZZ_TIMEOUT + machine.command(
+            words, "-nodefaults", "-no-reboot", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
+            "-global", "knc-pmu-testdev.limit=100")[2:],
+        env=ENVIRONMENT, check=False, text=True, errors="replace", stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+
+
 def install(machine):
     """install-in-qemu, on those of QEMU's files that it changes: once undone it is as if it
     had never been, twice is as good as once, and where a line is missing that it looks for,
@@ -494,6 +525,7 @@ def cases(run):
     checks |= {check.__name__: check
                for check in (clock, limit, stopped, typed, gdb, refused, hotplug, trace, compare,
                              events, style, install)}
+    checks["fuzz"] = fuzz_pc
     for name, check in checks.items():
         yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
                    seconds=20)

@@ -17,6 +17,7 @@
 
 #define DBOX_POST	(0x8007c0000ul + 0x242c)
 #define SBOX		0x8007d0000ul
+#define HOST_WINDOW	0x8001000000ul
 #define ISA_PORTS	0x8002000000ul
 #define ETC_LOW		0x1074
 #define ETC_HIGH	0x1078
@@ -104,6 +105,14 @@ static u8 input[4096];
 static u8 *boot_params;
 static volatile u32 came[MAX_CPUS], input_irqs;
 static u32 cpus;
+
+const struct window windows[] = {
+	{ APIC, 4096 }, { SBOX, 0x10000 }, { SBOX + IOAPIC, 0x240 },
+	{ ISA_PORTS + TESTDEV, 32 },
+	{ HOST_WINDOW, sizeof(struct host_header) }, { HOST_WINDOW, 8192 },
+};
+
+const u32 windows_quiet = 4, windows_all = ARRAY_SIZE(windows);
 
 /* --- the machine ---------------------------------------------------------------- */
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * All that a guest can reach: random instructions, registers and devices, which QEMU
+ * must survive. The same seed does the same. First the random instructions are those
+ * of ring 3, which has a sandbox. Then they are those of ring 0, and any access to the
+ * console's header, until they have destroyed this program.
+ */
+#include "bare.h"
+
+#define ROUNDS		5000
+#define MOST_INSNS	300	/* of a round */
+#define USER_PAGE	BIT(2)
+#define BREAKPOINT	0xcc
+#define HLT		0xf4
+#define NOP		0x90
+
+extern u64 pd[4 * 512];
+void trap_return(void);
+
+/* One for each CPU, so that at least CPU 0 does the same in each run */
+u64 seeds[MAX_CPUS];
+
+static struct regs start;	/* of what is executed */
+static u64 back_at, back_rsp;
+static volatile int away;	/* it is executing */
+
+u64 any(void)
+{
+	u64 *seed = &seeds[this_cpu()];
+
+	*seed = *seed * 6364136223846793005ul + 1442695040888963407ul;
+	return *seed >> 16 ^ *seed << 48;
+}
+
+/* Half of the events exist; all other bits are random. */
+u64 any_select(void)
+{
+	static const u32 events[] = {
+		EV_INSTRUCTIONS, EV_CYCLES, EV_DATA_READ_OR_WRITE,
+		EV_DATA_MISS, EV_SNP_HITM, EV_PIPELINE_FLUSHES, EV_MISPREDICTED,
+		EV_FE_STALLED, EV_L2_VICTIM, EV_CODE_MISS,
+	};
+	u64 r = any(), event = any() & 0xffff;
+
+	if (r & 1)
+		event = events[(r >> 8) % ARRAY_SIZE(events)];
+	return (any() & 0xfff70000) | event | SEL_EN | SEL_OS;
+}
+
+static u64 value(void)
+{
+	static const u64 some[] = { 0, -1ul, 0xc0de, (u64)pages, PAGED_AREA, APIC };
+
+	switch (any() & 3) {
+	case 0:
+		return any();
+	case 1:
+		return BIT(any() & 63);
+	case 2:
+		return any() & any() & any() & 0xffff;
+	default:
+		return some[any() % ARRAY_SIZE(some)];
+	}
+}
+
+/* Each interrupt and exception ends what is executed. */
+static void go_back(struct regs *r)
+{
+	apic_write(APIC_EOI, 0);
+	if (!away)
+		return;
+	away = 0;
+	r->rip = back_at;
+	r->rsp = back_rsp;
+	r->cs = KERNEL_CS;
+	r->ss = KERNEL_DS;
+	r->rflags = 2;
+}
+
+/* The code at PAGED_AREA, with the registers of start */
+static void __attribute__((noinline)) execute(u64 cs, u64 ss, u64 flags)
+{
+	start.rip = PAGED_AREA;
+	start.cs = cs;
+	start.ss = ss;
+	start.rflags = flags | 2;
+	asm volatile("pushq %%rbp\n\t"
+		     "movq $1f, %0\n\t"
+		     "movq %%rsp, %1\n\t"
+		     "movl $1, %2\n\t"
+		     "movq $start, %%rsp\n\t"
+		     "jmp trap_return\n"
+		     "1:\n\t"
+		     "popq %%rbp"
+		     : "=m"(back_at), "=m"(back_rsp), "=m"(away)
+		     : : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
+			 "r11", "r12", "r13", "r14", "r15", "memory", "cc");
+}
+
+/* An instruction in ring 0, and a breakpoint */
+static void execute_one(u64 insn)
+{
+	*(volatile u64 *)pages[0] = insn;
+	execute(KERNEL_CS, KERNEL_DS, 0);
+}
+
+/* RDMSR or WRMSR; only the APIC does not move. */
+static void registers(void)
+{
+	static const u32 ranges[][2] = {
+		{ 0, 0x30 }, { 0x170, 0x30 }, { 0x200, 0x100 }, { 0x400, 0x80 },
+		{ 0xc0000080, 5 }, { 0xc0000100, 4 },
+	};
+	const u32 *range = ranges[any() % ARRAY_SIZE(ranges)];
+
+	start.rcx = any() & 15 ? range[0] + any() % range[1] : value();
+	start.rax = value();
+	start.rdx = value();
+	if (start.rcx != MSR_APIC_BASE)
+		execute_one(any() & 1 ? 0xcc320f : 0xcc300f);
+}
+
+/* MOV of 1, 2, 4 or 8 bytes between %rax and (%rdi); no INIT of the machine's CPU */
+static void device(int some)
+{
+	static const u8 prefixes[] = { 0x3e /* no change */, 0x66, 0x3e, 0x48 };
+	const struct window *w = &windows[any() % some];
+	u32 size = any() & 3, opcode = (size ? 0x89 : 0x88) | (any() & 2);
+
+	start.rdi = w->base + (any() % w->size & ~((any() & 1) << size));
+	start.rax = value();
+	if (start.rdi == APIC + APIC_ICR)
+		start.rax &= ~0x700ul;
+	execute_one(0xcc070000 | opcode << 8 | prefixes[size]);
+}
+
+static u8 *instruction(u8 *p)
+{
+	static const u8 prefixes[] = { 0x66, 0xf2, 0xf3, 0x48, 0x65, 0x67, 0xf0, 0x4d };
+	/* After 0F: those that the emulator adds or changes, in any form */
+	static const u8 ours[] = {
+		0x01, 0x05, 0x18, 0x28, 0x29, 0x30, 0x31, 0x32, 0x33, 0x92, 0x93,
+		0xae, 0xb8, 0xbc, 0xbd, 0xc7, 0xd0, 0xd4,
+	};
+
+	while (!(any() & 3))
+		*p++ = prefixes[any() & 7];
+	switch (any() & 7) {
+	case 0:
+	case 1:
+		*p++ = 0x0f;
+		break;
+	case 2:
+		*p++ = 0xc5; /* VEX */
+		*p++ = 0xf8 | any();
+		break;
+	case 3:
+		*p++ = 0xc4;
+		*p++ = 0xe0 | any();
+		*p++ = 0x78 | any();
+		break;
+	case 4:
+		*p++ = 0x62; /* MVEX */
+		*p++ = 0xf1 + (any() & 1);
+		*p++ = any() & 1 ? 0x78 : any();
+		*p++ = any() & 1 ? 0x08 : any();
+	}
+	*p++ = any() & 1 ? ours[any() % ARRAY_SIZE(ours)] : any();
+	for (u32 n = any() & 7; n; n--)
+		*p++ = any();
+	return p;
+}
+
+/* They end with a breakpoint, or at the latest with a PMI. */
+static void instructions(u64 cs, u64 ss)
+{
+	u8 *p = pages[0];
+
+	for (u64 *reg = &start.r15; reg <= &start.rax; reg++)
+		*reg = any() & 1 ? PAGED_AREA + any() % sizeof(pages) : value();
+	start.rsp = PAGED_AREA + any() % sizeof(pages);
+	for (u32 n = any() & 15; n; n--)
+		p = instruction(p);
+	for (u32 n = 0; n < 16; n++)
+		*p++ = BREAKPOINT;
+	for (p = pages[0]; cs == KERNEL_CS && p < pages[1]; p++)
+		if (*p == HLT)
+			*p = NOP;
+	apic_write(APIC_SVR, 0x1ff);
+	overflow_after(MOST_INSNS, EV_INSTRUCTIONS | SEL_USR | SEL_OS | SEL_INT, LVT_NMI);
+	wrmsr(MSR_SEL1, any_select() | SEL_USR);
+	wrmsr(MSR_GLOBAL, 3);
+	execute(cs, ss, any() & any() & any() & 0xfd5);
+	wrmsr(MSR_GLOBAL, 0);
+}
+
+static void sandbox(void)
+{
+	for (u32 i = 0; i < 4 * 512; i++)
+		if (i != PAGED_AREA >> 21)
+			pd[i] &= ~USER_PAGE;
+	for (u32 i = 0; i < ARRAY_SIZE(pages); i++)
+		map_page(i, 1, 1);
+}
+
+/* What instructions of ring 0 have changed */
+static void mend(u64 cr0, u64 cr3, u64 cr4)
+{
+	asm volatile("movq %0, %%cr0; movq %1, %%cr3; movq %2, %%cr4; movq %3, %%dr7\n\t"
+		     "lgdt gdt_pointer"
+		     : : "r"(cr0), "r"(cr3), "r"(cr4), "r"(0x400ul) : "memory");
+}
+
+SUITE(test_fuzz, "fuzz")
+{
+	u64 cr0, cr3, cr4;
+
+	for (const char *s = find("seed="); s && *s >= '0' && *s <= '9'; s++)
+		seeds[0] = seeds[0] * 10 + *s - '0';
+	sandbox();
+	own_stacks();
+	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
+		handlers[i] = go_back;
+	for (u32 i = 0; i < ROUNDS; i++) {
+		registers();
+		device(windows_quiet);
+		instructions(USER_CS, USER_DS);
+	}
+	result(1, "fuzz: all rounds of ring 3", "");
+
+	asm volatile("movq %%cr0, %0; movq %%cr3, %1; movq %%cr4, %2"
+		     : "=r"(cr0), "=r"(cr3), "=r"(cr4));
+	for (u32 i = 0; i < ROUNDS; i++) {
+		mend(cr0, cr3, cr4);
+		device(windows_all);
+		instructions(KERNEL_CS, KERNEL_DS);
+	}
+	quit(0);
+}
