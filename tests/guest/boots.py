@@ -66,9 +66,10 @@ TOOLS = """perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-name
     stress-ng bpftrace likwid"""
 METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels"
 
-# The series of patches has no SPFLT, by which tools know the driver, and RDPMC is not refused
-# there (scripts/knc_series.py).
-SERIES = "*spflt* regions-marks selftest-in-use card-check rdpmc-refused"
+# The series of patches has no SPFLT, which these open events with, or know the driver by, and
+# RDPMC is not refused there (scripts/knc_series.py).
+SERIES = """*spflt* regions-marks selftest-in-use card-check soak opens-quiet
+    race-stop-offline rdpmc-refused"""
 
 # A module gives programs no RDPMC.
 RDPMC = "rdpmc* regions-rdpmc race-map race-nmi-map"
