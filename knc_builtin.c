@@ -60,9 +60,8 @@ static int knc_set_period(struct perf_event *event)
 /*
  * An event's last overflow is handled when the event is stopped, and may throttle it.
  * perf core does not expect that, and starts an event that was stopped to be moved, or for
- * a new period. It must stay stopped until the tick, unless perf core unthrottles it
- * right after it has started it with a new period: then it must be started.
- * n_added tells the two apart, as it is 0 unless events are moved.
+ * a new period. It must stay stopped until the tick, unless perf core unthrottles it right
+ * after starting it for a new period: n_added is 0 then, as it is unless events are moved.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {
