@@ -190,7 +190,8 @@ class RunUos(ScriptTest):
                 ("uos", ["a/knc_pmu.ko"], False, False),
                 ("builtin", [], False, False)):
             args = types.SimpleNamespace(kernel=kernel, module=module, no_load=no_load,
-                                         cores=1, threads_per_core=4, board=False)
+                                         cores=1, threads_per_core=4, board=False,
+                                         strict_user=False)
             with self.subTest(kernel=kernel, module=module):
                 got = load("run-uos").kernel_arguments(args)
                 self.assertEqual(words in got.split(), want, got)
