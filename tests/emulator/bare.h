@@ -134,6 +134,7 @@ typedef unsigned long u64;
 #define APIC_DIVIDE	0x3e0
 #define APIC_BASE_ENABLE BIT(11)
 #define LVT_MASKED	BIT(16)
+#define LVT_PERIODIC	BIT(17)
 #define LVT_NMI		(4 << 8)
 
 #define TESTDEV		0x5e0

@@ -182,6 +182,7 @@ def limit(machine):
     halted one has ten minutes in a second, or sleeps for them."""
     for label, suite_name, seconds, sleep in (("busy", "busy", 1, "off"),
                                               ("halted", "asleep", 600, "off"),
+                                              ("halted beside a timer", "ticking", 3, "off"),
                                               ("busy, sleeping", "busy", 1, "on"),
                                               ("halted, sleeping", "asleep", 3, "on")):
         began = time.monotonic()
