@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * "walk STRIDE" reads one byte, STRIDE farther each time, in a circle of 1 MiB:
- * more than the first-level TLB and the L1 data cache hold. By 4096 each read needs
- * another page, by 64 another line. "walk STRIDE write" writes in place of reading.
+ * "walk STRIDE" reads one byte, STRIDE farther each time, in a circle of 4 MiB: eight
+ * times what the L2 holds, as pages are not spread evenly over its sets. By 4096 each
+ * read needs another page, by 64 another line. "walk STRIDE write" writes in place of
+ * reading.
  *
  * "walk 2097152" reads in a circle of 512 MiB. Each read needs another table of pages:
  * more than the second-level TLB holds. All of these pages are the kernel's page of zeroes.
@@ -11,7 +12,7 @@
 
 #include <sys/mman.h>
 
-#define MEMORY		(1UL << 20)
+#define MEMORY		(4UL << 20)
 #define FAR		(2UL << 20)
 #define FAR_MEMORY	(512UL << 20)
 #define READS		4000000
