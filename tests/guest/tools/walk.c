@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * "walk STRIDE" reads one byte, STRIDE farther each time, in a circle of 4 MiB: eight
+ * "walk STRIDE" reads one byte, STRIDE farther each time, in a circle of 2 MiB: four
  * times what the L2 holds, as pages are not spread evenly over its sets. By 4096 each
  * read needs another page, by 64 another line. "walk STRIDE write" writes in place of
  * reading.
@@ -11,8 +11,9 @@
 #include "loops.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
-#define MEMORY		(4UL << 20)
+#define MEMORY		(2UL << 20)
 #define FAR		(2UL << 20)
 #define FAR_MEMORY	(512UL << 20)
 #define READS		4000000
@@ -39,9 +40,13 @@ int main(int argc, char **argv)
 {
 	unsigned long stride = argc >= 2 ? strtoul(argv[1], NULL, 0) : 0;
 	unsigned long size = stride < FAR ? MEMORY : FAR_MEMORY;
-	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
-			    (stride < FAR ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
+	char *memory;
 
+	/* No large page. Linux before 3.15 does not know this. */
+	if (stride < FAR)
+		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
+		      (stride < FAR ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
 	must(memory != MAP_FAILED, "no memory");
 	must(stride, "by how much?");
 	(argc > 2 ? walk_write : walk_read)(memory, size, stride);
