@@ -258,19 +258,22 @@ def gdb(machine):
             ask(stub, "qSupported:multiprocess+")
             ask(stub, "?")
             for thread in (2, 1, 2):
-                said = ask(stub, f"vCont;s:p1.{thread}")
+                # QEMU may say only now that it has stopped when gdb came.
+                here = f"thread:p01.0{thread};"
+                said = ask(stub, f"vCont;s:p1.{thread}", f"[^#]*{here}")
                 yield result(f"gdb: a step of thread {thread}",
-                             f"thread:p01.0{thread};" not in said and f"said: {said}")
+                             here not in said and f"said: {said}")
         process.kill()
 
 
-def ask(stub, packet):
+def ask(stub, packet, begins=""):
     """The answer to a packet of gdb's remote protocol, or what there was of it"""
+    answer = re.compile(rf"\${begins}[^#]*#..".encode())
     stub.sendall(f"${packet}#{sum(packet.encode()) % 256:02x}".encode())
     said = b""
-    with contextlib.suppress(TimeoutError):
-        while not re.search(rb"\$[^#]*#..", said):
-            said += stub.recv(4096) or b"$end#00"
+    with contextlib.suppress(OSError):
+        while not answer.search(said) and (more := stub.recv(4096)):
+            said += more
         stub.sendall(b"+")
     return said.decode()
 
