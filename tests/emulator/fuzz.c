@@ -7,7 +7,6 @@
  */
 #include "bare.h"
 
-#define ROUNDS		5000
 #define MOST_INSNS	300	/* of a round */
 #define USER_PAGE	BIT(2)
 #define BREAKPOINT	0xcc
@@ -211,17 +210,27 @@ static void mend(u64 cr0, u64 cr3, u64 cr4)
 		     : : "r"(cr0), "r"(cr3), "r"(cr4), "r"(0x400ul) : "memory");
 }
 
+/* That stands behind a word of the command line */
+static u64 number(const char *word)
+{
+	u64 n = 0;
+
+	for (const char *s = find(word); s && *s >= '0' && *s <= '9'; s++)
+		n = n * 10 + *s - '0';
+	return n;
+}
+
 SUITE(test_fuzz, "fuzz")
 {
-	u64 cr0, cr3, cr4;
+	u64 cr0, cr3, cr4, rounds;
 
-	for (const char *s = find("seed="); s && *s >= '0' && *s <= '9'; s++)
-		seeds[0] = seeds[0] * 10 + *s - '0';
+	seeds[0] = number("seed=");
+	rounds = number("rounds=");
 	sandbox();
 	own_stacks();
 	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
 		handlers[i] = go_back;
-	for (u32 i = 0; i < ROUNDS; i++) {
+	for (u64 i = 0; i < rounds; i++) {
 		registers();
 		device(windows_quiet);
 		instructions(USER_CS, USER_DS);
@@ -230,7 +239,7 @@ SUITE(test_fuzz, "fuzz")
 
 	asm volatile("movq %%cr0, %0; movq %%cr3, %1; movq %%cr4, %2"
 		     : "=r"(cr0), "=r"(cr3), "=r"(cr4));
-	for (u32 i = 0; i < ROUNDS; i++) {
+	for (u64 i = 0; i < rounds; i++) {
 		mend(cr0, cr3, cr4);
 		device(windows_all);
 		instructions(KERNEL_CS, KERNEL_DS);

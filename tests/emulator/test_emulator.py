@@ -430,7 +430,8 @@ def fuzz(boot):
     end = time.monotonic() + int(os.environ.get("TEST_FUZZ_SECONDS", 1))
     whole = 0
     while time.monotonic() < end:
-        done = boot(f"fuzz seed={seed}")
+        # With sanitizers QEMU takes ten times as long.
+        done = boot(f"fuzz seed={seed} rounds={500 if SANITIZED else 5000}")
         # To QEMU a kernel without a TSS is a reason to abort.
         if (done.returncode not in (0, 124) and "invalid tss" not in done.stderr or
                 COMPLAINT.search(done.stderr)):
