@@ -447,7 +447,7 @@ def fuzz_pc(machine):
     return fuzz(lambda words: subprocess.run(
         FUZZ_TIMEOUT + machine.command(
             words, "-nodefaults", "-no-reboot", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
-            "-global", "knc-pmu-testdev.limit=100")[2:],
+            "-global", "knc-pmu-testdev.limit=1")[2:],
         env=ENVIRONMENT, check=False, text=True, errors="replace", stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
