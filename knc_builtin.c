@@ -61,7 +61,7 @@ static int knc_set_period(struct perf_event *event)
  * An event's last overflow is handled when the event is stopped, and may throttle it.
  * perf core does not expect that, and starts an event that was stopped to be moved, or for
  * a new period. It must stay stopped until the tick, unless perf core unthrottles it right
- * after starting it for a new period: n_added is 0 then, as it is unless events are moved.
+ * after starting it for a new period: n_added is 0 then, and is not when events are moved.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {

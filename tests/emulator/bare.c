@@ -419,7 +419,7 @@ static void set_gate(int vector, u64 handler, int dpl)
 	idt[vector].off2 = handler >> 32;
 }
 
-/* CPU 0 has a stack for all traps, whatever its own is, and another one for NMIs. */
+/* CPU 0 takes all traps on one stack, and NMIs on another: RSP may be anything. */
 void own_stacks(void)
 {
 	u64 *ist = (u64 *)&tss[0][9];
