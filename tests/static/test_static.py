@@ -174,6 +174,14 @@ def in_tree(test, series, flavour):
                   test, source, tree, version("gcc"))
 
 
+def check_k1om():
+    trees = built("build-kernel", "prepared"), built("build-kernel", "clang")
+    unless_passed(lambda: none_of(k1om.wrong()),
+                  sources(r"[^/]*\.[ch]|Kbuild|(compat|include)/.*|tools/.*\.c|uos/k1om\.s|"
+                          r"scripts/(check-k1om|apt-fetch|lib\.sh)|tests/static/k1om\.py"),
+                  *trees, *map(version, ("gcc", "clang", "as")))
+
+
 def suffix(series):
     return "" if series == "6.1" else f"-{series}"
 
@@ -201,7 +209,7 @@ def cases(run):
         "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": lambda: none_of(licence()),
-        "k1om": lambda: none_of(k1om.wrong()), "gcc47": lambda: none_of(gcc47.wrong()),
+        "k1om": check_k1om, "gcc47": lambda: none_of(gcc47.wrong()),
         "anchors": lambda: quietly(f"{TESTS}/mutants/run", "--anchors")}
     for name, check in usual.items():
         yield Case(name, check, seconds=100 if name == "checkpatch" else 30)
