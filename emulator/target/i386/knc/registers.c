@@ -80,9 +80,12 @@ void knc_pmu_configure(CPUX86State *env)
         }
         /*
          * With such an event programmed the model runs even where the counter
-         * does not count, as caches do not depend on counters.
+         * does not count, as caches do not depend on counters.  A thread that
+         * halts with its counters stopped has left what was measured: it runs
+         * without the model until it writes a register.
          */
-        if (c->evtsel & EVTSEL_EN) {
+        if ((c->evtsel & EVTSEL_EN) &&
+            (s->regs.global_ctrl || !s->share.asleep)) {
             needs |= knc_pmu_event_needs(c);
         }
         all |= needs;
