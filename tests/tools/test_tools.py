@@ -231,11 +231,6 @@ def as_json(tmp_path, *args, **fake):
     return run
 
 
-def recorded(name):
-    lines = Path(HERE, "recorded.txt").read_text()
-    return int(re.search(rf"^(\d+);.*;{name};", lines, re.M)[1])
-
-
 def test_metrics_pairs(tmp_path):
     """Two events at most, one of them of unit mask 0x10; all that is needed"""
     run = as_json(tmp_path)
@@ -257,20 +252,20 @@ def test_metrics_pairs(tmp_path):
 
 def test_metrics_values(tmp_path):
     """Arithmetic on what perf said: ratios, per cent, bytes, and 0 to divide by"""
-    got = as_json(tmp_path).metrics()
-    clocks, instructions = recorded("CPU_CLK_UNHALTED"), recorded("INSTRUCTIONS_EXECUTED")
-    near(got["cpi_thread"]["value"], clocks / instructions)
-    near(got["ipc"]["value"], instructions / clocks)
-    near(got["cpi_core"]["value"], clocks / recorded("INSTRUCTIONS_EXECUTED_any_1"))
-    near(got["l1_tlb_miss_ratio"]["value"],
-         100 * recorded("DATA_PAGE_WALK") / recorded("DATA_READ_OR_WRITE"))
+    got = as_json(tmp_path, counts={
+        "CPU_CLK_UNHALTED": 434333412, "INSTRUCTIONS_EXECUTED": 217166628,
+        "INSTRUCTIONS_EXECUTED_any_1": 217166630, "DATA_PAGE_WALK": 580482,
+        "DATA_READ_OR_WRITE": 49717513, "DATA_READ_MISS_OR_WRITE_MISS": 14404150,
+        "L1_DATA_HIT_INFLIGHT_PF1": 17, "L2_DATA_READ_MISS_MEM_FILL": 329250,
+        "L2_DATA_WRITE_MISS_MEM_FILL": 11135332, "HWP_L2MISS": 3}).metrics()
+    near(got["cpi_thread"]["value"], 434333412 / 217166628)
+    near(got["ipc"]["value"], 217166628 / 434333412)
+    near(got["cpi_core"]["value"], 434333412 / 217166630)
+    near(got["l1_tlb_miss_ratio"]["value"], 100 * 580482 / 49717513)
     same(got["l1_tlb_miss_ratio"]["unit"], "%")
-    reads, writes = (recorded(f"L2_DATA_{what}_MISS_MEM_FILL") for what in ("READ", "WRITE"))
-    near(got["memory_read_bytes"]["value"],
-         64 * (reads + writes + recorded("HWP_L2MISS")))
+    near(got["memory_read_bytes"]["value"], 64 * (329250 + 11135332 + 3))
     assert got["memory_read_bytes"]["runs"] == 3, got["memory_read_bytes"]
-    misses = recorded("DATA_READ_MISS_OR_WRITE_MISS") + recorded("L1_DATA_HIT_INFLIGHT_PF1")
-    near(got["l1_hit_rate"]["value"], 100 - 100 * misses / recorded("DATA_READ_OR_WRITE"))
+    near(got["l1_hit_rate"]["value"], 100 - 100 * (14404150 + 17) / 49717513)
     same(got["vectorization_intensity"]["value"], None)
     assert "divide" in got["vectorization_intensity"]["reason"], got
 
@@ -331,7 +326,7 @@ def test_metrics_locale(tmp_path, monkeypatch):
         report = json.loads(as_json(tmp_path, "-M", "ipc", *options, point=",", locale="C.UTF-8",
                                     **fake).out)
         found = report["rows"][0]["metrics"]["ipc"] if options else report["metrics"][0]
-        near(found["value"], recorded("INSTRUCTIONS_EXECUTED") / recorded("CPU_CLK_UNHALTED"))
+        near(found["value"], 0.5)
 
 
 def test_metrics_differ(tmp_path):
@@ -373,7 +368,7 @@ def test_metrics_interrupted(tmp_path):
     """What was counted before a ^C is not lost; an -o that cannot be written is found first"""
     run = Run(tmp_path, "-M", "cpi,tlb", interrupt=2)
     same((run.status, len(run.calls())), (130, 3), run.err)
-    assert re.search(r"^cpi_thread +2.000$", run.err, re.M) and "in run 3; this" in run.err, run.err
+    assert re.search(r"^cpi_thread +2$", run.err, re.M) and "in run 3; this" in run.err, run.err
     run = Run(tmp_path, "-M", "ipc", "-o", "/no/such/file")
     assert run.status == 1 and "/no/such/file" in run.err and not run.log.exists(), run.err
 
