@@ -53,7 +53,7 @@ install-tools:
 		chmod 644 '$(DESTDIR)$(mandir)/man1'/"$$t.1" || exit 1; done
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
-		tools/gen-tables $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
+		python3 tools/knc_tables.py $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
 
 book:
 	@scripts/build-book
@@ -74,8 +74,8 @@ card:
 	@scripts/build-card card
 
 tables:
-	@tools/gen-tables perf tables/perf
-	@tools/gen-tables perfmon tables/perfmon
+	@python3 tools/knc_tables.py perf tables/perf
+	@python3 tools/knc_tables.py perfmon tables/perfmon
 	@echo 'tables/perf and tables/perfmon'
 
 bench-card:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The events of knc_pmu_events.h and the metrics of knc_pmu_tables.ini.
+"""The events of knc_pmu_events.h and the metrics of knc_pmu_tables.ini, which are beside this
+file, or in the directory above.
 
-Imported by what makes tables of them: gen-events, gen-tables, install-in-tree,
-knc-metrics. The two files are beside this one, or in the directory above.
+knc_tables.py perf DIR writes perf's own tables, as install-in-tree puts them into a kernel, and
+"perfmon DIR" a list in the format of Intel's perfmon. With "-" for DIR all of it is printed.
 """
 import configparser
 import json
 import os
 import re
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER, TABLES = "knc_pmu_events.h", "knc_pmu_tables.ini"
@@ -291,3 +293,21 @@ def perfmon_files():
             # pmu-tools fetch these two as well.
             "README.md": "Events of Knights Corner, in the form of Intel's lists\n",
             "LICENSE": "GPL-2.0-only\n"}
+
+
+def main(kind, folder):
+    for name, text in {"perf": perf_files, "perfmon": perfmon_files}[kind]().items():
+        path = os.path.join(folder, name)
+        if folder == "-":
+            print(f"==> {name} <==\n{text}", end="")
+            continue
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except (Bad, OSError) as error:
+        sys.exit(f"knc_tables: {error}")

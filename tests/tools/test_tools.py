@@ -52,7 +52,7 @@ def csv_rows(path):
 
 
 def generate(tmp_path, what):
-    subprocess.run([f"{TOOLS}/gen-tables", what, tmp_path / what], check=True)
+    subprocess.run([sys.executable, f"{TOOLS}/knc_tables.py", what, tmp_path / what], check=True)
     return tmp_path / what
 
 
