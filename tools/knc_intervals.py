@@ -120,6 +120,6 @@ def measure(plan, table):
     except KeyboardInterrupt:
         status = 130
     if not (some or status):
-        raise Failed(next(iter(plan.reasons.values()), "nothing was counted"))
+        raise plan.failed()
     table.end(plan.head(interval=args.interval / 1000), plan.missing())
     return status

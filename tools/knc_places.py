@@ -94,7 +94,7 @@ def measure(plan, table):
         status, why = status or ended, why or failed
         runs.append(counts)
     if not any(runs):
-        raise Failed(why or next(iter(plan.reasons.values()), "nothing was counted"))
+        raise plan.failed(why)
     rows = [(keys, [result_of(plan, m, keys["thread"], counts)
                     for m in plan.formulas]) for keys, counts in places_of(plan, runs)]
     table.say(f"by {args.per}: {counted(len(runs), args.what)}", "")

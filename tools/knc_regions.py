@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 
-from knc_runs import Failed, Result, ask, file_there, rewind, there
+from knc_runs import DEVICES, Failed, Result, ask, file_there, rewind, there
 from knc_table import counted, differ
 
 NSEC = 10 ** 9
@@ -105,7 +105,7 @@ def content(args, name):
 
 def setting(args, countable):
     """An event as KNC_REGIONS has it, by what the PMU's directory in sysfs says"""
-    folder = f"/sys/bus/event_source/devices/{args.pmu}"
+    folder = f"{DEVICES}/{args.pmu}"
     configs = {"config": 0, "config1": 0}
     for term in f"{countable.event.terms()},{countable.terms}".strip(",").split(","):
         name, _, value = term.partition("=")

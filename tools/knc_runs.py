@@ -20,6 +20,7 @@ import knc_table
 import knc_tables
 
 DURATION = knc_tables.DURATION
+DEVICES = "/sys/bus/event_source/devices"
 # Milliseconds on all CPUs together
 CLOCK = "task-clock"
 # What the clock may have more than the time that has passed, with one thread
@@ -99,6 +100,10 @@ class Plan:
                     not all(run.is_alone() for run in counts if key in run.values):
                 raise Missing(f"each active thread counts {key[0]} for its core: of threads that "
                               "run at the same time the sum is up to four times too high")
+
+    def failed(self, *reasons):
+        """Nothing was counted, for the first of these reasons or that of a metric."""
+        return Failed(next(filter(None, (*reasons, *self.reasons.values())), "nothing was counted"))
 
     def missing(self):
         return {metric.name: reason for metric, reason in self.reasons.items()}
@@ -259,6 +264,11 @@ def ask(args, program, *words):
 
 def file_there(args, name):
     return ask(args, "cat", name)
+
+
+def pmu_there(args):
+    """What the PMU is called"""
+    return "knc" if file_there(args, f"{DEVICES}/knc/type") else "cpu"
 
 
 def rewindable():

@@ -478,9 +478,6 @@ def measure(plan, table):
             sample(args, plan.needed, runs[-1])
         report = Report(plan, runs)
     if not report.rows:
-        raise Failed(next((run.note or reason for run in runs
-                           for reason in [*run.counts.reasons.values(), ""]
-                           if run.note or reason),
-                          next(iter(plan.reasons.values()), "there are no samples")))
+        raise plan.failed(*(why for run in runs for why in (run.note, *run.counts.reasons.values())))
     report.put(table)
     return next((run.counts.status for run in runs if run.counts.status), 0)

@@ -32,7 +32,7 @@ import subprocess
 import sys
 import time
 
-import knc_models
+import knc_card
 import knc_perf
 
 # Seconds that a card may take more than three intervals, at first and later
@@ -92,7 +92,7 @@ class Card:
                    f"-e {shlex.quote(args.events)} cat 3>&1 >/dev/null")
         self.rest, self.said = b"", b""
         self.cpus, self.time, self.pending = None, None, {}
-        self.models = knc_models.Models("")
+        self.models = knc_card.Models("")
         self.due = time.monotonic() + CONNECT + 3 * args.interval / 1000
         try:
             # In a session without a terminal ssh cannot ask for a password.
@@ -132,7 +132,7 @@ class Card:
         if found and not self.cpus:
             self.cpus = int(found[1])
         if line.startswith("model name"):
-            self.models = knc_models.Models(line, self.args.events)
+            self.models = knc_card.Models(line, self.args.events)
         for record in knc_perf.read([line], ";"):
             if record.event and record.time is not None and self.cpus:
                 self.note(self.models.record(record))
