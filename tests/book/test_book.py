@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The documentation: Sphinx builds it as one book without a message; each command in the
-tutorial does what it says, and prints what it shows; comments below each other literal
-block with commands say what is done with them. These are behind a prompt, if there is one
-in the block.
+"""The documentation: Sphinx builds it as one book without a message, and comments below each
+literal block with commands say what is done with them. These are behind a prompt, if there is
+one in the block.
 
     .. runs: card        "commands" runs them in this order, as root in /root of an emulated
                          card; "host": in a copy of the checkout, where ssh reaches the cards
@@ -19,7 +18,6 @@ stands in several places, and commands that run tests need none. ``make TARGET``
 names a target, and ``scripts/NAME --option`` an option that is in --help. With WORD in
 TEST_COMMANDS "commands" runs only blocks that have it.
 """
-import functools
 import html
 import itertools
 import os
@@ -35,8 +33,6 @@ from knc_documents import copy_checkout, literal_blocks, run_in  # noqa: E402
 
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
 PAGES = [Path(TOP, "README.md"), *DOCUMENTS]
-# Whose "$" and "uos#" commands are run by gen-tutorial
-GENERATED = ("tutorial.rst",)
 PROMPT = re.compile(r"(\$|#|uos#|card\$|host\$) (.*)")
 COMMENT = re.compile(r" *(?:\.\.|<!--) (runs|before|then|holds): (.*?)(?: -->)?")
 INLINE = re.compile(r"(`{1,2})([^`]+)\1")
@@ -44,7 +40,9 @@ PROGRAM = re.compile(r"(make|scripts/[a-z0-9-]+|tests/[a-z]+/run|knc-[a-z]+) \S"
 TESTS_RUN = re.compile(r"(TEST_\w+=\d+ )*make check")
 # What is typed where a document has a name for it
 REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$DESTDIR",
-        "k1om-mpss-linux-gcc": "gcc"}
+        "k1om-mpss-linux-gcc": "gcc",
+        # The cards are there already.
+        "scripts/shell --add columns": "scp columns mic0:"}
 # The widest font of the theme for code, DejaVu Sans Mono: width by height
 LETTER = 0.602
 # The theme's sizes: text, page, sidebar, a letter of text, a letter of code
@@ -83,12 +81,10 @@ def ugly(book):
 
 # --- what the documents have ------------------------------------------------------
 
-def typed(block, generated):
+def typed(block):
     """(prompt, command) of a block, without comments; a line that goes on is one line."""
     lines = re.sub(r"\\\n\s*", "", "\n".join(block)).split("\n")
     prompts = [line for line in lines if PROMPT.fullmatch(line)]
-    if prompts and generated and not any(line.startswith("# ") for line in prompts):
-        return
     for line in filter(None, prompts or lines):
         prompt, command = (PROMPT.fullmatch(line) or ("", "", line)).groups() \
             if prompts else ("", line)
@@ -148,7 +144,7 @@ def blocks():
                       path.read_text(), flags=re.M | re.S)
         lines = text.split("\n")
         for first, _, block in literal_blocks(path, text):
-            commands = tuple(typed(block, path.name in GENERATED))
+            commands = tuple(typed(block))
             if not commands or all(TESTS_RUN.match(command) for _, command in commands):
                 continue
             below = itertools.takewhile(bool, map(COMMENT.fullmatch, lines[first + len(block):]))
@@ -249,11 +245,9 @@ def run_blocks(work):
     none_of(wrong + [why] * (status > 0))
 
 
-gen_tutorial = functools.partial(quietly, f"{SCRIPTS}/gen-tutorial")
 CHECKS = {
     "book-builds": lambda _: quietly(f"{SCRIPTS}/build-book"),
     "book-pages": lambda _: none_of(ugly(Path(built("build-book")).parent)),
-    "tutorial": lambda _: gen_tutorial("--check"),
     "commands-listed": check_listed,
     "commands": run_blocks,
 }
