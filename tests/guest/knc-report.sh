@@ -4,15 +4,20 @@
 # repaired it exceeds no threshold
 . ./lib.sh
 
-# page PROGRAM - its report, as text: each tag is a line's end
+# page [OPTION] -- PROGRAM - its report, as text: each tag is a line's end
 page()
 {
 	into out knc-report -o "$tmp/page.html" \
-		-M cpi_thread,l1_tlb_miss_ratio,vectorization_intensity -- "$1"
+		-M cpi_thread,l1_tlb_miss_ratio,vectorization_intensity "$@"
 	sed 's/<[^>]*>/\n/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g' "$tmp/page.html" >"$tmp/page"
 }
 
-page ./columns
+ratio()
+{
+	sed -n 's/.*id="metric-l1_tlb_miss_ratio"[^#]*value="\([0-9.]*\)".*/\1/p' "$tmp/page.html"
+}
+
+page -- ./columns
 has page '^l1_tlb_miss_ratio exceeds its threshold, most of all at columns\.c:2[67] in sum\. Change the order'
 has page '^columns\.c:2[67] in sum has (100|9[0-9]\.[0-9]+) % of the samples of DATA_PAGE_WALK'
 has page '^> 2[67] +for \(int i = 0'
@@ -33,12 +38,15 @@ has page '^core 0 thread [0-3] \(CPU [0-3]\): [0-9,]{9,}$'
 has page '^main: [0-9]+ samples, (100|9[0-9])\.[0-9]%'
 has page 'the emulator has no model of VPU_ELEMENTS_ACTIVE'
 [ "$(head -n 1 "$tmp/out")" = "sum 66977792" ] || fail "$(head -n 1 "$tmp/out")"
-ratio=$(sed -n 's/.*id="metric-l1_tlb_miss_ratio"[^#]*value="\([0-9.]*\)".*/\1/p' "$tmp/page.html")
-between "l1_tlb_miss_ratio" "$ratio" 15 40
+between "l1_tlb_miss_ratio" "$(ratio)" 15 40
 
-page ./fixed
+# What the kernel does for it has more of the walks than the program, and by where free memory is
+# they are up to twice as many.
+page -u -- ./fixed
 has page '^No threshold is exceeded\. Compared: cpi_thread, l1_tlb_miss_ratio\. Not compared'
 has page '^Most time: '
+# Each of 512 pages twice, once to fill it, of 400,000 accesses
+between "l1_tlb_miss_ratio" "$(ratio)" 0.25 0.35
 ! grep -q 'What to do' "$tmp/page" || fail "there is advice without need"
 ls -d /tmp/knc-report-* 2>/dev/null && fail "it has left something"
 ok

@@ -322,6 +322,9 @@ def test_report_sources(tmp_path):
                        (row("f", None, None, 900, reason="stripped"), "stripped")):
         page = whole(tmp_path, lines=lines_of(lines))
         assert why in page.text("summary"), f"{why}: {page.text('summary')}"
+    kernel = {**row("clear_page", None, None, 900), "object": "[kernel.kallsyms]"}
+    page = whole(tmp_path, lines=lines_of(kernel))
+    assert "the kernel, at work for the program: -u leaves" in page.text("summary"), page.text("summary")
     (tmp_path / "far").mkdir()
     (tmp_path / "far/no.c").write_text("found = it;\n")
     page = Page(tmp_path, "--source", "far", metrics=METRICS,
