@@ -618,7 +618,7 @@ TEST(fuzz, "fuzz", 240)
 	for (i = 0; i < CGROUPS; i++)
 		mkdir(cgroup_path(i), 0755);
 	f->others = true;
-	fuzz_run(f, 6, 2, 1, setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 4));
+	fuzz_run(f, 6, 2, 1, setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 2));
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);

@@ -115,7 +115,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 TEST(hotplug, "hotplug", 600)
 {
 	struct load *load = shared(sizeof(*load));
-	int n = cpus_online(), rounds = 100 / (scale() > 1 ? 4 : 1), round, i;
+	int n = cpus_online(), rounds = 40 / (scale() > 1 ? 4 : 1), round, i;
 	u64 total = 0;
 	pid_t pids[8];
 
@@ -257,7 +257,7 @@ TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
 {
 	struct meeting *m = shared(sizeof(*m));
 	int cpu = cpus_online() - 1, idle;
-	u64 rounds = 100 / (scale() > 1 ? 4 : 1), last = 0;
+	u64 rounds = 40 / (scale() > 1 ? 4 : 1), last = 0;
 	pid_t pids[3];
 
 	must(cpu > 1, "there are only two CPUs");

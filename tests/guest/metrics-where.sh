@@ -5,7 +5,7 @@
 . ./lib.sh
 
 # Reads of where.c, each of another line of the cache
-misses=$((32 * (4 << 20) / 64))
+misses=$((16 * (4 << 20) / 64))
 
 # of FUNCTION NAME COLUMN - out of the CSV of --by
 of()
@@ -28,7 +28,7 @@ between "their share" "$(of walk DATA_READ_MISS_OR_WRITE_MISS share)" 0.99 1
 between "bytes" "$(of walk l1_l2_bytes value)" $((misses * 64 * 97 / 100)) \
 	$((misses * 64 * 103 / 100))
 between "ipc of the loop" "$(of count_down ipc value)" 0.48 0.52
-# 2 instructions of 4000000 turns, 4 of each read
+# 2 instructions of 2000000 turns, 4 of each read
 between "instructions of the loop" "$(of count_down INSTRUCTIONS_EXECUTED share)" 0.48 0.51
 [ -z "$(of count_down l1_l2_bytes value)" ] || fail "bytes that rest on no samples"
 has csv 'l1_l2_bytes,.*too few samples: 0 of DATA_READ_MISS_OR_WRITE_MISS'
@@ -46,7 +46,7 @@ has text '^ +(9[89]|100)\.[0-9]%  [0-9a-f]+:  '
 has text '^ +0\.0%  [0-9a-f]+:  .*\(%r'
 
 # Each interval's bytes; the sum is what the program has.
-into said knc-metrics -I 10 -u -f csv -o "$tmp/csv" -M l1_l2_bytes,ipc ./where
+into said knc-metrics -I 5 -u -f csv -o "$tmp/csv" -M l1_l2_bytes,ipc ./where
 between "bytes of all intervals" "$(awk -F, '$4 == "l1_l2_bytes" { sum += $5 }
 	END { printf "%d", sum }' "$tmp/csv")" $((misses * 64)) $((misses * 64 * 103 / 100))
 n=$(grep -c ',l1_l2_bytes,' "$tmp/csv")

@@ -48,7 +48,7 @@ between "ipc of these counts" "$ipc" $(awk -v i="$insns" -v c="$(counted CPU_CLK
 # Of 0 by 0 d_ratio makes 0: the loop has no vector instructions.
 between vectorization_intensity "$(value vectorization_intensity $spin)" 0 0
 
-# 4000000 reads, each of another page; or 64 of each line
+# 2000000 reads, each of another page; or 64 of each line
 between l1_tlb_miss_ratio "$(value l1_tlb_miss_ratio:u ./walk 4096)" 99.5 100.1
 between l1_read_miss_ratio "$(value l1_read_miss_ratio:u ./walk 1)" 1.5 2
 

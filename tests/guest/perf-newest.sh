@@ -17,7 +17,7 @@ done
 into said perf stat -x, -o "$tmp/csv" -e instructions_executed:u ./gt --spin20 100000
 between instructions_executed "$(count instructions_executed:u)" 20971520 21171520
 
-# 4000000 reads, each of another page
+# 2000000 reads, each of another page
 into said perf stat -x, -o "$tmp/csv" -M l1_tlb_miss_ratio:u ./walk 4096
 between l1_tlb_miss_ratio "$(awk -F, '/l1_tlb_miss_ratio/ { print $6 }' "$tmp/csv")" 99.5 100.1
 ok

@@ -207,7 +207,7 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	b = open_both();
 	spflt_on();
 	ev_on(b.all);
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < 2 * (n - 1); i++) {
 		int cpu = 1 + i % (n - 1);
 
 		pin(cpu);

@@ -16,7 +16,7 @@
 #define MEMORY		(2UL << 20)
 #define FAR		(2UL << 20)
 #define FAR_MEMORY	(512UL << 20)
-#define READS		4000000
+#define READS		2000000
 
 static void walk_read(char *memory, unsigned long size, unsigned long stride)
 {

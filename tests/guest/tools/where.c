@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 
 #define MEMORY		(4UL << 20)
-#define PASSES		32
-#define TURNS		4000000UL
+#define PASSES		16
+#define TURNS		2000000UL
 
 /* A read for each line of the cache, so many times */
 #define WALK(memory, passes) do {							\
