@@ -7,7 +7,9 @@
  */
 #include "bare.h"
 
-#define MOST_INSNS	300	/* of a round */
+#define MOST_CYCLES	600	/* of a round */
+#define SMM_ENTRY	0x38000
+#define RSM		0xaa0f
 #define USER_PAGE	BIT(2)
 #define BREAKPOINT	0xcc
 #define HLT		0xf4
@@ -170,7 +172,7 @@ static u8 *instruction(u8 *p)
 	return p;
 }
 
-/* They end with a breakpoint, or at the latest with a PMI. */
+/* They end with a breakpoint, or at the latest with a PMI: also a REP of 2^64 rounds. */
 static void instructions(u64 cs, u64 ss)
 {
 	u8 *p = pages[0];
@@ -186,7 +188,7 @@ static void instructions(u64 cs, u64 ss)
 		if (*p == HLT)
 			*p = NOP;
 	apic_write(APIC_SVR, 0x1ff);
-	overflow_after(MOST_INSNS, EV_INSTRUCTIONS | SEL_USR | SEL_OS | SEL_INT, LVT_NMI);
+	overflow_after(MOST_CYCLES, EV_CYCLES | SEL_USR | SEL_OS | SEL_INT, LVT_NMI);
 	wrmsr(MSR_SEL1, any_select() | SEL_USR);
 	wrmsr(MSR_GLOBAL, 3);
 	execute(cs, ss, any() & any() & any() & 0xfd5);
@@ -230,6 +232,8 @@ SUITE(test_fuzz, "fuzz")
 	own_stacks();
 	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
 		handlers[i] = go_back;
+	/* Else zeros would be executed there, with the PMI masked. */
+	*(volatile u16 *)SMM_ENTRY = RSM;
 	for (u64 i = 0; i < rounds; i++) {
 		registers();
 		device(windows_quiet);
