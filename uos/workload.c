@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define LIMIT	1000000
-#define ROUNDS	5
+#define ROUNDS	20
 
 static unsigned char composite[LIMIT];
 

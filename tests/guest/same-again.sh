@@ -21,7 +21,7 @@ perf stat -a -x, -e cycles,instructions,branches,L1-dcache-load-misses,branch-mi
 perf record -q -a -c 100003 -e instructions -o "$tmp/data" -- ./workload >/dev/null 2>&1 ||
 	fail "perf record"
 perf script -i "$tmp/data" -F comm,tid,cpu,time,ip >"$tmp/script" 2>/dev/null
-[ "$(wc -l <"$tmp/script")" -gt 1000 ] || fail "$(wc -l <"$tmp/script") samples"
+[ "$(wc -l <"$tmp/script")" -gt 2000 ] || fail "$(wc -l <"$tmp/script") samples"
 echo "# $(wc -l <"$tmp/script") samples: $(sha256sum <"$tmp/script")"
 sed -n 's/^/# /; 1,3p' "$tmp/script"
 echo "# $(sha256sum </proc/interrupts) at $(cat /proc/uptime)"
