@@ -42,7 +42,8 @@ TESTS_RUN = re.compile(r"(TEST_\w+=\d+ )*make check")
 REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$DESTDIR",
         "k1om-mpss-linux-gcc": "gcc",
         # The cards are there already.
-        "scripts/shell --add columns": "scp columns mic0:"}
+        "scripts/shell --add columns":
+            "ssh mic0 'cat >columns; chmod +x columns' <columns"}
 # The widest font of the theme for code, DejaVu Sans Mono: width by height
 LETTER = 0.602
 # The theme's sizes: text, page, sidebar, a letter of text, a letter of code
