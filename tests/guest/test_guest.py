@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The driver on the emulated card: a group of tests for each of boots.py."""
+import glob
 import hashlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -22,6 +24,9 @@ PROGRAMS = """/usr/bin/papi_avail /usr/bin/papi_native_avail /usr/bin/stress-ng
     /usr/bin/bpftrace /usr/bin/lua5.3 /usr/bin/likwid-perfctr /usr/bin/likwid-genTopoCfg
     /usr/sbin/likwid-accessD /usr/lib/x86_64-linux-gnu/liblikwid.so
     /usr/share/lua/likwid.lua"""
+# For the boot "suite"
+SUITE = """/bin/bash /bin/dash /usr/bin/mktemp /usr/bin/head /usr/bin/tail /usr/bin/sleep
+    /usr/lib/python3/dist-packages/perf.cpython-311-x86_64-linux-gnu.so"""
 PHI = "/usr/share/likwid/perfgroups/phi"
 
 
@@ -39,17 +44,32 @@ def prepared(kernel, driver, strict=False):
     return work
 
 
-def tools(work):
-    """Programs of this machine with the libraries that they are linked with; our own."""
-    files = set(PROGRAMS.split())
-    for program in PROGRAMS.split():
+def with_libraries(programs, root):
+    """run-uos's options for programs of this machine, and what they are linked with"""
+    files = set(programs.split())
+    for program in programs.split():
         said = subprocess.run(["ldd", program], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         files.update(re.findall(r"(?:=> |^\s+)(/\S+)", said, re.M))
-    root, ours = f"{work}/root", f"{work}/programs"
     for file in files:
         os.makedirs(root + os.path.dirname(file), exist_ok=True)
         shutil.copy(file, root + file)
+    return [word for name in os.listdir(root) for word in ("--add-dir", f"{root}/{name}:/{name}")]
+
+
+def suite(work):
+    """perf's own tests, and what they call that busybox does not have, or otherwise"""
+    modules = f"{work}/root/usr/lib/python3{sys.version_info.minor}.zip"
+    os.makedirs(os.path.dirname(modules))
+    quietly("/usr/bin/python3", "-I", "-S", f"{TOP}/uos/pack-python", modules,
+            *glob.glob("/usr/lib/perf-core/tests/**/*.py", recursive=True))
+    return [*with_libraries(SUITE, f"{work}/root"), "--add", "/bin/dash:/bin/sh",
+            "--add-dir", "/usr/lib/perf-core:/usr/lib/perf-core"]
+
+
+def tools(work):
+    """Programs of this machine with the libraries that they are linked with; our own."""
+    root, ours = f"{work}/root", f"{work}/programs"
     shutil.copytree(PHI, root + PHI)
     os.mkdir(ours)
     for program, *libraries in (["walk"], ["where"], ["calls"], ["papi", "-lpapi", "-lpfm"],
@@ -71,8 +91,7 @@ def tools(work):
             "-o", f"{ours}/marked-fortran", f"{include}/knc_pmu_regions.f90",
             f"{examples}/marked.f90", f"{work}/regions.o")
     return ["--add", f"{built('build-perf')}:/usr/bin/perf", "--add-dir", f"{ours}:/tests",
-            *(word for name in os.listdir(root)
-              for word in ("--add-dir", f"{root}/{name}:/{name}"))]
+            *with_libraries(PROGRAMS, root)]
 
 
 def newest(work):
@@ -100,7 +119,7 @@ def card_perf(work, kind, machine):
 # More options of some boots
 OPTIONS = {
     "turns": workload, "again": workload, "tools": tools, "metrics": tools,
-    "newest": newest,
+    "newest": newest, "suite": suite,
     "perf": lambda work: card_perf(work, "mainline", 62),
     "perf-k1om": lambda work: card_perf(work, "k1om", 181),
     "strangers": lambda _: ["--add-dir", f"{built('build-programs')}:/strangers"]}
