@@ -10,7 +10,7 @@ cat >"$tmp/known" <<-EOT
 	probe libc's inet_pton & backtrace it with ping
 EOT
 
-# In / perf would take /tests for its own. The test perf-selftest has its tests of tables.
+# In / perf would take /tests for its own.
 cd /root || fail "there is no /root"
 perf test -s 10 >"$tmp/out" 2>&1
 sed -n 's/^ *[0-9.]*: *\(.*[^ ]\) *: FAILED!.*/\1/p' "$tmp/out" >"$tmp/failed"
