@@ -3,6 +3,7 @@
 # knc-report on the card: the tutorial's program has a hot line, and what to do about it;
 # repaired it exceeds no threshold
 . ./lib.sh
+symbols_once
 
 # page [OPTION] -- PROGRAM - its report, as text: each tag is a line's end
 page()

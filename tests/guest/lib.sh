@@ -70,6 +70,15 @@ count()
 	awk -F, -v name="$1" '$3 == name { print $1 }' "$tmp/csv"
 }
 
+# perf reads the kernel's symbols for each record, and for each script with addresses of the kernel.
+# To write them is most of what the kernel does then: a copy, while no module is loaded.
+symbols_once()
+{
+	cat /proc/kallsyms >"$tmp/kallsyms"
+	mount --bind "$tmp/kallsyms" /proc/kallsyms || fail "no copy of kallsyms"
+	trap 'umount /proc/kallsyms' EXIT
+}
+
 # As gt finds it
 if [ -e /sys/bus/event_source/devices/knc/type ]; then
 	pmu=knc

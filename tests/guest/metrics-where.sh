@@ -3,6 +3,7 @@
 # knc-metrics by function and line, by interval, by core and thread: a program of which it
 # is known which line misses the cache, and how often
 . ./lib.sh
+symbols_once
 
 # Reads of where.c, each of another line of the cache
 misses=$((16 * (4 << 20) / 64))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A group of which the leader samples and all are read: {cpu-clock,...}:S
 . ./lib.sh
+symbols_once
 data=$tmp/data
 
 into said perf record -q -o "$data" -e '{cpu-clock,cycles,instructions}:S' -- \

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # perf record, perf report, perf script: how many samples, and of what
 . ./lib.sh
+symbols_once
 data=$tmp/data
 
 # On one CPU: perf opens an event for each, and a task that migrates starts another period.

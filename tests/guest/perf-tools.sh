@@ -3,6 +3,7 @@
 # What perf calls, or finds in the kernel: perf trace, annotate, its scripts, and
 # the size of a terminal that it is not told
 . ./lib.sh
+symbols_once
 data=$tmp/data
 
 # The system calls of a program, by the kernel's tracepoints
