@@ -248,9 +248,9 @@ static void one_round(void)
 
 	measured_spin(on.watched, 300, 0);
 	/* another event has its counter in between */
-	measured_spin(on.beside, 20000, 0);
+	measured_spin(on.beside, 1000, 0);
 	ev_on(on.beside);
-	spin(5000);
+	spin(1000);
 	measured_spin(on.watched, 300, 0);
 	ev_off(on.beside);
 	/* an event for counter 0 only moves it */
@@ -260,7 +260,7 @@ static void one_round(void)
 	for (i = 0; i < 3; i++)
 		sched_yield();
 	ev_off(on.watched);
-	measured_spin(on.leader, 10000, 0);
+	measured_spin(on.leader, 1000, 0);
 	measured_spin(on.watched, 300, 0);
 	ring_tally(&on.ring, &t, NULL, NULL);
 	must(!t.lost && !t.throttles, "samples lost, or throttled");

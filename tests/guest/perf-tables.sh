@@ -3,21 +3,21 @@
 # perf's own tables: "perf list" has all events by topic, described, once each; they
 # count by their names in either case, and sample
 . ./lib.sh
+symbols_once
 [ "$pmu" = cpu ] || skip "perf's tables are for a PMU called cpu"
 
 into list perf list --long-desc
 for topic in cache 'floating point' frontend memory pipeline 'virtual memory'; do
 	has list "^$topic:\$"
 done
-n=0
-for e in $(column name data/knc_events*.csv | tr A-Z a-z); do
-	times=$(grep -cE "^ *$e( |\$)" "$tmp/list")
-	[ "$times" -eq 1 ] || fail "perf list has $e $times times"
-	grep -A1 -E "^ *$e( |\$)" "$tmp/list" | grep -q '\[[A-Z0-9v]' ||
-		fail "$e is not described"
-	n=$((n + 1))
-done
-[ "$n" -gt 0 ] || fail "the tables have no events"
+column name data/knc_events*.csv | tr A-Z a-z >"$tmp/events"
+[ -s "$tmp/events" ] || fail "the tables have no events"
+awk 'NR == FNR { times[$1] = 0; next }
+	name { described[name] = /\[[A-Z0-9v]/; name = "" }
+	$1 in times { times[$1]++; name = $1 }
+	END { for (e in times) if (times[e] != 1 || !described[e]) print e, times[e] " times" }
+	' "$tmp/events" "$tmp/list" >"$tmp/wrong"
+[ ! -s "$tmp/wrong" ] || fail "perf list: not once, or not described: $(cat "$tmp/wrong")"
 # a long description
 has list 'read the same, so a sum over them'
 

@@ -114,7 +114,7 @@ TEST(opens_quiet, "opens-quiet", 120)
  * One task has an SPFLT event that thousands of sleeping children have inherited. A
  * switch between two other tasks, on another CPU, must cost what it did before.
  */
-#define CROWD		3000
+#define CROWD		1500
 #define MOST_TASKS	16000
 #define TURNS		500
 #define TRIES		12
