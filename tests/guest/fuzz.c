@@ -618,7 +618,7 @@ TEST(fuzz, "fuzz", 240)
 	for (i = 0; i < CGROUPS; i++)
 		mkdir(cgroup_path(i), 0755);
 	f->others = true;
-	fuzz_run(f, 6, 2, 1, setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 2));
+	fuzz_run(f, 6, 2, 1, setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 1));
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
@@ -658,7 +658,7 @@ TEST(soak, "soak", 240)
 	memory = kernel_memory();
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1);
 	memset(f, 0, sizeof(*f));
-	fuzz_run(f, 0, 8, 1, setting("TEST_FUZZ_SECONDS", 2));
+	fuzz_run(f, 0, 8, 1, setting("TEST_FUZZ_SECONDS", 1));
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1) - truth;
 	note("%llu samples, %llu CPUs taken, %llu loads, %lld kB more", f->samples, f->offline,
 	     f->loads, (long long)(kernel_memory() - memory));
