@@ -246,6 +246,7 @@ static void one_round(void)
 	struct tally t = {};
 	int i;
 
+	kill(on.pid, SIGCONT);
 	measured_spin(on.watched, 300, 0);
 	/* another event has its counter in between */
 	measured_spin(on.beside, 1000, 0);
@@ -265,6 +266,8 @@ static void one_round(void)
 	ring_tally(&on.ring, &t, NULL, NULL);
 	must(!t.lost && !t.throttles, "samples lost, or throttled");
 	on.samples += t.samples;
+	/* or it would be busy for as long as probes are put in and taken out */
+	kill(on.pid, SIGSTOP);
 }
 
 static struct seen *seen;

@@ -71,10 +71,10 @@ count()
 }
 
 # perf reads the kernel's symbols for each record, and for each script with addresses of the kernel.
-# To write them is most of what the kernel does then: a copy, while no module is loaded.
+# Most of what that takes is to write them: a copy of the global ones, while no module is loaded.
 symbols_once()
 {
-	cat /proc/kallsyms >"$tmp/kallsyms"
+	grep -F ' T ' /proc/kallsyms >"$tmp/kallsyms"
 	mount --bind "$tmp/kallsyms" /proc/kallsyms || fail "no copy of kallsyms"
 	trap 'umount /proc/kallsyms' EXIT
 }
