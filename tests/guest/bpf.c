@@ -348,7 +348,7 @@ static void try_at(const struct function *f, u64 offset)
 /* At each function, and at one in TEST_STRIDE instructions of it */
 static void try_all(bool (*wanted)(const char *name, const char *module), bool within)
 {
-	u64 stride = setting("TEST_STRIDE", 61), seed = setting("TEST_SEED", 1), offset;
+	u64 stride = setting("TEST_STRIDE", 97), seed = setting("TEST_SEED", 1), offset;
 	size_t i;
 
 	if (kernel_before(5, 5))

@@ -5,7 +5,7 @@
 # only, so it takes several runs.
 . ./lib.sh
 
-runs=8
+runs=6
 
 # count EVENTS RUNS - each one's count, name, and part of the time
 count()

@@ -195,7 +195,7 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 /* A region in which the task's hardware threads go offline and come back */
 TEST(spflt_hotplug, "spflt-hotplug", 120)
 {
-	int n = cpus_online(), i;
+	int n = cpus_online(), cpu;
 	struct both b;
 	pid_t pid;
 
@@ -207,14 +207,12 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	b = open_both();
 	spflt_on();
 	ev_on(b.all);
-	for (i = 0; i < 2 * (n - 1); i++) {
-		int cpu = 1 + i % (n - 1);
-
+	for (cpu = 1; cpu < n; cpu++) {
 		pin(cpu);
-		spin(1000 + i);
+		spin(1000 + cpu);
 		/* the kernel moves the task to another CPU */
 		set_online(cpu, false);
-		spin(1000 + i);
+		spin(1000 + cpu);
 		set_online(cpu, true);
 	}
 	ev_off(b.all);

@@ -163,7 +163,7 @@ class Guest(Lines):
         self.out = f"{run.keep or self.work.name}/{run.prefix}{folder or boot.name}"
         flavour = run.kernel or DEFAULT
         kernel, driver = boot.kernel(flavour), boot.driver(flavour)
-        settings = {"TEST_STRIDE": "311" if "debug" in flavour else "61",
+        settings = {"TEST_STRIDE": "311" if "debug" in flavour else "97",
                     **{name: os.environ[name] for name in SETTINGS if os.environ.get(name)},
                     "TEST_SCALE": 20 if re.search("debug|kcsan", flavour) else 1,
                     "TEST_PREFIX": boot.prefix, "TEST_DRIVER": driver}
