@@ -160,6 +160,8 @@ TEST(reload, "reload", 300)
 	}
 	must(in_log("registered as") > lines, "loading says nothing in the log");
 
+	/* read the PMU's name now: the file may be gone for a moment */
+	pmu();
 	for (i = 0; i < 2; i++)
 		in_child(pids[i])
 			opener(&s->stop, &s->opened);
