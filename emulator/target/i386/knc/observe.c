@@ -566,10 +566,10 @@ static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
                                 MMUAccessType type)
 {
     KncObserver *o = env->knc_pmu.observer;
-    KncAccess *first = &o->access[o->waiting - 1];
+    KncAccess *first = o->waiting ? &o->access[o->waiting - 1] : NULL;
     uint64_t in_gdt = addr - env->gdt.base, in_ldt = addr - env->ldt.base;
 
-    if (type != MMU_DATA_LOAD || size != 4 || !o->waiting ||
+    if (type != MMU_DATA_LOAD || size != 4 || !first ||
         env->knc_pmu.seen.access_token != env->knc_pmu.seen.token ||
         first->kind != KNC_KIND_READ || first->vaddr != addr - 4 ||
         first->size != 4 || (first->vaddr ^ addr) & TARGET_PAGE_MASK ||
