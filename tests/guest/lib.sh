@@ -70,8 +70,8 @@ count()
 	awk -F, -v name="$1" '$3 == name { print $1 }' "$tmp/csv"
 }
 
-# perf reads the kernel's symbols for each record, and for each script with addresses of the kernel.
-# Most of what that takes is to write them: a copy of the global ones, while no module is loaded.
+# perf record reads the kernel's symbols three times, and the kernel takes long to write them. From
+# here on perf reads a copy of the global ones, so that the test must not load a module.
 symbols_once()
 {
 	grep -F ' T ' /proc/kallsyms >"$tmp/kallsyms"
