@@ -27,8 +27,10 @@
 #define RAM_MIN             (64 * MiB)
 #define RAM_MAX             (16 * GiB)
 #define PORTS               0x10000
+#define FIRMWARE            (64 * KiB)
+#define HLT                 0xf4
 
-static MemoryRegion ports, isa_ports, ram_below, ram_above;
+static MemoryRegion ports, isa_ports, ram_below, ram_above, firmware;
 
 /* The machine's property: how the kernel is started, and its console */
 static bool mainline;
@@ -65,6 +67,12 @@ static uint64_t board_memory(MachineState *machine)
                                  machine->ram_size - below);
         memory_region_add_subregion(system, 4 * GiB, &ram_above);
     }
+    /* In its place a thread that gets an INIT halts. */
+    memory_region_init_ram(&firmware, NULL, "knc-no-firmware", FIRMWARE,
+                           &error_abort);
+    memset(memory_region_get_ram_ptr(&firmware), HLT, FIRMWARE);
+    memory_region_set_readonly(&firmware, true);
+    memory_region_add_subregion(system, 4 * GiB - FIRMWARE, &firmware);
     return below;
 }
 
