@@ -27,8 +27,9 @@ for e in INSTRUCTIONS_EXECUTED:u instructions_executed:u; do
 	between $e "$(count $e)" 20971520 21171520
 done
 
-# 40 times 250000 branches
-into said perf record -q -o "$tmp/data" -c 250000 -e branches:u ./gt --spin20 989680
+# 40 times 250000 branches. Without --per-thread perf opens an event for each CPU, and on
+# another CPU a period begins anew.
+into said perf record -q --per-thread -o "$tmp/data" -c 250000 -e branches:u ./gt --spin20 989680
 n=$(perf script -i "$tmp/data" -F period 2>/dev/null | grep -c 250000)
 [ "$n" -eq 40 ] || fail "$n samples of 40"
 ok
