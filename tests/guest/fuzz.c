@@ -344,13 +344,14 @@ static bool fuzz_reloads(void)
 
 static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 {
-	u64 r = fuzz_seed(f, 100);
+	u64 r = fuzz_seed(f, 100), turn;
 	const char *path;
 	int cpu;
 
-	while (now_ns() < f->deadline) {
+	/* CPUs and the driver once each, however short it is */
+	for (turn = 0; turn < 2 || now_ns() < f->deadline; turn++) {
 		usleep(1000 + random_below(&r, f->others ? 20000 : 200000));
-		switch (random_below(&r, f->others ? 4 : 2)) {
+		switch (turn < 2 ? turn : random_below(&r, f->others ? 4 : 2)) {
 		case 0:
 			/* Linux 2.6.38 may hang: see hotplug.c. */
 			if (cards_kernel())
@@ -572,15 +573,21 @@ static void work(struct fuzz *f, int i)
 	}
 }
 
+/* TEST_FUZZ_SECONDS in milliseconds */
+static u64 fuzz_time(u64 usual)
+{
+	return setting("TEST_FUZZ_SECONDS", 0) * 1000 ?: usual;
+}
+
 /* So many processes of each kind, for this long */
-static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrators, u64 seconds)
+static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrators, u64 ms)
 {
 	int n = fuzzers + workers + administrators, i;
 	pid_t pids[16];
 
 	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
 	f->cpus = cpus_online();
-	f->deadline = now_ns() + seconds * 1000000000;
+	f->deadline = now_ns() + ms * 1000000;
 	/* read the PMU's name now: the file may be gone for a moment */
 	pmu();
 	for (i = 0; i < n; i++) {
@@ -603,7 +610,7 @@ TEST(witness, "witness", 240)
 	struct fuzz *f = shared(sizeof(*f));
 
 	f->others = true;
-	fuzz_run(f, 0, 2, 0, setting("TEST_FUZZ_SECONDS", 6));
+	fuzz_run(f, 0, 2, 0, fuzz_time(6000));
 }
 
 TEST(fuzz, "fuzz", 240)
@@ -618,7 +625,7 @@ TEST(fuzz, "fuzz", 240)
 	for (i = 0; i < CGROUPS; i++)
 		mkdir(cgroup_path(i), 0755);
 	f->others = true;
-	fuzz_run(f, 6, 2, 1, setting("TEST_FUZZ_SECONDS", scale() > 1 ? 15 : 1));
+	fuzz_run(f, 6, 2, 1, fuzz_time(scale() > 1 ? 8000 : 400));
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
@@ -654,11 +661,11 @@ TEST(soak, "soak", 240)
 
 	td_need();
 	/* first a short run: some memory is allocated only once */
-	fuzz_run(f, 0, 8, 1, 1);
+	fuzz_run(f, 0, 8, 1, 200);
 	memory = kernel_memory();
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1);
 	memset(f, 0, sizeof(*f));
-	fuzz_run(f, 0, 8, 1, setting("TEST_FUZZ_SECONDS", 1));
+	fuzz_run(f, 0, 8, 1, fuzz_time(400));
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1) - truth;
 	note("%llu samples, %llu CPUs taken, %llu loads, %lld kB more", f->samples, f->offline,
 	     f->loads, (long long)(kernel_memory() - memory));

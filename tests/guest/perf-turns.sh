@@ -23,7 +23,7 @@ all=
 for pair in instructions:u,cycles:u branches:u,branch-misses:u \
 	L1-dcache-loads:u,L1-dcache-load-misses:u L1-dcache-stores:u; do
 	count $pair 0 >>"$tmp/none"
-	count $pair 2 >>"$tmp/alone"
+	count $pair 1 >>"$tmp/alone"
 	all=$all,$pair
 done
 count "${all#,}" $runs >"$tmp/turns"
@@ -31,7 +31,7 @@ count "${all#,}" $runs >"$tmp/turns"
 # What runs beside the program: a shell's start, and the kernel
 awk -F, -v runs=$runs '
 FILENAME ~ /none$/ { none[$2] = $1; next }
-FILENAME ~ /alone$/ { alone[$2] = ($1 - none[$2]) / 2; next }
+FILENAME ~ /alone$/ { alone[$2] = $1 - none[$2]; next }
 {
 	got = ($1 - none[$2]) / runs
 	print "# " $2 ": " got " for " alone[$2] ", with " $3 " % of the time"
