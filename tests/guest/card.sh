@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A whole card: perf stat and perf record on each of its 244 threads
 . ./lib.sh
+symbols_once
 
 threads=244
 [ "$(nproc)" -eq $threads ] || fail "$(nproc) threads are online, not $threads"

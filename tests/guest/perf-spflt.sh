@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The example of Documentation/examples under perf: the measured phase, no more
 . ./lib.sh
+symbols_once
 
 [ $pmu = cpu ] || skip "the PMU is called $pmu here"
 into said perf stat -x ';' -o "$tmp/csv" -e cpu/instructions_executed,spflt/u -e instructions:u \

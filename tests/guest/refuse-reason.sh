@@ -3,6 +3,7 @@
 # With dynamic debug the kernel's log has the reason for each refusal, and perf prints what
 # the documentation's table says.
 . ./lib.sh
+symbols_once
 
 control=/sys/kernel/debug/dynamic_debug/control
 [ -e $control ] || skip "this kernel has no dynamic debug"

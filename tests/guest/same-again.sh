@@ -3,6 +3,7 @@
 # Counts, samples and times of several programs at once on two cores: test_guest.py
 # compares those of two boots.
 . ./lib.sh
+symbols_once
 
 busy()
 {
