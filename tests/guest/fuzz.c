@@ -625,7 +625,7 @@ TEST(fuzz, "fuzz", 240)
 	for (i = 0; i < CGROUPS; i++)
 		mkdir(cgroup_path(i), 0755);
 	f->others = true;
-	fuzz_run(f, 6, 2, 1, fuzz_time(scale() > 1 ? 8000 : 400));
+	fuzz_run(f, 6, 2, 1, fuzz_time(scale() > 1 ? 3000 : 400));
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
