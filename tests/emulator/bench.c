@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A fixed piece of work over 2 MiB of memory, which scripts/bench-emulator times:
- * sorting, a checksum, a list, a matrix and calls. The result only shows that the
- * work has been done.
+ * A fixed piece of work over 2 MiB of memory, which scripts/bench-emulator times: sorting, a
+ * checksum, a list, a matrix and calls. The result only shows that the work has been done.
  */
 #include "bare.h"
 

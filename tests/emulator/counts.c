@@ -221,9 +221,8 @@ SUITE(test_counts, "counts")
 }
 
 /*
- * A counter counts iff EN, GLOBAL_CTRL and the ring allow it and, with its SPFLT
- * enable, the preference is set: all 2^6 combinations, in both rings, for both
- * counters.
+ * A counter counts iff EN, GLOBAL_CTRL and the ring allow it and, with its SPFLT enable, the
+ * preference is set: all 2^6 combinations, in both rings, for both counters.
  */
 SUITE(test_gates, "gates")
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions whose accesses to memory were counted by hand. MEM has the numbers of
- * reads, with that of the ret, and of writes; those in modern_mem came after the
- * Pentium.
+ * Functions whose accesses to memory were counted by hand. MEM has the numbers of reads, with
+ * that of the ret, and of writes; those in modern_mem came after the Pentium.
  */
 #include "bare.h"
 

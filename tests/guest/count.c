@@ -172,9 +172,8 @@ TEST(count_kernel, "count-kernel", 60)
 }
 
 /*
- * User and kernel counts add up to the total. Three counts need more than two counters:
- * the emulator has the third, and counts both rings while any counter of the hardware
- * thread is on.
+ * User and kernel counts add up to the total. Three counts need more than two counters: the
+ * emulator has the third, and counts both rings while any counter of the hardware thread is on.
  */
 static void check_sum(const char *first, const char *second)
 {

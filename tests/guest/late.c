@@ -328,9 +328,8 @@ TEST(sample_syscall_regs, "sample-syscall-regs", 120)
 }
 
 /*
- * A PMI is in flight when an NMI of another source comes. The handler finds the
- * overflow and handles it. Then the PMI arrives, finds nothing, and has masked its LVT
- * entry again.
+ * A PMI is in flight when an NMI of another source comes. The handler finds the overflow and
+ * handles it. Then the PMI arrives, finds nothing, and has masked its LVT entry again.
  */
 #define FOREIGN_PERIOD	5003
 #define FOREIGN_STEP	13

@@ -114,9 +114,8 @@ END \name
  * with registers and a stack that differ from those before it, so that a sample with
  * stale registers is noticed.
  *
- * From place_NAME_run to place_NAME_end the registers are the second set. The entry is
- * at place_NAME_site, and returns to place_NAME_after. All other instructions have one
- * byte.
+ * From place_NAME_run to place_NAME_end the registers are the second set. The entry is at
+ * place_NAME_site, and returns to place_NAME_after. All other instructions have one byte.
  */
 .macro PLACE name insn:vararg
 FUNCTION \name

@@ -313,9 +313,8 @@ static void throttle_group(void)
 }
 
 /*
- * Newer kernels throttle a whole group, and with it perhaps an event that has
- * overflowed and is not reported yet. That event must go on, too, be it the leader or
- * not.
+ * Newer kernels throttle a whole group, and with it perhaps an event that has overflowed and is
+ * not reported yet. That event must go on, too, be it the leader or not.
  */
 TEST(sample_throttle_group, "sample-throttle-group", 120)
 {

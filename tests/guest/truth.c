@@ -390,9 +390,8 @@ TEST(sample_syscall, "sample-syscall", 60)
 }
 
 /*
- * A fork fails after its events were inherited, as CLONE_SETTLS has a kernel address.
- * The task is freed without having run, and must not be used afterwards; the debug
- * kernel would notice.
+ * A fork fails after its events were inherited, as CLONE_SETTLS has a kernel address. The task
+ * is freed without having run, and must not be used afterwards; the debug kernel would notice.
  */
 TEST(spflt_fork_fails, "spflt-fork-fails", 60)
 {

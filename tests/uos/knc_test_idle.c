@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An idle driver like the cards' own, for one CPU of the emulated card, which has no
- * deep idle states. It does the same to the PMU: it saves the registers except STATUS,
- * clears them, and restores them in the same order, the LVT entry last. Until then so
- * many instructions are executed that an event with a short period overflows, and its
- * interrupt is lost.
+ * An idle driver like the cards' own, for one CPU of the emulated card, which has no deep idle
+ * states. It does the same to the PMU: it saves the registers except STATUS, clears them, and
+ * restores them in the same order, the LVT entry last. Until then so many instructions are
+ * executed that an event with a short period overflows, and its interrupt is lost.
  *
  * The functions have the names of the cards' driver; knc_test_idle_other.c has others.
  */

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the card's kernel relies on, checked without any kernel: the boot protocol and
- * the tables, the SBOX, the local APIC, the console's rings, and the vectors; and the same
- * of a mainline kernel. Nothing here is shared with the emulator. Results go to the console.
- * What follows are the differences from a PC (pc.c), then the suites that the command line
- * names.
+ * What the card's kernel relies on, checked without any kernel: the boot protocol and the
+ * tables, the SBOX, the local APIC, the console's rings, and the vectors; and the same of a
+ * mainline kernel. Nothing here is shared with the emulator. Results go to the console. What
+ * follows are the differences from a PC (pc.c), then the suites that the command line names.
  */
 #include "../bare.h"
 
