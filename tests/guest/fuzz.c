@@ -573,7 +573,7 @@ static void work(struct fuzz *f, int i)
 	}
 }
 
-/* TEST_FUZZ_SECONDS in milliseconds */
+/* In milliseconds: TEST_FUZZ_SECONDS, if it is given */
 static u64 fuzz_time(u64 usual)
 {
 	return setting("TEST_FUZZ_SECONDS", 0) * 1000 ?: usual;

@@ -67,7 +67,7 @@ static uint64_t board_memory(MachineState *machine)
                                  machine->ram_size - below);
         memory_region_add_subregion(system, 4 * GiB, &ram_above);
     }
-    /* In its place a thread that gets an INIT halts. */
+    /* Where the firmware would begin, a thread that gets an INIT halts. */
     memory_region_init_ram(&firmware, NULL, "knc-no-firmware", FIRMWARE,
                            &error_abort);
     memset(memory_region_get_ram_ptr(&firmware), HLT, FIRMWARE);
