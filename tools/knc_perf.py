@@ -4,7 +4,6 @@
 Imported by knc-draw, knc-metrics and knc-report.
 """
 import collections
-import functools
 import math
 import re
 
@@ -38,7 +37,6 @@ FIELDS = r"""^(?:\s*(?P<time>\d+[.,]\d+){0})?
 SEPARATORS = ",;\t|"
 
 
-@functools.cache
 def printable(text):
     """A name without what a terminal obeys, and XML does not have"""
     return "".join(c if c.isprintable() or c == "\t" else "?" for c in text)

@@ -8,7 +8,6 @@ these fields the first place that can be the end is taken.
 Imported by knc-draw, knc-report and knc_samples.
 """
 import collections
-import functools
 import re
 
 from knc_perf import printable
@@ -39,7 +38,6 @@ SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]
 RECORD = re.compile(r"\S.* PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
 
 
-@functools.cache
 def frame_of(address, text):
     """"main+0x4 (/bin/x)", "main (/bin/x (copy)/y)", "f(int) (inlined)", "[unknown] ([unknown])\""""
     end = re.match(r"\[unknown\] \(", text) or re.search(r"\+0x(?P<offset>[0-9a-f]+) \(", text) or \

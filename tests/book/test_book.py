@@ -41,9 +41,9 @@ TESTS_RUN = re.compile(r"(TEST_\w+=\d+ )*make check")
 # What is typed where a document has a name for it
 REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$DESTDIR",
         "k1om-mpss-linux-gcc": "gcc",
-        # The cards are there already.
-        # It shows the same, and a whole card takes half a minute of a processor.
+        # To boot a whole card takes half a minute of a processor.
         "--cores 61": "--cores 8",
+        # The cards are there already.
         "scripts/shell --add columns":
             "ssh mic0 'cat >columns; chmod +x columns' <columns"}
 # The widest font of the theme for code, DejaVu Sans Mono: width by height

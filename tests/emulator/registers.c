@@ -57,11 +57,6 @@ static void read_only(void)
 	check("registers: reading STATUS", rdmsr_faults(MSR_STATUS), -1);
 }
 
-static void write_control(u64 cr3, u64 cr4)
-{
-	asm volatile("movq %0, %%cr3; movq %1, %%cr4" : : "r"(cr3), "r"(cr4) : "memory");
-}
-
 /* Between the registers, of an architectural PMU, and of nothing */
 static void absent(void)
 {
@@ -71,7 +66,7 @@ static void absent(void)
 	};
 	static const u32 of_a_pc[] = { 0x17, 0x8b, 0x174, 0x1a0 };
 	int want = modern() ? -1 : GP;
-	u64 wrong = 0, cr3, cr4;
+	u64 wrong = 0;
 
 	for (u32 i = 0; i < ARRAY_SIZE(nobodys); i++)
 		if (rdmsr_faults(nobodys[i]) != GP || wrmsr_faults(nobodys[i], 0) != GP)
@@ -82,6 +77,17 @@ static void absent(void)
 		if (rdmsr_faults(of_a_pc[i]) != want || wrmsr_faults(of_a_pc[i], 0) != want)
 			wrong |= BIT(i);
 	check("registers: those of a PC are not the chip's", wrong, 0);
+}
+
+static void write_control(u64 cr3, u64 cr4)
+{
+	asm volatile("movq %0, %%cr3; movq %1, %%cr4" : : "r"(cr3), "r"(cr4) : "memory");
+}
+
+static void control(void)
+{
+	u64 cr3, cr4;
+
 	asm volatile("movq %%cr3, %0; movq %%cr4, %1" : "=r"(cr3), "=r"(cr4));
 	check("registers: reserved bits of CR3", faults(write_control, cr3 | BIT(51), cr4), GP);
 	check("registers: reserved bits of CR4", faults(write_control, cr3, cr4 | BIT(63)), GP);
@@ -192,6 +198,7 @@ SUITE(test_registers, "registers")
 	write_only();
 	read_only();
 	absent();
+	control();
 	sign();
 	independent();
 	fault_not_counted();

@@ -19,8 +19,8 @@ least=$((216 * 16 * 16 * 16))
 [ "$region" -lt "$all" ] || fail "the phase has $region of $all instructions"
 [ $((all - region)) -ge 50000 ] || fail "all but the phase is $((all - region)) instructions"
 
-into said perf record -q --per-thread -c 10007 -o "$tmp/data" -e cpu/instructions_executed,spflt/u -- \
-	./matmul
+into said perf record -q --per-thread -c 10007 -o "$tmp/data" \
+	-e cpu/instructions_executed,spflt/u -- ./matmul
 into script perf script -i "$tmp/data" -F ip,sym
 n=$(grep -c . "$tmp/script")
 [ "$n" -ge $((region / 10007 - 1)) ] || fail "$n samples, want $((region / 10007))"

@@ -216,6 +216,7 @@ void other(void)
 """
 DIALECTS = {"gcc": ("c", "c99", "gnu99", "gnu11"), "clang": ("c", "c99", "gnu11"),
             "g++": ("cc", "c++98", "c++11", "c++20"), "clang++": ("cc", "c++98", "c++20")}
+FLAGS = ("-O2", "-DLIKWID_PERFMON"), ("-O0", "-DLIKWID_PERFMON"), ("-O2",)
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", f"-I{TOP}/include")
 
 
@@ -238,8 +239,7 @@ def test_regions_compile(sources):
     """In any dialect; in the newest with and without optimization, and LIKWID_PERFMON"""
     for compiler, (suffix, *dialects) in DIALECTS.items():
         for dialect in dialects:
-            for flags in (("-O2", "-DLIKWID_PERFMON"), ("-O0", "-DLIKWID_PERFMON"), ("-O2", )
-                          )[:None if dialect == dialects[-1] else 1]:
+            for flags in FLAGS if dialect == dialects[-1] else FLAGS[:1]:
                 compiled(compiler, f"-std={dialect}", *flags, *WARNINGS, "-pthread", "-o",
                          sources / "program", sources / f"program.{suffix}",
                          sources / f"other.{suffix}")
