@@ -146,6 +146,12 @@ class Results:
 
     def __init__(self, config):
         self.config, self.results, self.wanted = config, {}, None
+        # When each run was used last that run-uos keeps
+        self.kept = {entry.name: entry.stat().st_mtime for entry in self.runs()}
+
+    def runs(self):
+        folder = os.environ.get("KNC_PMU_RUNS")
+        return [*os.scandir(folder)] if folder and os.path.isdir(folder) else []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self):
@@ -212,6 +218,11 @@ class Results:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self):
         counts = list(self.results.values())
+        again = sum(entry.stat().st_mtime > self.kept.get(entry.name, float("inf"))
+                    for entry in self.runs())
+        if again:
+            print(f"{again} boots were not made again: the same emulator, kernel and files have "
+                  "succeeded (KNC_PMU_RUNS= makes all)")
         print(f"{counts.count('ok')} passed, {counts.count('FAIL')} failed" +
               (f", {counts.count('skip')} skipped" if counts.count("skip") else ""))
 

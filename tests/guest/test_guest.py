@@ -176,7 +176,8 @@ class Guest(Lines):
             "--kernel", os.environ["IMAGE"] if kernel.startswith(OLD) else kernel,
             *options_of(boot, flavour, settings, self.work.name, made), "--",
             " ".join([*(f"{name}={value}" for name, value in settings.items()),
-                      "/tests/run", boot.name, *tests]), stderr=subprocess.STDOUT)
+                      "/tests/run", boot.name, *tests]), stderr=subprocess.STDOUT,
+            env={**os.environ, "KNC_PMU_RUNS": ""} if folder else None)
 
     def __exit__(self, *why):
         super().__exit__(*why)
@@ -197,7 +198,9 @@ class Guest(Lines):
 
 
 def compare_boots(guest):
-    """Counts, samples, times, and each line of the console"""
+    """Counts, samples, times, and each line of the console; one of them is made now, whatever
+    run-uos keeps, and that it may keep a run is what this shows.
+    """
     guest.check_whole()
     with Guest(*guest.made_of, "again-again") as second:
         second.check_whole()

@@ -64,13 +64,12 @@ class RunUos(ScriptTest):
             self.assertRegex(said, r"uos/settings\0+token=[0-9a-f]{8}\ninteractive=no\n")
             self.assertRegex(said, r"uos/command\0+%s\n" % "".join(command))
 
-    def boot(self, does, *args, command=("true",)):
+    def boot(self, does, *args, command=("true",), kernel=b"none", **env):
         """run-uos with an emulator that does this."""
         qemu = self.path("qemu", (FAKE_QEMU % does).encode())
         os.chmod(qemu, 0o755)
-        kernel = self.path("kernel", b"none")
-        return self.run_it("run-uos", "--kernel", kernel, *args, "--", *command,
-                           KNC_PMU_QEMU=qemu)
+        return self.run_it("run-uos", "--kernel", self.path("kernel", kernel), *args, "--",
+                           *command, **{"KNC_PMU_QEMU": qemu, "KNC_PMU_RUNS": "", **env})
 
     def test_run_uos_ends(self):
         for does, want, out, why in (
@@ -96,6 +95,37 @@ class RunUos(ScriptTest):
         status, said, err = self.boot('echo "$*"', "--timeout", "7", "--interactive")
         self.assertEqual(status, 0, err)
         self.assertIn(" -device knc-pmu-testdev ", said)
+
+    def test_run_uos_keeps(self):
+        """A run that has succeeded is not made again, with all that it has written."""
+        runs, count, sent = self.path("runs"), self.path("count"), self.archive(root__file=b"x")
+
+        def again(made, does, *args, **more):
+            self.path("count", b"")
+            status, said, err = self.boot(f"echo >>{count}; {does}", *args, KNC_PMU_RUNS=runs, **more)
+            self.assertEqual(os.path.getsize(count), made, err)
+            return status, said, err
+
+        does = f"cat {sent} >$saved; echo said; {FINAL}"
+        for made in (1, 0):
+            self.assertEqual(again(made, does, "--get", f"file:got{made}")[:2], (0, "said\n"))
+            with open(self.path(f"got{made}"), "rb") as f:
+                self.assertEqual(f.read(), b"x")
+        # Not of other options, another emulator, kernel or file; not with another output
+        again(1, does, "--memory", "1G")
+        again(1, f"{does}; :")
+        again(1, does, kernel=b"another")
+        for content in (b"1", b"2"):
+            again(1, does, "--add", self.path("added", content))
+        for option in (["--real-time"], ["--trace", "t"], ["--qemu-arg=-s"], ["--cpu", "qemu64"]):
+            again(1, does, *option)
+            again(1, does, *option)
+        # What fails does so again: by itself, by its console, for what it has not saved
+        for bad in ('printf "\nfailure 7 $token\n"', "exit 124",
+                    f'for w; do case $w in file:*) echo Oops >"${{w#file:}}"; esac; done; {FINAL}'):
+            self.assertEqual(again(1, bad)[0], again(1, bad)[0])
+        for made in (1, 0):
+            self.assertEqual(again(made, f": ;{FINAL}", "--get", "no")[0], 125)
 
     def test_run_uos_board(self):
         """Its ports in place of serial ones; --init lies over an initrd."""
