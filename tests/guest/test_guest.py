@@ -72,15 +72,18 @@ def tools(work):
     root, ours = f"{work}/root", f"{work}/programs"
     shutil.copytree(PHI, root + PHI)
     os.mkdir(ours)
+    # The same wherever it is built, so that the boot is
+    maps = ["-g", f"-ffile-prefix-map={ours}=."]
+    quietly("gcc", *maps, "-c", "-o", f"{work}/loops.o", f"{HERE}/loops.S")
     for program, *libraries in (["walk"], ["where"], ["calls"], ["papi", "-lpapi", "-lpfm"],
                                 ["pfm", "-lpfm"]):
-        quietly("gcc", "-O2", "-g", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
-                f"{HERE}/tools/{program}.c", f"{HERE}/loops.S", *libraries)
+        quietly("gcc", "-O2", *maps, "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
+                f"{HERE}/tools/{program}.c", f"{work}/loops.o", *libraries)
     # The tutorial's, in both forms, and its source
     examples, include = f"{TOP}/Documentation/examples", f"{TOP}/include"
     shutil.copy(f"{examples}/columns.c", ours)
     for program, *option in (["columns"], ["fixed", "-DFIXED"]):
-        quietly("gcc", "-O2", "-g", "-static", "-Wl,--eh-frame-hdr", *option, "-o",
+        quietly("gcc", "-O2", *maps, "-static", "-Wl,--eh-frame-hdr", *option, "-o",
                 f"{ours}/{program}", "columns.c", cwd=ours)
     for program, folder in (("marked", examples), ("kernels", f"{HERE}/tools")):
         quietly("gcc", "-O2", "-Wall", "-Wextra", "-pthread", "-static", "-DLIKWID_PERFMON",

@@ -102,7 +102,8 @@ class RunUos(ScriptTest):
 
         def again(made, does, *args, **more):
             self.path("count", b"")
-            status, said, err = self.boot(f"echo >>{count}; {does}", *args, KNC_PMU_RUNS=runs, **more)
+            status, said, err = self.boot(f"echo >>{count}; {does}", *args, KNC_PMU_RUNS=runs,
+                                          **more)
             self.assertEqual(os.path.getsize(count), made, err)
             return status, said, err
 
