@@ -170,8 +170,8 @@ class Boot:
             left_out |= FAULTS
         elif kernel.startswith("builtin"):
             left_out.add("fault-load")
-        if "debug" in kernel:
-            # It looks at each point, of which there are a hundred times as many there.
+        if re.search("debug|kcsan", kernel):
+            # It looks at each point: a hundred times as many, or not the same with KCSAN
             left_out.add("race-nmi-waits")
         tests = without(self.tests, RDPMC if self.driver(kernel) == "module" else
                         SERIES if kernel.startswith("series") else "")
