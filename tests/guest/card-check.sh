@@ -41,7 +41,7 @@ said '== kernel' '^CONFIG_KALLSYMS=y|config.gz: not there' 'vendor_id.*GenuineIn
 	'== self-test' '^status 0' '== after the self-test' '== end'
 for part in '== before/,/== self-test' '== after/,/== end'; do
 	sed -n "/^$part/p" "$tmp/said" >"$tmp/part"
-	for want in '^ *PMI: ' 'pc6_entered_count: ' 'registered as "'; do
+	for want in '^ *PMI: ' 'pc6_entered_count: ' 'registered as "|Performance Events: knc '; do
 		has part "$want"
 	done
 done
