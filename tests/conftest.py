@@ -146,7 +146,7 @@ class Results:
 
     def __init__(self, config):
         self.config, self.results, self.wanted = config, {}, None
-        # When each run was used last that run-uos keeps
+        # For each run that run-uos keeps: when it was used last
         self.kept = {entry.name: entry.stat().st_mtime for entry in self.runs()}
 
     def runs(self):

@@ -71,7 +71,7 @@ def tools(work):
     root, ours = f"{work}/root", f"{work}/programs"
     shutil.copytree(PHI, root + PHI)
     os.mkdir(ours)
-    # The same wherever it is built, so that the boot is
+    # Programs that are the same wherever they are built, so that the boot is the same
     maps = ["-g", f"-ffile-prefix-map={ours}=."]
     quietly("gcc", *maps, "-c", "-o", f"{work}/loops.o", f"{HERE}/loops.S")
     for program, *libraries in (["walk"], ["where"], ["calls"], ["papi", "-lpapi", "-lpfm"],
