@@ -199,8 +199,7 @@ def load():
     describe(events, tables)
     try:
         metrics = [Metric(section.split(" ", 1)[1], entry)
-                   for section, entry in tables.items()
-                   if section.startswith("metric ")]
+                   for section, entry in tables.items() if section.startswith("metric ")]
     except KeyError as e:
         raise Bad(f"{TABLES}: a metric without {e}") from e
     names = {event.name for event in events} | {DURATION}
@@ -219,8 +218,7 @@ def sentences(*texts):
 
 
 def perf_event(event):
-    entry = {"BriefDescription": event.brief,
-             "Counter": event.counter,
+    entry = {"BriefDescription": event.brief, "Counter": event.counter,
              "EventCode": event.code, "EventName": event.name,
              "SampleAfterValue": event.period, "UMask": event.umask}
     if event.more:
@@ -278,8 +276,7 @@ def perfmon_event(event):
     return {"EventCode": event.code, "UMask": event.umask, "EventName": event.name,
             "BriefDescription": event.brief,
             "PublicDescription": sentences(event.brief, event.more),
-            "Counter": event.counter,
-            "SampleAfterValue": event.period, **PERFMON_NONE}
+            "Counter": event.counter, "SampleAfterValue": event.period, **PERFMON_NONE}
 
 
 def perfmon_files():
@@ -295,8 +292,11 @@ def perfmon_files():
             "LICENSE": "GPL-2.0-only\n"}
 
 
-def main(kind, folder):
-    for name, text in {"perf": perf_files, "perfmon": perfmon_files}[kind]().items():
+def main(kind="", folder="", *more):
+    kinds = {"perf": perf_files, "perfmon": perfmon_files}
+    if kind not in kinds or not folder or more:
+        raise Bad('usage: knc_tables.py perf|perfmon DIR; "-" for DIR prints')
+    for name, text in kinds[kind]().items():
         path = os.path.join(folder, name)
         if folder == "-":
             print(f"==> {name} <==\n{text}", end="")
