@@ -153,10 +153,11 @@ static void model_nmi(bool own)
 	path.stopped = NULL;
 	if (!knc_pmi(&nowhere) && own && !off)
 		path.unclaimed++;
+	/* While a PMI waits for its replay the counters are stopped. */
+	path.wrong += kc->pending && record.msr[0x2f];
 	record_place("the end of the NMI");
 	/* A throttled event is off its counter. */
-	if (path.stopped)
-		path.wrong += kc->event[0] == path.stopped || kc->event[1] == path.stopped;
+	path.wrong += path.stopped && (kc->event[0] == path.stopped || kc->event[1] == path.stopped);
 	path.in_nmi = false;
 }
 

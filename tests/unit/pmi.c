@@ -258,7 +258,6 @@ static void test_pmi_in_stop(struct kunit *test)
 }
 
 /* An event that has wrapped is stopped: its sample is taken first. */
-
 static void test_stop_wrapped(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
