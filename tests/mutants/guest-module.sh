@@ -34,7 +34,7 @@ one()
 	echo "@end $_title"
 }
 
-splats='BUG|WARNING|Oops|Uhhuh|unknown NMI|Dazed|unchecked MSR|irq loop stuck|Call Trace'
+splats='BUG|WARNING|Oops|INFO: [^N]|Uhhuh|unknown NMI|Dazed|unchecked MSR|irq loop stuck'
 dmesg -n 1
 while read -r fault tests; do
 	# shellcheck disable=SC2086

@@ -157,7 +157,7 @@ static void model_nmi(bool own)
 	path.wrong += kc->pending && record.msr[0x2f];
 	record_place("the end of the NMI");
 	/* A throttled event is off its counter. */
-	path.wrong += path.stopped && (kc->event[0] == path.stopped || kc->event[1] == path.stopped);
+	path.wrong += path.stopped && knc_find_slot(kc, path.stopped) >= 0;
 	path.in_nmi = false;
 }
 
