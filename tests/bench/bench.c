@@ -413,7 +413,6 @@ TEST(bench_steady, "bench-steady", 600)
 }
 
 /* Costs on many CPUs at once: for each figure the mean and the maximum. */
-
 static struct sum {
 	struct cost total, most;
 	int n;

@@ -283,12 +283,14 @@ static void test_spflt_free_after_event(struct kunit *test)
 /* A new task at the address of one that has ended begins without a preference. */
 static void test_spflt_same_address(struct kunit *test)
 {
-	new_spflt_event(test, INSTRUCTIONS, me);
+	struct perf_event *event = new_spflt_event(test, INSTRUCTIONS, me);
+
 	task_switch(NULL, 0, stranger);
 	knc_spflt_free_task(NULL, me);
 	record.msr[0x2c] = PREFERENCE;
 	expect_at_switch(test, me, PREFERENCE);
 	new_spflt_event(test, INSTRUCTIONS, me);
+	knc_spflt_event_destroy(event);
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 }
 

@@ -529,7 +529,6 @@ static void test_period(struct kunit *test)
 #include "pmi.c"
 
 /* No register is written with the value that it has. */
-
 static void test_switch_same_events(struct kunit *test)
 {
 	struct perf_event *event[2];
