@@ -8,8 +8,7 @@ from lines import built, quietly
 
 # It is read by others; the other runs on a card.
 NOT_TYPED = {"lib.sh", "card-check"}
-WITHOUT_ARGUMENTS = ("demo", "setup", "build-rootfs", "build-workload",
-                     "bench-emulator")
+WITHOUT_ARGUMENTS = ("demo", "setup", "build-rootfs", "build-workload", "bench-emulator")
 
 
 def programs():

@@ -139,10 +139,9 @@ def test_tables_perfmon(tmp_path):
 
 
 def refused(tables, word):
-    events = knc_tables.read_events()
     with pytest.raises(knc_tables.Bad, match=word):
         entries = knc_tables.read_tables(tables)
-        knc_tables.describe(events, entries)
+        knc_tables.describe(knc_tables.read_events(), entries)
         for section, entry in entries.items():
             knc_tables.Metric(section, entry)
 
@@ -151,6 +150,9 @@ def test_tables_refused():
     """What does not fit the header is an error that names it"""
     refused("[topic cache]\nNO_SUCH_EVENT = 3\n", "NO_SUCH_EVENT")
     refused("[topic cache]\nDATA_READ = 3\n", "nothing about")
+    for wrong in (), ("nosuch", "-"), ("perf",), ("perf", "-", "-"):
+        with pytest.raises(knc_tables.Bad, match="usage"):
+            knc_tables.main(*wrong)
     refused("[topic cache]\nDATA_READ = 3 wrong\n", "wrong")
     refused("[topic cache]\nDATA_READ = 3\nDATA_READ = 3\n", "already exists")
     metric = "groups = a\nexpr = DATA_READ\nbrief = b\nsource = c\n"
