@@ -372,7 +372,7 @@ void knc_spflt_exit(void)
 	knc_spflt_entries = 0;
 }
 
-/* The current task opens its first event, and may use SPFLT before perf core calls again. */
+/* The current task opens an event, and may use SPFLT before perf core calls again. */
 static void knc_spflt_follow_current(struct knc_spflt_task *st)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
@@ -413,9 +413,9 @@ static bool knc_spflt_enter(struct perf_event *event, struct task_struct *task,
 		st->event = event->parent ? NULL : event;
 		if (task)
 			knc_spflt_insert(st, task);
-		if (task == current)
-			knc_spflt_follow_current(st);
 	}
+	if (task == current && !st->followed)
+		knc_spflt_follow_current(st);
 	st->events++;
 	*compat_event_private(event) = st;
 

@@ -185,6 +185,8 @@ static void test_spflt_tasks(struct kunit *test)
 /* The preference belongs to the task, not to an event. */
 static void test_spflt_second_event(struct kunit *test)
 {
+	struct perf_event *own;
+
 	new_spflt_event(test, INSTRUCTIONS, me);
 	record.msr[0x2c] |= PREFERENCE;
 	new_spflt_event(test, CYCLES, me);
@@ -192,6 +194,14 @@ static void test_spflt_second_event(struct kunit *test)
 	expect_followed(test, 1);
 	task_switch(NULL, 0, stranger);
 	expect_at_switch(test, me, PREFERENCE);
+
+	/* A task's own event, after another's for it, which is not on a counter yet */
+	new_spflt_event(test, CYCLES, other);
+	host.runs = other;
+	own = new_spflt_event(test, INSTRUCTIONS, other);
+	record.msr[0x2c] |= PREFERENCE;
+	add_all(test, &own, 1);
+	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
 static void expect_no_access(struct kunit *test)
