@@ -185,7 +185,9 @@ static void open_first(struct shot *s)
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ;
 	if (s->race->chains)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-	s->fd[0] = ring_open(&s->ring, 1, attr, 0, -1, member ? s->fd[1] : -1);
+	/* The kernel's other work may add samples, each with up to 127 callers. */
+	s->fd[0] = ring_open(&s->ring, s->race->chains ? 8 : 1, attr, 0, -1,
+			     member ? s->fd[1] : -1);
 	s->events = 1 + member;
 }
 
