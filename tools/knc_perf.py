@@ -68,12 +68,16 @@ def read(lines, separator=""):
     """The records in these lines; what is not perf's is left out."""
     patterns = [re.compile(FIELDS.format(re.escape(s), NUMBER), re.X)
                 for s in separator or SEPARATORS]
-    share = 100.0
+    share, time = 100.0, None
     for line in lines:
         matches = [(p, p.match(line.strip("\n"))) for p in patterns]
         pattern, match = next((m for m in matches if m[1]), (None, None))
         if match:
             patterns = [pattern]
             found = record(match.groupdict())
+            # Behind the intervals stands their sum (--summary --no-csv-summary).
+            if time is not None and found.time is None:
+                continue
+            time = found.time
             share = found.share if found.event else share
             yield found._replace(share=share)

@@ -35,7 +35,7 @@ FRAME = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<text>.+)")
 # "/src/main.c:27", or if there is none "main+0x4" or "x[4016f4]"
 SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]+\]?)")
 # Records of perf's that are no samples
-RECORD = re.compile(r"\S.* PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
+RECORD = re.compile(r".* PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
 
 
 def frame_of(address, text):

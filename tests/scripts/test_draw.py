@@ -3,7 +3,7 @@
 import re
 import xml.etree.ElementTree as ElementTree
 
-from common import ScriptTest, load
+from common import ScriptTest, find, load
 
 draw = load("knc-draw")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -90,7 +90,9 @@ class Draw(ScriptTest):
                  "     2.000456,CPU3,32,,cycles,1,60.00,0.6,GHz\n",
                  "     2.000456,CPU4,<not supported>,,cycles,0,100.00,,\n",
                  "     1.000123,CPU5,10,,cycles,1,100.00,,\n",
-                 "     2.000456,CPU5,<not counted>,,cycles,0,0.00,,\n"]
+                 "     2.000456,CPU5,<not counted>,,cycles,0,0.00,,\n",
+                 # The sum of all intervals (--summary --no-csv-summary)
+                 "CPU3,42,,cycles,2,80.00,,\n", "CPU5,10,,cycles,1,100.00,,\n"]
         self.assertEqual(draw.read_stat(lines)[0],
                          {"cycles": {3: (42, 60), 4: (None, 0), 5: (10, 0)}})
 
@@ -202,6 +204,9 @@ class Draw(ScriptTest):
             "instructions": {("two words", "main", "do_<it>_[k]"): (1, 100000)},
             "cycles:u": {("gt", "[unknown]", "main"): (1, 100000)}})
         self.assertEqual(self.stacks(FOLDED), {"": stacks})
+        self.assertEqual(self.stacks("main 1\na::b 2\ngt;main 1\ngt;main 3\n"), {
+            "": {("main",): (1, 1), ("a::b",): (2, 2), ("gt", "main"): (4, 4)}})
+        self.assertEqual([*draw.read_stacks(FOLDED.splitlines(True))[1].says()], [])
 
     def test_draw_reads_events_by_number(self):
         """Behind an event that perf has no name for stand what it has no value for."""
@@ -238,19 +243,20 @@ class Draw(ScriptTest):
             self.assertEqual(self.stacks(text), {event: {stack: (1, weight)}}, text)
 
     def test_draw_weights(self):
-        """A sample stands for as many events as its period says."""
+        """A sample stands for as many events as its period says, also without a stack."""
         text = "".join(f"job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\n"
-                       for n, (period, name) in enumerate(((10, "rare"), (30, "rare"), (960, "often"))))
+                       for n, (period, name) in enumerate(((10, "rare"), (30, "rare"), (460, "often"))))
+        text += "swapper 0 1.5: 500 x: \n\n"
         out = self.passes("knc-draw", "flame", self.path("x", text.encode()))
-        self.assertIn("3 samples of x;", out)
-        self.assertRegex(out, r" 96\.0%  96\.0% .* often\n *4\.0%   4\.0% .* rare\n")
+        self.assertIn("4 samples of x;", out)
+        self.assertRegex(out, r" 46\.0%  46\.0% .* often\n *4\.0%   4\.0% .* rare\n")
 
     def test_draw_left_out(self):
         """What is no sample, or not understood, is left out, and said once."""
         text = ("# captured on    : today\n"
                 "job 7 1.1: 5 x:u: \n\t 40 f+0x1 (/c)\n\n"
                 "job 7 1.2: PERF_RECORD_MMAP2 7/7: [0x40(0x1) @ 0 00:00 1 1]: r-xp /a b\n"
-                "job 7 1.2: PERF_RECORD_LOST lost 12\n"
+                "   job 7 1.2: PERF_RECORD_LOST lost 12\n"
                 "what is this\n\t 40 g+0x1 (/c)\n\n"
                 "job 7 [001] 1.3: sched:sched_switch: prev_comm=a: b ==> next_comm=c (d)\n"
                 "\t 50 h+0x1 ([kernel.kallsyms])\n\n"
@@ -315,6 +321,7 @@ class Draw(ScriptTest):
         self.assertNotIn("\x1b", out)
         with open(svg, encoding="utf-8") as f:
             self.assertIn("1,616,659", f.read())
+        self.refuses("knc-draw: [Errno 28]", 1, "sh", "-c", f"{find('knc-draw')} card {stat} >/dev/full")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--colour", "yes")
         self.assertEqual((status, len(re.findall("\x1b.48;2", out)) > 3), (0, True))
 
@@ -324,6 +331,7 @@ class Draw(ScriptTest):
                 (["card"], junk, "there is no line of a CPU in it"),
                 (["flame"], junk, "there are no stacks in it"),
                 (["flame"], self.path("empty", b""), "there are no stacks in it"),
+                (["flame"], self.path("zero", b"gt;main 0\n"), "there are no stacks in it"),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
                  "cycles: no CPU has counted it"),
                 (["card", "--show", "x"], self.path("s", STAT.encode()),

@@ -166,6 +166,15 @@ def test_report_numbers(tmp_path):
         assert words in page.text("run"), page.text("run")
 
 
+def test_report_ambiguous(tmp_path):
+    """Nothing is said of counts that cannot be told apart, nor of samples behind folded stacks"""
+    page = whole(tmp_path, card=CARD * 2, stacks="gt;main;a 100\ngt;main;b 300\n")
+    missing = page.text("missing")
+    assert "several by the name" in missing and "callers" not in missing, missing
+    assert "not understood" not in missing and "a: 100 samples, 25.0%" in page.html, missing
+    assert "Threads that worked" not in page.text("run"), page.text("run")
+
+
 def test_report_first(tmp_path):
     """What is exceeded, the hot line, its source, and what to do come first"""
     page = whole(tmp_path)
@@ -400,7 +409,8 @@ def test_report_refused(tmp_path):
                               (("text",), 1, "nothing that knc-metrics or perf has written"),
                               (("a", "b", "a"), 1, "another file"),
                               (("i",), 1, "without -I, --per-core"),
-                              (("-o", "/no/x", "a"), 2, "/no/x: cannot be written"), (("no",), 1, "No such file")):
+                              (("-o", "/no/x", "a"), 2, "/no/x: cannot be written"),
+                              (("-o", "/", "a"), 2, "/: cannot be written"), (("no",), 1, "No such file")):
         done = subprocess.run([REPORT, "-o", "page.html", *args], check=False, text=True,
                               cwd=tmp_path, capture_output=True)
         assert done.returncode == status and why in done.stderr and \
