@@ -86,8 +86,9 @@ def main():
         models = Models(f.read())
     for line in sys.stdin:
         for record in knc_perf.read([line]):
-            if not models.has(record.event):
-                line = re.sub(rf"[\d.]+(,[^,]*,{re.escape(record.event)},)", rf"<{WHY}>\1", line)
+            event = record.event.partition(" ")[0]
+            if not models.has(event):
+                line = re.sub(rf"[\d.]+(,[^,]*,{re.escape(event)},)", rf"<{WHY}>\1", line)
             if not models.has(record.metric):
                 line = re.sub(r"[^,]*(,[^,]*)$", r"nan\1", line)
         sys.stdout.write(line)

@@ -121,7 +121,7 @@ def setting(args, countable):
 def rows_of(text):
     """The rows of the files in @text, and how many files are not whole"""
     rows, broken = [], 0
-    for file in text.split(FILE)[1:]:
+    for file in re.split(rf"^{FILE}(?=[\d.]+$)", text, flags=re.M)[1:]:
         name, *lines = file.rstrip("\n").split("\n")
         if lines[:1] != [BEGIN] or lines[-1] != END:
             broken += 1

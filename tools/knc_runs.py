@@ -259,7 +259,7 @@ def ask(args, program, *words):
     """What a program prints on the machine that perf is called on; "" if there is none"""
     return subprocess.run(there(args, words, program), check=False, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                          errors="replace").stdout
+                          errors="backslashreplace").stdout
 
 
 def file_there(args, name):

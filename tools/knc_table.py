@@ -23,13 +23,13 @@ def entry(metric, value, unit="", *, spread=None, error=None, runs=1, reason="",
 
 
 def number(value):
-    """Four significant digits, but all of a large one, and no exponent."""
+    """Four significant digits, three below 0.1, all of a large number, and no exponent."""
     if value is None:
         return "-"
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
-    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    return f"{value:.{4 - before}f}"
+    places = (3 if abs(value) >= 0.1 else 2) - math.floor(math.log10(abs(value)))
+    return f"{value:.{min(places, 9)}f}"
 
 
 def rounded(value, error):

@@ -70,6 +70,7 @@ class Host(ScriptTest):
                 ("r10e3", "CPU0,0,,r10e3,1,100.00,,", "CPU0,<not modelled>,,r10e3,1,100.00,,"),
                 ("snp_hitm_bunit", "     1.5,S0-D0-C0,4,0,,snp_hitm_bunit:u,1,100.00,,",
                  "     1.5,S0-D0-C0,4,<not modelled>,,snp_hitm_bunit:u,1,100.00,,"),
+                ("r16", "0,,snp_hitm_bunit,/a,1,100.00,,", "<not modelled>,,snp_hitm_bunit,/a,1,100.00,,"),
                 ("v_pipe_share", "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
                  "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,nan,v_pipe_share")):
             self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n".encode())

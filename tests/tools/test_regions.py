@@ -72,17 +72,17 @@ def test_regions_spans():
     """The time is that in which a thread was in the region; processes by their numbers"""
     rows = [f"# file {process}\n# knc-regions 1\n"
             "region\ttid\tcalls\tlost\twhy\tseconds\tx\tfirst\tlast\n"
-            f"a\t{tid}\t1\t0\t-\t{seconds}\t{process}\t{1 + first * 1e9:.0f}\t"
+            f"# file 1\t{tid}\t1\t0\t-\t{seconds}\t{process}\t{1 + first * 1e9:.0f}\t"
             f"{1 + last * 1e9:.0f}\n# end\n" for process, tid, first, last, seconds in SPANS]
     # As a shell sorts the files
     found, broken = knc_regions.rows_of("".join(reversed(rows)))
     run = knc_regions.Run(0, {"x": "x"})
     run.take(found)
-    assert not broken and run.parts["a", None].duration == pytest.approx(0.25 + 0.9 / 4)
-    assert [run.parts["a", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
+    assert not broken and run.parts["# file 1", None].duration == pytest.approx(0.25 + 0.9 / 4)
+    assert [run.parts["# file 1", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
     run = knc_regions.Run(0, {"x": "x"})
     run.take(knc_regions.rows_of("".join(rows[:2]))[0])
-    assert run.parts["a", None].duration == pytest.approx(0.2)
+    assert run.parts["# file 1", None].duration == pytest.approx(0.2)
 
 
 def test_regions_events(tmp_path):
@@ -101,8 +101,9 @@ def test_regions_events(tmp_path):
 
 def test_regions_lost(tmp_path):
     """What is not counted in one thread has no value, and the other region has"""
-    rows = [row("a", 1, 4, 1, "left open", **clocks(8, 4)), row("a", 2, **clocks(8, 4)),
-            row("b", 1, **clocks(8, 4))]
+    # In Latin-1 the names are "ä" and "ö".
+    rows = [row("\udce4", 1, 4, 1, "left open", **clocks(8, 4)), row("\udce4", 2, **clocks(8, 4)),
+            row("\udcf6", 1, **clocks(8, 4))]
     got = Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()
     assert got[0]["metrics"]["ipc"]["value"] is None and got[0]["calls"] == 6, got
     assert got[0]["metrics"]["ipc"]["reason"] == "1 of 6 calls are not counted: left open"

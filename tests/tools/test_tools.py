@@ -15,6 +15,7 @@ from lines import TOP
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = f"{TOP}/tools"
 sys.path.insert(0, TOOLS)
+import knc_table  # noqa: E402
 import knc_tables  # noqa: E402
 
 def same(got, want, what=""):
@@ -277,6 +278,12 @@ def test_metrics_repeat(tmp_path):
     same((got["min"], got["value"], got["max"]), (100, 120, 140))
     text = Run(tmp_path, "-r", "3", "-M", "l1_misses", grow=10, counts=counts).err
     assert re.search(r"l1_misses +120 +100 \.\. 140", text), text
+
+
+def test_metrics_numbers():
+    """None is so small that it is shown as 0."""
+    same([knc_table.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)],
+         ["0", "12.35", "0.0500", "0.1235", "-0.00123", "0.0000300"])
 
 
 def test_metrics_locale(tmp_path, monkeypatch):
