@@ -44,6 +44,7 @@ struct attr {
 
 #define SYS_OPEN	298
 #define TIMES		(1ULL << 0 | 1ULL << 1)	/* read_format: enabled, running */
+#define CPUS_MAX	8192			/* that an x86 kernel can have */
 #define DISABLED	(1ULL << 0)
 #define INHERIT		(1ULL << 1)
 #define EXCLUDE_USER	(1ULL << 4)
@@ -475,6 +476,11 @@ static void make_turns(void)
 
 static void add_place(int cpu, pid_t pid)
 {
+	int i;
+
+	for (i = 0; i < nplaces; i++)
+		if (cpu >= 0 && places[i].cpu == cpu)
+			die(WRONG, "CPU %d stands twice", cpu);
 	places = checked(realloc(places, (nplaces + 1) * sizeof(*places)));
 	memset(&places[nplaces], 0, sizeof(*places));
 	memset(places[nplaces].fd, -1, sizeof(places->fd));
@@ -495,12 +501,14 @@ static void add_cpus(const char *list)
 			*last++ = '\0';
 		cpu = number(range, 10, "a CPU");
 		end = last ? number(last, 10, "a CPU") : cpu;
-		if (end < cpu || end > INT_MAX - 1)
+		if (end < cpu || end >= CPUS_MAX)
 			die(WRONG, "%s: no CPUs", list);
 		for (; cpu <= end; cpu++)
 			add_place(cpu, -1);
 	}
 	free(copy);
+	if (!nplaces)
+		die(WRONG, "\"%s\": no CPUs", list);
 }
 
 static void add_threads(const char *pid)
@@ -892,7 +900,7 @@ static char **parse(int argc, char **argv)
 		argv++;
 	}
 	out = stderr;
-	while ((c = getopt_long(argc, argv, "+aAC:e:hI:o:p:x:", options, NULL)) != -1)
+	while (out && (c = getopt_long(argc, argv, "+aAC:e:hI:o:p:x:", options, NULL)) != -1)
 		switch (c) {
 		case 'a':
 			cpus = first_line("/sys/devices/system/cpu/online");

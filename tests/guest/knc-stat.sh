@@ -148,6 +148,9 @@ refused 2 'after an event' -e 'cycles}' true
 refused 2 'modifiers' -e cycles:p true
 refused 2 'is called' -e other/cycles/ true
 refused 2 'which program' -e cycles
+refused 2 'CPU 1 stands twice' -C 0-1,1 -e cycles true
+refused 2 '"": no CPUs' -C '' -e cycles true
+refused 1 'written: No such file' -o /no/x -e cycles true
 refused 2 'has to be' -I often true
 refused 2 'more modifiers' -e '{cycles:u}:k' true
 refused 1 'no such process' -p 999999
