@@ -579,8 +579,7 @@ int main(void)
 	int ran = 0;
 
 	for (int i = 0; i < 256; i++)
-		set_gate(i, (u64)trap_stubs + 16 * i,
-			 i == 3 || i == VEC_INT80 ? 3 : 0);
+		set_gate(i, (u64)trap_stubs + 16 * i, i == 3 || i == VEC_INT80 ? 3 : 0);
 	set_gate(VEC_RETURN, (u64)user_return, 3);
 	setup_cpu(this_cpu());
 	setup_machine();

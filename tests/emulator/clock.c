@@ -62,8 +62,7 @@ static void copy(u64 count)
  * TSC and cycles agree on what fn(@n) takes, except that another thread may have
  * read the TSC up to @ahead of this one.
  */
-static void agree(const char *name, void (*fn)(u64), u64 n, u64 want, u64 more,
-		  u64 ahead)
+static void agree(const char *name, void (*fn)(u64), u64 n, u64 want, u64 more, u64 ahead)
 {
 	u64 tsc[2], cycles[2];
 

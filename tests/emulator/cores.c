@@ -60,8 +60,7 @@ static void run1(u32 event, void (*fn)(void))
 
 static void about(const char *name, u64 got, u64 want)
 {
-	result(got >= want && got <= want + AROUND, name, "%ld, not %ld", got,
-	       want);
+	result(got >= want && got <= want + AROUND, name, "%ld, not %ld", got, want);
 }
 
 /* CPU 1 gets all lines from memory; nobody has them before. */
@@ -118,11 +117,9 @@ static void writes(void)
 	about("cores: modified lines are written back",
 	      watched(EV_WRITTEN_BACK, EV_L2_DATA_WRITE_CACHE, write_all),
 	      LINES);
-	about("cores: write misses filled by another cache", job[0].count,
-	      LINES);
+	about("cores: write misses filled by another cache", job[0].count, LINES);
 	run1(EV_L2_DATA_READ_CACHE, read_all);
-	about("cores: they have left the one that wrote before", job[1].count,
-	      LINES);
+	about("cores: they have left the one that wrote before", job[1].count, LINES);
 
 	/* Both have the lines, and one writes. */
 	about("cores: writes to shared lines take them from the other one",
@@ -262,8 +259,7 @@ SUITE(test_cores, "cores")
 	writes();
 	fetches();
 	hits_modified("cores: false sharing: each turn two", 1, 4 * TURNS);
-	hits_modified("cores: a line for each: only the turn itself", LINE / 8,
-		      2 * TURNS);
+	hits_modified("cores: a line for each: only the turn itself", LINE / 8, 2 * TURNS);
 	overflow();
 	in_order();
 }

@@ -23,18 +23,15 @@ static void table(const struct entry *e, const struct entry *end)
 	for (; e < end; e++) {
 		program(EV_INSTRUCTIONS | SEL_OS, EV_BRANCHES | SEL_OS);
 		measure0(e->fn);
-		expect(text("count: ring 0: %s", e->name), e->want[0] + 5,
-		       e->want[1] + 1);
+		expect(text("count: ring 0: %s", e->name), e->want[0] + 5, e->want[1] + 1);
 
 		program(EV_INSTRUCTIONS | SEL_USR, EV_BRANCHES | SEL_USR);
 		user_run(e->fn);
-		expect(text("count: ring 3: %s", e->name), e->want[0] + 2,
-		       e->want[1] + 2);
+		expect(text("count: ring 3: %s", e->name), e->want[0] + 2, e->want[1] + 2);
 
 		program(EV_INSTRUCTIONS | BOTH, EV_BRANCHES | BOTH);
 		user_run(e->fn);
-		expect(text("count: both rings: %s", e->name), e->want[0] + 7,
-		       e->want[1] + 3);
+		expect(text("count: both rings: %s", e->name), e->want[0] + 7, e->want[1] + 3);
 	}
 }
 
@@ -58,8 +55,7 @@ static void truth(void)
 	user_run(f_nops);
 	check("test device: instructions in ring 3", since(0, ITEM_INSNS3), 103);
 	check("test device: branches in ring 3", since(0, ITEM_BRANCHES3), 3);
-	check("test device: cycles in ring 3", since(0, ITEM_CYCLES3),
-	      rdmsr(MSR_CNT1));
+	check("test device: cycles in ring 3", since(0, ITEM_CYCLES3), rdmsr(MSR_CNT1));
 	check("test device: total of counter 0", since(0, ITEM_TOTAL0), 103);
 }
 
@@ -156,8 +152,7 @@ static void traps(void)
 	trap_test("syscall", f_syscall, UD, skip2, 0, 4, 2);
 	/* TF takes effect after the popf that sets it. */
 	trap_test("single-stepping", f_single_step, 1, count_trap, 12, 16, 4);
-	trap_test("single-stepping a rep", f_single_step_rep, 1, count_trap,
-		  10, 10, 1);
+	trap_test("single-stepping a rep", f_single_step_rep, 1, count_trap, 10, 10, 1);
 }
 
 /* Codes without a model, and codes of no event, never count and never fault. */
@@ -188,8 +183,7 @@ static const struct {
 	{ "inverted without cmask", EV_INSTRUCTIONS | SEL_INV, 106 },
 	{ "edge", EV_INSTRUCTIONS | SEL_E, 106 },
 	{ "edge, cmask 2", EV_INSTRUCTIONS | SEL_E | SEL_CMASK(2), 0 },
-	{ "branches, cmask 1, inverted",
-	  EV_BRANCHES | SEL_CMASK(1) | SEL_INV, 210 },
+	{ "branches, cmask 1, inverted", EV_BRANCHES | SEL_CMASK(1) | SEL_INV, 210 },
 	{ "cycles, cmask 1", EV_CYCLES | SEL_CMASK(1), 212 },
 	{ "cycles, cmask 1, inverted", EV_CYCLES | SEL_CMASK(1) | SEL_INV, 0 },
 	{ "cycles, cmask 2", EV_CYCLES | SEL_CMASK(2), 0 },
@@ -260,8 +254,7 @@ SUITE(test_gates, "gates")
 			}
 		}
 	}
-	result(!wrong, "gates: EN, GLOBAL_CTRL, USR, OS, SPFLT",
-	       "%ld of 128 wrong", wrong);
+	result(!wrong, "gates: EN, GLOBAL_CTRL, USR, OS, SPFLT", "%ld of 128 wrong", wrong);
 }
 
 /*

@@ -94,8 +94,7 @@ static void around(void)
 	result(its_cycles <= end - start + 2 * its_second,
 	       "halt: and not more of them", "%ld, more than %ld and %ld",
 	       its_cycles, end - start, 2 * its_second);
-	result(its_second < 100000, "halt: and no instructions", "%ld",
-	       its_second);
+	result(its_second < 100000, "halt: and no instructions", "%ld", its_second);
 
 	second_event = EV_CYCLES | SEL_USR;
 	send_to_sleep(1, count_halted);
@@ -137,8 +136,7 @@ static void woken_by_pmi(void)
 	handlers[2] = ignore;
 	check("halt: the interrupt of its counter wakes a thread", trapped, 1);
 	/* At most 10000 slots of the other thread late, and the wake-up */
-	result(its_cycles < 10000000, "halt: and not much too late", "%ld",
-	       its_cycles);
+	result(its_cycles < 10000000, "halt: and not much too late", "%ld", its_cycles);
 	check("halt: none lost", since(1, ITEM_LOST), 0);
 }
 
@@ -169,11 +167,9 @@ SUITE(test_stray, "stray")
 	for (int i = 0; i < 100 && !stray_taken; i++)
 		long_loop(10000000);
 	long_loop(10000000);
-	check("stray: the interrupt comes to the thread that executes, once",
-	      stray_taken, 1);
+	check("stray: the interrupt comes to the thread that executes, once", stray_taken, 1);
 	check("stray: which finds STATUS 0", stray_status, 0);
-	check("stray: with its own LVTPC", apic_read(APIC_LVTPC),
-	      LVT_NMI | LVT_MASKED);
+	check("stray: with its own LVTPC", apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
 	check("stray: the halted one sleeps on", on_cpu_done(1), 0);
 	wake_up(1);
 	check("stray: and finds its STATUS when it wakes", its_status, 1);
@@ -229,8 +225,7 @@ static const struct {
 	{ "and left once", f_nops, EV_CYCLES | SEL_OS, 1 },
 	{ "with two traps three times", f_int80, EV_CYCLES | SEL_USR, 3 },
 	{ "and left as often", f_int80, EV_CYCLES | SEL_OS, 3 },
-	{ "the core goes on for both rings", f_int80,
-	  EV_CYCLES | SEL_USR | SEL_OS, 0 },
+	{ "the core goes on for both rings", f_int80, EV_CYCLES | SEL_USR | SEL_OS, 0 },
 	{ "with cmask 1", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(1), 3 },
 	{ "with cmask 2", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(2), 0 },
 	{ "a rep stalls once", f_rep_movsb, EV_FE_STALLED | SEL_USR, 1 },
@@ -257,8 +252,7 @@ static void edges(void)
 	handle_ints(0);
 
 	handlers[2] = look_at_pmi;
-	program(EV_CYCLES | SEL_USR | SEL_E | SEL_INT,
-		EV_INSTRUCTIONS | SEL_USR);
+	program(EV_CYCLES | SEL_USR | SEL_E | SEL_INT, EV_INSTRUCTIONS | SEL_USR);
 	wrmsr(MSR_CNT0, WRAP - 1);
 	apic_write(APIC_LVTPC, LVT_NMI);
 	user_run(f_nops);

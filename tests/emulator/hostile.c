@@ -183,6 +183,5 @@ SUITE(test_hostile, "hostile")
 		on_cpu(n, count_nops);
 		check("hostile: another one, too", counted, 106);
 	}
-	check("hostile: the test device is there", item(0, ITEM_MAGIC),
-	      0x4b4e4350);
+	check("hostile: the test device is there", item(0, ITEM_MAGIC), 0x4b4e4350);
 }

@@ -267,8 +267,7 @@ static void chained(void)
 	outl(TESTDEV + 0x10, 1000000);
 	outl(TESTDEV + 0x14, 0);
 	check("chained: no order, no count", loop_after_out(NOTHING), 0);
-	check("chained: an order, and all branches",
-	      loop_after_out(NMI | RING3) >= 1000, 1);
+	check("chained: an order, and all branches", loop_after_out(NMI | RING3) >= 1000, 1);
 }
 
 SUITE(test_inject, "inject")

@@ -66,8 +66,7 @@ static const struct encoding encodings[] = {
 	/* VEX.L set, vvvv used, a memory operand, pp 0 and 66, /7 */
 	{ "spflt: not with VEX.L", INSN(0xc5, 0xff, 0xae, 0xf0), UD },
 	{ "spflt: not with VEX.vvvv", INSN(0xc5, 0xf3, 0xae, 0xf0), UD },
-	{ "spflt: not with a memory operand",
-	  INSN(0xc5, 0xfb, 0xae, 0x30), UD },
+	{ "spflt: not with a memory operand", INSN(0xc5, 0xfb, 0xae, 0x30), UD },
 	{ "spflt: not without F2 or F3", INSN(0xc5, 0xf8, 0xae, 0xf0), UD },
 	{ "spflt: not with 66", INSN(0xc5, 0xf9, 0xae, 0xf0), UD },
 	{ "spflt: not AE /7", INSN(0xc5, 0xfb, 0xae, 0xf8), UD },
@@ -80,16 +79,13 @@ static const struct encoding encodings[] = {
 	{ "tzcnt: not with VEX.L", INSN(0xc5, 0xfe, 0xbc, 0xc3), UD },
 	{ "tzcnt: not with VEX.vvvv", INSN(0xc5, 0xf2, 0xbc, 0xc3), UD },
 	{ "vprefetchnta: encoding c5 f8 18 /0", VPREFETCHNTA, -1 },
-	{ "vprefetch2: with an index",
-	  INSN(0xc4, 0xa1, 0x78, 0x18, 0x5c, 0xa0, 0x40), -1 },
-	{ "vprefetche2: encoding c5 f8 18 /7",
-	  INSN(0xc5, 0xf8, 0x18, 0x38), -1 },
+	{ "vprefetch2: with an index", INSN(0xc4, 0xa1, 0x78, 0x18, 0x5c, 0xa0, 0x40), -1 },
+	{ "vprefetche2: encoding c5 f8 18 /7", INSN(0xc5, 0xf8, 0x18, 0x38), -1 },
 	{ "vprefetch: not of a register", INSN(0xc5, 0xf8, 0x18, 0xc8), UD },
 	{ "vprefetch: not with 66", INSN(0xc5, 0xf9, 0x18, 0x08), UD },
 	{ "vprefetch: not with VEX.L", INSN(0xc5, 0xfc, 0x18, 0x08), UD },
 	{ "clevict0: encoding c5 fb ae /7", CLEVICT0, -1 },
-	{ "clevict1: with a displacement",
-	  INSN(0xc5, 0xfa, 0xae, 0xb8, 0, 1, 0, 0), -1 },
+	{ "clevict1: with a displacement", INSN(0xc5, 0xfa, 0xae, 0xb8, 0, 1, 0, 0), -1 },
 	{ "clevict: not of a register", INSN(0xc5, 0xfb, 0xae, 0xf8), UD },
 	{ "clevict: not AE /6 with memory", INSN(0xc5, 0xfa, 0xae, 0x30), UD },
 };
@@ -184,8 +180,7 @@ static const struct {
 static void counting_bits(void)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(bits); i++) {
-		u64 flags, got = bits_of(bits[i].fn, bits[i].before,
-					 bits[i].value, &flags);
+		u64 flags, got = bits_of(bits[i].fn, bits[i].before, bits[i].value, &flags);
 
 		result(got == bits[i].want && flags == bits[i].flags,
 		       text("bits: %s", bits[i].name),

@@ -41,8 +41,7 @@ static void restarted(void)
 	handlers[14] = map_and_retry;
 	trapped = 0;
 	map_page(0, 0, 0);
-	check("memory: load restarted after a fault",
-	      count3(f_fault_load, EV_DATA_READ), 2);
+	check("memory: load restarted after a fault", count3(f_fault_load, EV_DATA_READ), 2);
 	map_page(0, 0, 0);
 	map_page(1, 0, 0);
 	program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
@@ -110,8 +109,7 @@ static void walk_over(u64 from, u64 size, u64 step)
  * The number of @event in a third round over @size bytes by @step. measure0() and
  * @fn add a few accesses: allow for 2 %.
  */
-static void walk(const char *name, code *fn, u32 event, u64 from, u64 size,
-		 u64 step, u64 want)
+static void walk(const char *name, code *fn, u32 event, u64 from, u64 size, u64 step, u64 want)
 {
 	u64 got, off;
 
@@ -149,8 +147,7 @@ static const struct {
 	{ walk_read, EV_L2_READ_MISS, 1024, 64, 1, "L2 read misses" },
 	{ walk_read, EV_L2_DATA_READ_MEM, 1024, 64, 1, "filled from memory" },
 	{ walk_read, EV_HWP_L2MISS, 1024, 64, 0, "the prefetcher is off" },
-	{ walk_read, EV_L2_VICTIM, 1024, 64, 0,
-	  "reads leave nothing to write" },
+	{ walk_read, EV_L2_VICTIM, 1024, 64, 0, "reads leave nothing to write" },
 	{ walk_write, EV_DATA_WRITE_MISS, 16, 64, 0, "write misses" },
 	{ walk_write, EV_WRITTEN_BACK, 16, 64, 0, "written back" },
 	{ walk_write, EV_DATA_WRITE_MISS, 64, 8, 1, "write misses" },
@@ -158,18 +155,13 @@ static const struct {
 	{ walk_write, EV_L2_WRITE_HIT, 256, 64, 1, "L2 write hits" },
 	{ walk_write, EV_L2_VICTIM, 256, 64, 0, "L2 keeps it" },
 	{ walk_write, EV_L2_WRITE_HIT, 1024, 64, 0, "L2 write hits" },
-	{ walk_write, EV_L2_DATA_WRITE_MEM, 1024, 64, 1,
-	  "fetched for writing" },
+	{ walk_write, EV_L2_DATA_WRITE_MEM, 1024, 64, 1, "fetched for writing" },
 	{ walk_write, EV_L2_VICTIM, 1024, 64, 1, "L2 writes to memory" },
-	{ walk_read, EV_L2_READ_HIT_E, 256, 64, 1,
-	  "L2 reads of unmodified lines" },
-	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 0,
-	  "L2 reads of modified lines" },
+	{ walk_read, EV_L2_READ_HIT_E, 256, 64, 1, "L2 reads of unmodified lines" },
+	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 0, "L2 reads of modified lines" },
 	{ walk_write, EV_L2_WRITE_HIT, 256, 64, 1, "written to" },
-	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 1,
-	  "L2 reads of what was written" },
-	{ walk_read, EV_L2_READ_HIT_S, 256, 64, 0,
-	  "with one core nothing is shared" },
+	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 1, "L2 reads of what was written" },
+	{ walk_read, EV_L2_READ_HIT_S, 256, 64, 0, "with one core nothing is shared" },
 	{ walk_read, EV_L2_DATA_READ_CACHE, 1024, 64, 0,
 	  "and nothing comes from another cache" },
 };
@@ -317,12 +309,9 @@ static const struct {
 	{ "vprefetch0 again", EV_L1_PF1_MISS, vprefetch0, vprefetch0, 0 },
 	{ "vprefetch0, L2 misses", EV_L2_PF1_MISS, clevict1, vprefetch0, 1 },
 	{ "vprefetch0 from the L2", EV_L2_PF1_MISS, clevict0, vprefetch0, 0 },
-	{ "vprefetch0 from the L2, L1 misses", EV_L1_PF1_MISS, clevict0,
-	  vprefetch0, 1 },
-	{ "vprefetch0 reads memory", EV_L2_DATA_READ_MEM, clevict1,
-	  vprefetch0, 1 },
-	{ "vprefetche0 is for writing", EV_L2_DATA_WRITE_MEM, clevict1,
-	  vprefetche0, 1 },
+	{ "vprefetch0 from the L2, L1 misses", EV_L1_PF1_MISS, clevict0, vprefetch0, 1 },
+	{ "vprefetch0 reads memory", EV_L2_DATA_READ_MEM, clevict1, vprefetch0, 1 },
+	{ "vprefetche0 is for writing", EV_L2_DATA_WRITE_MEM, clevict1, vprefetche0, 1 },
 	{ "nothing is dropped", EV_L1_PF1_DROP, clevict1, vprefetch0, 0 },
 	{ "vprefetch1", EV_L1_PF2, nothing, vprefetch1, 1 },
 	{ "vprefetche1", EV_L1_PF2, nothing, vprefetche1, 1 },
@@ -333,20 +322,15 @@ static const struct {
 	{ "vprefetch1 again", EV_L2_PF2_MISS, vprefetch1, vprefetch1, 0 },
 	{ "vprefetch2, L2 misses", EV_L2_PF2_DROP, clevict1, vprefetch2, 1 },
 	{ "vprefetche2, L2 misses", EV_L2_PF2_DROP, clevict1, vprefetche2, 1 },
-	{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1,
-	  vprefetch2, 0 },
+	{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1, vprefetch2, 0 },
 	/* The walks have the same lines. */
-	{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0,
-	  walk_read, 0 },
+	{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0, walk_read, 0 },
 	{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1, walk_read, 1 },
-	{ "write after vprefetche0", EV_DATA_WRITE_MISS, vprefetche0,
-	  walk_write, 0 },
+	{ "write after vprefetche0", EV_DATA_WRITE_MISS, vprefetche0, walk_write, 0 },
 	{ "clevict0 writes back", EV_WRITTEN_BACK, walk_write, clevict0, 1 },
-	{ "clevict0 leaves it in the L2", EV_L2_READ_HIT_M, clevict0,
-	  walk_read, 1 },
+	{ "clevict0 leaves it in the L2", EV_L2_READ_HIT_M, clevict0, walk_read, 1 },
 	{ "clevict1 writes to memory", EV_L2_VICTIM, walk_write, clevict1, 1 },
-	{ "clevict1 empties the L1, too", EV_L2_READ_MISS, clevict1,
-	  walk_read, 1 },
+	{ "clevict1 empties the L1, too", EV_L2_READ_MISS, clevict1, walk_read, 1 },
 };
 
 static void prefetches(void)
@@ -399,10 +383,8 @@ static void prefetches_of_nothing(void)
 	      hinted(EV_L2_PF2, nothing, vprefetch1), 0);
 	map_page(0, 0, 0);
 	hint_from = PAGED_AREA;
-	check("hint: vprefetch0 of no page",
-	      hinted(EV_L1_PF1, nothing, vprefetch0), 0);
-	check("hint: clevict1 of no page",
-	      hinted(EV_WRITTEN_BACK, nothing, clevict1), 0);
+	check("hint: vprefetch0 of no page", hinted(EV_L1_PF1, nothing, vprefetch0), 0);
+	check("hint: clevict1 of no page", hinted(EV_WRITTEN_BACK, nothing, clevict1), 0);
 	map_page(0, 1, 1);
 	check("hint: of that page when it is there",
 	      hinted(EV_L1_PF1, nothing, vprefetch0), LINES);
@@ -481,24 +463,19 @@ static const struct {
 	{ "code: 49 pages, long walks", hops, EV_LONG_CODE_PAGE_WALK, 0 },
 
 	/* The stub's branches and the ret are the same each time. */
-	{ "branches: the end of a loop is not foreseen", f_loop,
-	  EV_MISPREDICTED, 1 },
+	{ "branches: the end of a loop is not foreseen", f_loop, EV_MISPREDICTED, 1 },
 	{ "branches: 100 nops", f_nops, EV_MISPREDICTED, 0 },
-	{ "branches: taken every other time", alternating, EV_MISPREDICTED,
-	  500 + 1 },
+	{ "branches: taken every other time", alternating, EV_MISPREDICTED, 500 + 1 },
 	/* The call is mispredicted each time, the loop once. */
-	{ "branches: two targets in turn", two_targets, EV_MISPREDICTED,
-	  1000 + 1 },
+	{ "branches: two targets in turn", two_targets, EV_MISPREDICTED, 1000 + 1 },
 	{ "branches: calls of one function", f_call, EV_MISPREDICTED, 1 },
 
 	/* Each run in ring 3 ends with an interrupt, which is a flush. */
 	{ "flushes: only the interrupt", f_nops, EV_PIPELINE_FLUSHES, 1 },
 	{ "flushes: the end of a loop", f_loop, EV_PIPELINE_FLUSHES, 1 + 1 },
-	{ "flushes: two targets in turn", two_targets, EV_PIPELINE_FLUSHES,
-	  1000 + 1 + 1 },
+	{ "flushes: two targets in turn", two_targets, EV_PIPELINE_FLUSHES, 1000 + 1 + 1 },
 	/* 48 jumps, a ret, and the stub's call are too many for a set. */
-	{ "flushes: taken, and never foreseen", hops, EV_PIPELINE_FLUSHES,
-	  48 + 1 + 1 + 1 },
+	{ "flushes: taken, and never foreseen", hops, EV_PIPELINE_FLUSHES, 48 + 1 + 1 + 1 },
 	{ "flushes: those are not mispredicted", hops, EV_MISPREDICTED, 0 },
 	{ "flushes: software interrupts", f_int80, EV_PIPELINE_FLUSHES, 2 + 1 },
 	{ "flushes: an exception", f_fault_ud, EV_PIPELINE_FLUSHES, 1 + 1 },
@@ -512,8 +489,7 @@ static void fetches_and_branches(void)
 	handle_ints(ignore);
 	handlers[UD] = skip2;
 	for (u32 i = 0; i < ARRAY_SIZE(thirds); i++)
-		check(thirds[i].name, third(thirds[i].fn, thirds[i].event),
-		      thirds[i].want);
+		check(thirds[i].name, third(thirds[i].fn, thirds[i].event), thirds[i].want);
 	/* In ring 0, once the branches are predicted */
 	for (int i = 0; i < 3; i++) {
 		arm_pmi(EV_PIPELINE_FLUSHES | SEL_OS | SEL_INT, 1, LVT_NMI);
@@ -570,10 +546,8 @@ SUITE(test_memory, "memory")
 	caches();
 	prefetches();
 	precise_misses("memory: no skid after misses", 0, EV_DATA_READ_MISS, 1);
-	precise_misses("memory: no skid after L2 misses", 0, EV_L2_READ_MISS,
-		       1);
-	precise_misses("memory: no skid after two L2 misses at once", 62,
-		       EV_L2_READ_MISS, 2);
+	precise_misses("memory: no skid after L2 misses", 0, EV_L2_READ_MISS, 1);
+	precise_misses("memory: no skid after two L2 misses at once", 62, EV_L2_READ_MISS, 2);
 	misses_among_others();
 	prefetches_of_nothing();
 	counter0();
@@ -598,8 +572,7 @@ static void any_one(const char *name, u64 sel, u64 want)
 	on_cpu(2, run_nops);
 	wrmsr(MSR_GLOBAL, 0);
 	check(text("any thread: %s", name), rdmsr(MSR_CNT0), 2 * want);
-	check(text("any thread: not without the bit: %s", name),
-	      rdmsr(MSR_CNT1), 0);
+	check(text("any thread: not without the bit: %s", name), rdmsr(MSR_CNT1), 0);
 }
 
 /* With another event, what the others did before does not count. */
@@ -609,12 +582,10 @@ static void any_changes(void)
 	on_cpu(1, run_nops);
 	check("any thread: one event", rdmsr(MSR_CNT0), 103 + 18);
 	wrmsr(MSR_SEL0, EV_BRANCHES | SEL_USR | SEL_ANY | SEL_EN);
-	check("any thread: another one, while it runs", rdmsr(MSR_CNT0),
-	      103 + 18);
+	check("any thread: another one, while it runs", rdmsr(MSR_CNT0), 103 + 18);
 	check("any thread: and no overflow", rdmsr(MSR_STATUS), 0);
 	on_cpu(1, run_nops);
-	check("any thread: counts from there", rdmsr(MSR_CNT0),
-	      103 + 18 + 3 + 3);
+	check("any thread: counts from there", rdmsr(MSR_CNT0), 103 + 18 + 3 + 3);
 	wrmsr(MSR_GLOBAL, 0);
 }
 
@@ -676,8 +647,7 @@ static void any_mixed(void)
 	enough = 1;
 	on_cpu_wait(1);
 	wrmsr(MSR_GLOBAL, 0);
-	check("any thread: an event goes with its own cmask", rdmsr(MSR_CNT0),
-	      0);
+	check("any thread: an event goes with its own cmask", rdmsr(MSR_CNT0), 0);
 }
 
 /* The threads of a core share its caches. */
@@ -718,15 +688,12 @@ SUITE(test_any, "any")
 	any_one("branches", EV_BRANCHES, 3 + 3);
 	any_one("reads", EV_DATA_READ, 1 + 16);
 	/* No two threads issue in one cycle: CMASK is for each instruction. */
-	any_one("instructions, cmask 1", EV_INSTRUCTIONS | SEL_CMASK(1),
-		103 + 18);
+	any_one("instructions, cmask 1", EV_INSTRUCTIONS | SEL_CMASK(1), 103 + 18);
 	any_one("instructions, cmask 2", EV_INSTRUCTIONS | SEL_CMASK(2), 0);
-	any_one("accesses, cmask 1", EV_DATA_READ_OR_WRITE | SEL_CMASK(1),
-		2 + 17);
+	any_one("accesses, cmask 1", EV_DATA_READ_OR_WRITE | SEL_CMASK(1), 2 + 17);
 	any_one("accesses, cmask 2", EV_DATA_READ_OR_WRITE | SEL_CMASK(2), 10);
 	/* Thread count mode never counts with INV or E. */
-	any_one("instructions, inverted",
-		EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV, 0);
+	any_one("instructions, inverted", EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV, 0);
 	any_one("accesses, edge", EV_DATA_READ_OR_WRITE | SEL_E, 0);
 
 	any_changes();

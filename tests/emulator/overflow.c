@@ -72,8 +72,7 @@ static void precise(void)
 	check("pmi: no skid after branches and cycles", wrong, 0);
 }
 
-static void where(const char *name, code *fn, u64 sel, int after, void *rip,
-		  u64 cs)
+static void where(const char *name, code *fn, u64 sel, int after, void *rip, u64 cs)
 {
 	arm_pmi(sel | SEL_INT, after, LVT_NMI);
 	user_run(fn);
@@ -136,8 +135,7 @@ static void places(void)
 	      (void *)PAGED_AREA, USER_CS);
 	map_page(0, 1, 1);
 	map_page(1, 0, 0);
-	where("pmi: after a rep string, all of it", f_fault_rep, insns, 4,
-	      at_rep_end, USER_CS);
+	where("pmi: after a rep string, all of it", f_fault_rep, insns, 4, at_rep_end, USER_CS);
 	where("pmi: after int, in its handler", f_int80, insns, 3,
 	      trap_stubs + 16 * VEC_INT80, KERNEL_CS);
 	where("pmi: after syscall, at its entry", f_syscall, insns, 3,
@@ -174,8 +172,7 @@ static void auto_mask(void)
 	mark();
 	run_nops(10, SEL_INT);
 	check("line: an interrupt", pmi.count, 1);
-	check("line: delivery sets the mask bit", apic_read(APIC_LVTPC),
-	      LVT_NMI | LVT_MASKED);
+	check("line: delivery sets the mask bit", apic_read(APIC_LVTPC), LVT_NMI | LVT_MASKED);
 	check("line: delivered", since(0, ITEM_DELIVERED), 1);
 
 	/* STATUS is still set: the line stays up, without an edge. */
@@ -233,8 +230,7 @@ static void disabled(void)
 {
 	mark();
 	apic_write(APIC_LVTPC, -1);
-	check("line: reserved bits of LVTPC", apic_read(APIC_LVTPC),
-	      LVT_MASKED | 0x7ff);
+	check("line: reserved bits of LVTPC", apic_read(APIC_LVTPC), LVT_MASKED | 0x7ff);
 	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
 	apic_write(APIC_SVR, 0xff);
 	takes_none("APIC disabled");

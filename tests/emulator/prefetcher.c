@@ -131,10 +131,8 @@ static const struct {
 	{ "every other line, by software, L1 misses", loads_prefetched,
 	  EV_DATA_READ_MISS, EVERY_OTHER, AHEAD },
 	/* Prefetches by software begin no stream. */
-	{ "by software, L1 misses", loads_prefetched, EV_DATA_READ_MISS, ROW,
-	  AHEAD },
-	{ "by software, L2 misses of vprefetch1", loads_prefetched,
-	  EV_L2_PF2_MISS, ROW, 256 },
+	{ "by software, L1 misses", loads_prefetched, EV_DATA_READ_MISS, ROW, AHEAD },
+	{ "by software, L2 misses of vprefetch1", loads_prefetched, EV_L2_PF2_MISS, ROW, 256 },
 	{ "only by software", vprefetch1, EV_HWP_L2MISS, ROW, 0 },
 };
 
@@ -153,8 +151,7 @@ static void streams(void)
 {
 	go_over(buffer, LINE, 0);
 	page_count = 16;
-	about("prefetcher: 16 streams", cold(EV_HWP_L2MISS, loads_of_pages),
-	      16 * 62);
+	about("prefetcher: 16 streams", cold(EV_HWP_L2MISS, loads_of_pages), 16 * 62);
 	page_count = 17;
 	about("prefetcher: no 17", cold(EV_HWP_L2MISS, loads_of_pages), 0);
 }
@@ -169,8 +166,7 @@ static void present(void)
 
 	cold(EV_L2_READ_MISS, loads);
 	go_over(buffer + PAGE, LINE, 1);
-	about("prefetcher: nothing of the next page", count0(loads, EV_L2_READ_MISS),
-	      1);
+	about("prefetcher: nothing of the next page", count0(loads, EV_L2_READ_MISS), 1);
 }
 
 /* Four prefetches by the second load, and one by each later one */

@@ -9,8 +9,7 @@ static void reset_values(void)
 	for (int i = 0; i < VALUES; i++)
 		sum |= rdmsr(pmu_registers[i]);
 	check("registers: all 0 after power-on", sum, 0);
-	check("registers: LVTPC masked after power-on", apic_read(APIC_LVTPC),
-	      LVT_MASKED);
+	check("registers: LVTPC masked after power-on", apic_read(APIC_LVTPC), LVT_MASKED);
 }
 
 /*
@@ -44,8 +43,7 @@ static void write_only(void)
 	for (int i = 0; i < 64; i++)
 		if (wrmsr_faults(MSR_OVF, BIT(i)) != (i < 2 ? -1 : GP))
 			wrong |= BIT(i);
-	result(!wrong, "registers: reserved bits of OVF_CTRL",
-	       "wrong bits 0x%lx", wrong);
+	result(!wrong, "registers: reserved bits of OVF_CTRL", "wrong bits 0x%lx", wrong);
 	check("registers: reading OVF_CTRL faults", rdmsr_faults(MSR_OVF), GP);
 }
 
@@ -97,8 +95,7 @@ static void sign(void)
 {
 	wrmsr(MSR_CNT0, 0xffffffff);
 	wrmsr(MSR_CNT1, WRAP - 1);
-	check("registers: no sign extension of a counter", rdmsr(MSR_CNT0),
-	      0xffffffff);
+	check("registers: no sign extension of a counter", rdmsr(MSR_CNT0), 0xffffffff);
 	check("registers: 40 bits of a counter", rdmsr(MSR_CNT1), WRAP - 1);
 	pmu_quiet();
 }

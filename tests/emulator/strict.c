@@ -128,14 +128,12 @@ static void more(const char *name, code *fn, u64 event, u64 want)
 /* Only the chip's model has vectors; the bare program of the board tests them. */
 static void vectors(int strict)
 {
-	result((faults0(&f_vector_load) == UD) == !strict, "strict: vector load", "%d",
-	       strict);
+	result((faults0(&f_vector_load) == UD) == !strict, "strict: vector load", "%d", strict);
 	result((faults3(&f_vector_load) == UD) == !strict, "strict: vector load in ring 3",
 	       "%d", strict);
 	if (!strict)
 		return;
-	more("strict: a vector load is one instruction", &f_vector_load,
-	     EV_INSTRUCTIONS, 1);
+	more("strict: a vector load is one instruction", &f_vector_load, EV_INSTRUCTIONS, 1);
 	more("strict: and one read", &f_vector_load, EV_DATA_READ, 1);
 	more("strict: and no write", &f_vector_load, EV_DATA_WRITE, 0);
 	more("strict: a vector store is no read", &f_vector_store, EV_DATA_READ, 0);

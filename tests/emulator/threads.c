@@ -118,8 +118,7 @@ static void init_counts(void)
 	u64 insns, cycles;
 
 	insns = until_init(count_and_init);
-	result(insns >= 2 && insns < 20, "init: of itself, what it has executed", "%ld",
-	       insns);
+	result(insns >= 2 && insns < 20, "init: of itself, what it has executed", "%ld", insns);
 	insns = until_init(count_and_wait);
 	result(insns >= 2 && insns < 20, "init: after a DELAY, what it has executed", "%ld",
 	       insns);
@@ -166,8 +165,7 @@ static void shared_tsc(void)
 {
 	on_cpu(1, set_tsc);
 	on_cpu(2, read_tsc);
-	result(tsc_seen >= 1ul << 55, "threads: one TSC for the core",
-	       "0x%lx", tsc_seen);
+	result(tsc_seen >= 1ul << 55, "threads: one TSC for the core", "0x%lx", tsc_seen);
 }
 
 /*
@@ -324,8 +322,7 @@ static void steady(void)
 	}
 	busy = 0;
 	on_cpu_wait(1);
-	check("threads: looking at one that counts: it never goes back", back,
-	      0);
+	check("threads: looking at one that counts: it never goes back", back, 0);
 	result(item(1, ITEM_INSNS0) > LOOKS, "threads: and it does count",
 	       "%ld", item(1, ITEM_INSNS0));
 }
@@ -380,8 +377,7 @@ SUITE(test_apart, "apart")
 	check("apart: one of the same is", seen[0], 103);
 	on_cpu(1, set_tsc);
 	on_cpu(2, read_tsc);
-	result(tsc_seen < 1ul << 55, "apart: each core has its own TSC",
-	       "0x%lx", tsc_seen);
+	result(tsc_seen < 1ul << 55, "apart: each core has its own TSC", "0x%lx", tsc_seen);
 }
 
 SUITE(test_threads, "threads")
