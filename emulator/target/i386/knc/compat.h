@@ -21,11 +21,6 @@
 
 #if KNC_QEMU(10, 1)
 #define KNC_CLASS_DATA          const void *
-/* Hosts are 64-bit, and these functions are gone. */
-#ifndef qatomic_read_i64
-#define qatomic_read_i64(p)     qatomic_read(p)
-#define qatomic_set_i64(p, i)   qatomic_set(p, i)
-#endif
 #else
 #define KNC_CLASS_DATA          void *
 #endif
