@@ -92,7 +92,7 @@ help:
 	@echo 'The driver:'
 	@echo '  all, modules     knc_pmu.ko for the running kernel, or for KDIR=<kernel build tree>'
 	@echo '  modules_install  put it where modprobe finds it (INSTALL_MOD_PATH=...)'
-	@echo '  clean            remove what was built here; the cache stays'
+	@echo '  clean            remove what building the module has left here'
 	@echo '  install          headers, pkg-config file, tools and man pages (prefix=, DESTDIR=)'
 	@echo '  dist             the sources of this version as a tarball'
 	@echo '  book             the documentation for a browser'

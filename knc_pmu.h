@@ -53,8 +53,8 @@ extern const struct pmu knc_pmu_callbacks;
 int knc_event_init(struct perf_event *event);
 
 /*
- * compat/perf_core.c, or compat/2.6.38/perf_core.c: the module and perf core. knc_perf_prepare()
- * is called first; it returns -EBUSY if another driver has perf's raw events, or -ENOMEM.
+ * compat/perf_core.c, or compat/2.6.38/perf_core.c. Called first, knc_perf_prepare() returns
+ * -EBUSY if raw events are another driver's, -ENOMEM, or -ENOENT if 2.6.38 lacks a function.
  */
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);

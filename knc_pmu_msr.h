@@ -111,7 +111,7 @@ static __always_inline void knc_write_global_ctrl(u32 counters)
 	knc_wrmsr(KNC_MSR_GLOBAL_CTRL, counters);
 }
 
-/* What an NMI asks that finds KNC_STOP: do the counters run all the same? */
+/* What a PMI or a reader asks in KNC_STOP: do the counters run all the same? */
 static __always_inline u64 knc_read_global_ctrl(void)
 {
 	return knc_rdmsr(KNC_MSR_GLOBAL_CTRL) & KNC_COUNTER_MASK;
