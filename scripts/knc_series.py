@@ -235,7 +235,7 @@ def without_soft_masking(files):
                        "\tif (state == KNC_RUN)\n\t\tknc_run_counters(kc);\n\n\treturn"),
                  ("an earlier NMI or a replay\n * has handled", "an earlier NMI has\n * handled"))
     files.cut_lines("knc_pmu.h", r"knc_pmi_replay\(")
-    files.replace("knc_pmu_msr.h", "/* What an NMI asks", "static __always_inline u64 knc_read_status")
+    files.replace("knc_pmu_msr.h", "/* What a PMI or a reader", "static __always_inline u64 knc_read_status")
 
     files.replace(pmu, " *\n * A PMI before the write", " */\nvoid knc_pmu_enable(")
     files.replace(pmu, "\tfor (;;) {", "/**\n * knc_event_start()", """\
