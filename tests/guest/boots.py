@@ -20,7 +20,7 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel
     refuse-generic names wrap-count wrap-period task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
     period-throttled spflt-refused
-    spflt-late spflt-exec-unreadable spflt-userns
+    spflt-late spflt-second spflt-exec-unreadable spflt-userns
     mmap-page page-times times spflt-region spflt-switch spflt-migrate
     spflt-hotplug spflt-exec spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused

@@ -232,6 +232,34 @@ TEST(spflt_refused, "spflt-refused", 60)
 	     ev_count(wide) - before, 2 * LOOP);
 }
 
+/* A task opens its own event after another's for it, and stays on its CPU all the time. */
+TEST(spflt_second, "spflt-second", 60)
+{
+	volatile int *turn = shared(sizeof(*turn));
+	pid_t pid;
+	int own;
+
+	spflt_need();
+	pin(0);
+	in_child(pid) {
+		pin(1);
+		for (*turn = 1; *turn == 1;)
+			spin(100);
+		own = ev_open(spflt_attr(INSTRUCTIONS), 0, -1, -1);
+		spflt_on();
+		ev_on(own);
+		spin(LOOP);
+		must(ev_count(own) >= 2 * LOOP, "%llu of %d", ev_count(own), 2 * LOOP);
+	}
+	while (!*turn)
+		usleep(1000);
+	/* The first event of a task comes to its CPU at once; the next one only when enabled. */
+	ev_open(user_attr(BRANCHES), pid, -1, -1);
+	ev_open(spflt_attr(INSTRUCTIONS), pid, -1, -1);
+	*turn = 2;
+	reap(pid);
+}
+
 /* Root of a user namespace counts the tasks of other users there. */
 static void be(uid_t uid)
 {
