@@ -7,15 +7,32 @@
 # unpacked or copied, and the compiler's. Versions of libraries that are linked are not
 # in it: what was built stays good when apt upgrades the library.
 #
-# It is made under a lock in <key>.tmp and renamed when it is complete, so an
-# interrupted build is never taken for a finished one and two runs never build the
-# same thing twice.
+# It is made under a lock in <key>.tmp, tried, and renamed, so that an interrupted build
+# is never taken for a finished one, and two runs never build the same thing twice.
+# <key>.files lists its files: a build of which one is missing, or has another size, is made again.
+#
+# A build sees nothing of its caller. Of the environment only these variables remain, and
+# those that a script names in $inherits before it reads this file: patterns of "case".
 #
 # shellcheck shell=sh disable=SC2034
 
+inherited="PATH HOME TERM TMPDIR XDG_CACHE_HOME KNC_PMU_* *_proxy *_PROXY APT_CONFIG DEBIAN_*
+	SSL_CERT_*"
+umask 022
+set -f
+# A name that the shell cannot unset is one that it does not pass on.
+for _name in $(awk 'BEGIN { for (name in ENVIRON) if (name ~ /^[A-Za-z_0-9]+$/) print name }'); do
+	for _kept in $inherited ${inherits:-}; do
+		# shellcheck disable=SC2254
+		case $_name in $_kept) continue 2 ;; esac
+	done
+	unset "$_name"
+done
+set +f
+
 # Every script sets "here" before it reads this file.
 # shellcheck disable=SC2154
-top=$(cd "$here/.." && pwd)
+top=${here%/*}
 cache=${KNC_PMU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/knc-pmu}
 me=${0##*/}
 jobs=${KNC_PMU_JOBS:-$(nproc)}
@@ -135,7 +152,7 @@ logged()
 	say "$_what ..."
 	watch_log "$_what" "$_log" "$_start" "$_pattern" "$_total" 9>&- &
 	_watch=$!
-	if "$@" >"$_log" 2>&1 9>&- </dev/null; then _rc=0; else _rc=$?; fi
+	if "$@" >"$_log" 2>&1 </dev/null; then _rc=0; else _rc=$?; fi
 	kill "$_watch" 2>/dev/null || :
 	wait "$_watch" 2>/dev/null || :
 	if [ "$_rc" -ne 0 ]; then
@@ -145,29 +162,54 @@ logged()
 	say "$_what: done in $(since "$_start")"
 }
 
-# once WHAT KEY FUNCTION - set $built to the path of the build. If it is missing,
-# FUNCTION makes it, in a subshell, in the directory that is its argument.
+# list_files DIR - the size and the name of each
+list_files()
+{
+	(cd "$1" && find . ! -type d -printf '%s %p\n' | LC_ALL=C sort)
+}
+
+# is_whole DIR - whether each file that DIR.files lists is there, with that size
+is_whole()
+{
+	[ -s "$1.files" ] &&
+		[ -z "$(list_files "$1" | LC_ALL=C comm -13 - "$1.files" 2>&1)" ]
+}
+
+# once WHAT KEY FUNCTION - set $built to the path of the build. If it is missing or damaged,
+# FUNCTION makes it, in a subshell, in the directory that is its argument, and tries it.
 once()
 {
 	built=$cache/$1/$2
-	[ -e "$built" ] && { touch "$built"; return 0; }
+	[ -e "$built" ] && is_whole "$built" && { touch "$built"; return 0; }
 	mkdir -p "$cache/$1" || die "$cache/$1: cannot be made"
 	(
 		if ! flock -n 9; then
 			say "$1: another run is building it, waiting ..."
 			flock 9
 		fi
-		[ -e "$built" ] && exit 0
-		rm -rf "$built.tmp"
+		if [ -e "$built" ]; then
+			is_whole "$built" && exit 0
+			say "$1: files of $built are missing or damaged, building it again"
+		fi
+		rm -rf "$built" "$built.tmp"
 		mkdir "$built.tmp" || exit 1
 		set -e
 		"$3" "$built.tmp"
+		list_files "$built.tmp" >"$built.files"
 		mv "$built.tmp" "$built"
 	) 9>"$cache/$1/$2.lock"
 	# "( ... ) || exit" would switch "set -e" off in the subshell.
 	_rc=$?
-	[ "$_rc" -eq 0 ] || exit 1
+	[ "$_rc" -eq 0 ] || exit "$_rc"
 	[ -e "$built" ] || die "$1: nothing was built"
+}
+
+# works WHAT COMMAND... - what was built is of no use if this command fails, which tries it
+works()
+{
+	_what=$1
+	shift
+	_said=$("$@" 2>&1 </dev/null) || die "$_what was built, but does not work: $*: $_said"
 }
 
 # pkg_version PACKAGE - the version installed here

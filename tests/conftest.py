@@ -6,13 +6,17 @@ tests whose names come from elsewhere. Cases of one group run on one worker, in 
 order: a boot is made once for its group.
 """
 import contextlib
+import fnmatch
+import glob
 import os
+import random
 import re
 import sys
 from dataclasses import dataclass
 
 import pytest
-from lines import TESTS, once
+from lines import TESTS, TOP, once
+from knc_scripts import CACHE
 
 # These take a part of a name.
 PARTLY = ("unit", "static")
@@ -119,10 +123,16 @@ def folder_of(nodeid):
 
 
 def asked_for(nodeid):
-    """Whether TEST names it: words of it, without the kernel that it runs on."""
+    """The patterns of TEST that match its name, without the kernel that it runs on"""
     name, folder = name_of(nodeid), folder_of(nodeid)
     return [word for word in os.environ.get("TEST", "").split()
-            if word == name.rsplit("/")[-1] or folder in PARTLY and word in name]
+            if fnmatch.fnmatch(name.rsplit("/")[-1], word) or folder in PARTLY and word in name]
+
+
+def unit_of(item):
+    """What is run together: a test, or a group of them"""
+    group = item.get_closest_marker("xdist_group")
+    return group.args[0] if group else item.nodeid
 
 
 def case_of(item):
@@ -131,6 +141,7 @@ def case_of(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
+    order = os.environ.get("TEST_ORDER")
     if os.environ.get("TEST"):
         groups = {case_of(item).group for item in items
                   if case_of(item) and asked_for(item.nodeid)}
@@ -139,6 +150,10 @@ def pytest_collection_modifyitems(items):
     # The longest first, and those of knc-host watch, which mostly wait, beside what computes
     items.sort(key=lambda item: case_of(item).seconds if case_of(item)
                else 70 if item.path.stem == "test_watch" else 1, reverse=True)
+    if order:
+        units = sorted({unit_of(item) for item in items})
+        random.Random(order).shuffle(units)
+        items.sort(key=lambda item: units.index(unit_of(item)))
 
 
 class Results:
@@ -211,6 +226,9 @@ class Results:
         for nodeid in self.wanted or ():
             if nodeid not in self.results:
                 self.tell("FAIL", nodeid, "was not run")
+        damaged = [*damaged_builds()] if os.environ.get("TEST_ORDER") else []
+        if damaged:
+            self.tell("FAIL", "cache", "\n".join(["files have changed:", *damaged]))
         counts = list(self.results.values())
         if counts.count("FAIL") or not counts.count("ok"):
             session.exitstatus = 1
@@ -225,6 +243,36 @@ class Results:
                   "succeeded (KNC_PMU_RUNS= makes all)")
         print(f"{counts.count('ok')} passed, {counts.count('FAIL')} failed" +
               (f", {counts.count('skip')} skipped" if counts.count("skip") else ""))
+
+
+def damaged_builds():
+    """Files of builds in the cache that are not as "once" of scripts/lib.sh has listed them"""
+    for listed in glob.glob(f"{CACHE}/*/*.files"):
+        with open(listed, encoding="utf-8") as f:
+            for size, name in (line.rstrip("\n").split(" ", 1) for line in f):
+                path = os.path.join(listed.removesuffix(".files"), name)
+                if not os.path.lexists(path) or os.lstat(path).st_size != int(size):
+                    yield path
+
+
+def surroundings():
+    """What no test may change: the environment; and with TEST_ORDER the files of the checkout,
+    which a person may edit meanwhile"""
+    found = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    if os.environ.get("TEST_ORDER"):
+        for folder, folders, names in os.walk(TOP):
+            folders[:] = {*folders} - {".git", "__pycache__"}
+            found.update((path, os.lstat(path).st_mtime_ns)
+                         for path in (os.path.join(folder, name) for name in names))
+    return found.items()
+
+
+@pytest.fixture(autouse=True)
+def leaves_no_trace():
+    before = surroundings()
+    yield
+    changed = {name for name, _ in before ^ surroundings()}
+    assert not changed, f"the test has changed {', '.join(sorted(changed))}"
 
 
 def pytest_report_teststatus():

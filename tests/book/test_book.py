@@ -39,7 +39,7 @@ INLINE = re.compile(r"(`{1,2})([^`]+)\1")
 PROGRAM = re.compile(r"(make|scripts/[a-z0-9-]+|tests/[a-z]+/run|knc-[a-z]+) \S")
 TESTS_RUN = re.compile(r"(TEST_\w+=\d+ )*make check")
 # What is typed where a document has a name for it
-REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$DESTDIR",
+REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$SYSROOT",
         "k1om-mpss-linux-gcc": "gcc",
         # To boot a whole card takes half a minute of a processor.
         "--cores 61": "--cores 8",
@@ -220,8 +220,7 @@ class Host:
         (programs / "ssh").chmod(0o755)
         self.env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}",
                     "KDIR": built("build-kernel", "stock") + "/build", "TEST": "",
-                    # Where things are installed
-                    "DESTDIR": f"{work}/root", "INSTALL_MOD_PATH": f"{work}/root"}
+                    "SYSROOT": f"{work}/root"}
         added = (program(work, "columns") + ":/root/program", program(work, "matmul"),
                  program(work, "marked"),
                  built("build-perf") + ":/usr/lib/knc-pmu/perf")

@@ -17,7 +17,7 @@ from knc_scripts import CACHE
 
 CHECK = f"{SCRIPTS}/check-k1om"
 
-HOST_HAS = "awk cp cut dd dirname grep mktemp nproc od rm sed sh sha256sum tr".split()
+HOST_HAS = "awk cp cut dd dirname grep mktemp nproc od realpath rm sed sh sha256sum tr".split()
 
 LACKS = """
     cmove %eax,%ebx; cmovae (%rax),%rbx; cmovg %cx,%dx
