@@ -112,10 +112,10 @@ def pytest_generate_tests(metafunc):
 
 
 def name_of(nodeid):
-    """A test's public name: that of the case, or the function's with dashes."""
-    found = re.search(r"\[(.*)\]", nodeid)
+    """A test's public name: that of the case, or the function's and its parameters' with dashes"""
+    found = re.search(r"::test\[(.*)\]", nodeid)
     return found.group(1) if found else \
-        re.sub(r".*::test_|@.*", "", nodeid).replace("_", "-")
+        re.sub(r".*::test_|[]@].*", "", nodeid).replace("_", "-").replace("[", "-")
 
 
 def folder_of(nodeid):
@@ -136,7 +136,7 @@ def unit_of(item):
 
 
 def case_of(item):
-    return item.callspec.params["case"] if hasattr(item, "callspec") else None
+    return item.callspec.params.get("case") if hasattr(item, "callspec") else None
 
 
 @pytest.hookimpl(trylast=True)

@@ -18,7 +18,6 @@ stands in several places, and commands that run tests need none. ``make TARGET``
 names a target, and ``scripts/NAME --option`` an option that is in --help. With WORD in
 TEST_COMMANDS "commands" runs only blocks that have it.
 """
-import html
 import itertools
 import os
 import re
@@ -46,40 +45,6 @@ REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$SYSR
         # The cards are there already.
         "scripts/shell --add columns":
             "ssh mic0 'cat >columns; chmod +x columns' <columns"}
-# The widest font of the theme for code, DejaVu Sans Mono: width by height
-LETTER = 0.602
-# The theme's sizes: text, page, sidebar, a letter of text, a letter of code
-SIZES = (r"div\.body {[^}]*max-width: (\d+)px", r"div\.document {\s*width: (\d+)px",
-         r"div\.sphinxsidebar {\s*width: (\d+)px", r"body {[^}]*font-size: (\d+)px",
-         r"pre, tt, code {[^}]*font-size: ([\d.]+)em")
-# Of text, and of code
-PADDING = 2 * 30
-
-
-# --- the book -------------------------------------------------------------------
-
-def ugly(book):
-    """What is wrong with its sidebar, its first page and its widest lines in a browser"""
-    page, _, sidebar = (book / "index.html").read_text().partition('class="sphinxsidebar"')
-    pages = re.findall(r'"reference internal" href="([a-z-]+)\.html"', sidebar)
-    if sorted([*pages, "index"]) != sorted(p.stem for p in DOCUMENTS):
-        yield f"the sidebar does not have each page once: {pages}"
-    if sidebar.find("searchbox") > sidebar.find("toctree"):
-        yield "the search is below the pages"
-    for part in (r"<pre>.*make demo\nmake check\n", r'<img .*src="_images/\w'):
-        if not re.search(part, page):
-            yield f"the first page has no {part}"
-    css = "".join(path.read_text() for path in sorted(book.glob("_static/*.css")))
-    most, width, beside, font, code = (
-        float(re.search(f"^{size}", css, re.M)[1]) for size in SIZES)
-    columns = (min(most, width - beside - PADDING) - PADDING) / (font * code * LETTER)
-    if width > 1280 - 20:
-        yield f"{width} px are too many for a window of 1280 with a scroll bar"
-    for path in sorted(book.glob("*.html")):
-        for block in re.findall(r"<pre>(.*?)</pre>", path.read_text(), re.S):
-            for line in html.unescape(re.sub(r"<.*?>", "", block)).expandtabs().split("\n"):
-                if len(line) > columns:
-                    yield f"{path.name} shows {columns:.0f} columns of: {line}"
 
 
 # --- what the documents have ------------------------------------------------------
@@ -251,7 +216,6 @@ def run_blocks(work):
 
 CHECKS = {
     "book-builds": lambda _: quietly(f"{SCRIPTS}/build-book"),
-    "book-pages": lambda _: none_of(ugly(Path(built("build-book")).parent)),
     "commands-listed": check_listed,
     "commands": run_blocks,
 }

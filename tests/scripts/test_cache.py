@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds and their cache: what they depend on, what they see of who calls them, and what becomes
+of a build that is damaged later or was interrupted."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from lines import SCRIPTS, TOP, none_of, quietly
+
+# Of people who build kernels, and of others
+NONSENSE = dict.fromkeys(
+    """ARCH AR AS CC CFLAGS COMPILER_PATH CPATH CPPFLAGS CROSS_COMPILE CXX DESTDIR GIT_DIR
+    GREP_OPTIONS INSTALL_MOD_PATH INSTALL_PATH KBUILD_OUTPUT KCFLAGS LD LDFLAGS LD_LIBRARY_PATH LIBRARY_PATH
+    O PYTHONPATH TAR_OPTIONS V W C""".split(), "/nonsense")
+NONSENSE |= {"MAKEFLAGS": "-n", "CDPATH": "/:/tmp", "POSIXLY_CORRECT": "1", "LC_ALL": "C"}
+
+
+def run(*command, **env):
+    """What it prints; it has to succeed."""
+    done = subprocess.run(command, env={**os.environ, **env}, check=False, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    assert not done.returncode, f"{command}: status {done.returncode}: {done.stderr}"
+    return done.stdout.strip(), done.stderr
+
+
+# --- who calls -------------------------------------------------------------------------
+
+def test_caller_is_not_seen(tmp_path):
+    """Builders and tests inherit the names that lib.sh lists, and no umask."""
+    script = tmp_path / "scripts" / "print"
+    script.parent.mkdir()
+    script.write_text(f"inherits='TEST TEST_*'; here={SCRIPTS}; . {SCRIPTS}/lib.sh; umask; env\n")
+    kept = {"TEST": "a", "TEST_STRIDE": "1", "KNC_PMU_JOBS": "1", "https_proxy": "b", "HOME": "/c"}
+    said = quietly("env", "-i", "PATH=" + os.environ["PATH"], *(
+        f"{name}={value}" for name, value in {**NONSENSE, **kept}.items()),
+        "sh", "-c", f"umask 077; exec sh {script}").splitlines()
+    assert said[0] == "0022"
+    none_of(f"{line} is left" for line in said[1:]
+            if line.partition("=")[0] not in {*kept, "PATH", "PWD", "OLDPWD", "SHLVL", "_"})
+    assert {f"{name}={value}" for name, value in kept.items()} <= {*said}
+
+
+def test_builders_read_lib():
+    """Each script that builds something is one of those."""
+    for path in Path(SCRIPTS).glob("build-*"):
+        assert '\n. "$here/lib.sh"\n' in path.read_text(), path
+
+
+def test_same_bytes(tmp_path):
+    """Builds with all these in the environment, and a umask of 077, are those without."""
+    for name in ("build-workload", "build-rootfs"):
+        plain = run(f"{SCRIPTS}/{name}", KNC_PMU_CACHE=str(tmp_path / "plain"))[0]
+        odd = run("sh", "-c", f"cd {SCRIPTS}; umask 077; exec ./{name}",
+                  KNC_PMU_CACHE=str(tmp_path / "odd"), **NONSENSE)[0]
+        assert Path(plain).read_bytes() == Path(odd).read_bytes(), name
+
+
+def test_module_of_any_caller():
+    """A kernel engineer's environment builds no other module, nor fails to."""
+    module = run(f"{SCRIPTS}/build-module", "stock", **NONSENSE, KNC_PMU_MAKE="TRIED=yes")[0]
+    assert b"vermagic=6.1." in Path(module).read_bytes()
+
+
+def test_card_of_any_caller(tmp_path):
+    """"make card" leaves nothing in DESTDIR."""
+    top = tmp_path / "knc-pmu"
+    shutil.copytree(TOP, top, ignore=shutil.ignore_patterns(".git"))
+    run("make", "-C", str(top), "card", DESTDIR=str(tmp_path / "dest"), CFLAGS="-O9",
+        INSTALL_MOD_PATH=str(tmp_path / "dest"))
+    assert (top / "card/knc-pmu-card-k1om.tar.gz").exists()
+    assert not (tmp_path / "dest").exists()
+
+
+# --- what they depend on ------------------------------------------------------------------
+
+# Versions of packages are those of $UPGRADE; for the rest a build gets no further than
+# its name.
+FAKES = {"dpkg-query": 'echo "installed $KNC_PMU_UPGRADE"',
+         "apt-cache": 'echo "Depends: libfoo1"; case $* in *lib*) echo "Candidate: '
+                      '$KNC_PMU_UPGRADE";; *) echo "Candidate: 1";; esac',
+         "apt-get": "exit 1", "setup": "", "build-kernel": "echo /nosuch"}
+
+
+@pytest.mark.parametrize("name, what", (("build-perf", "perf"), ("build-programs", "programs")))
+def test_library_upgrade(name, what, tmp_path):
+    """apt upgrades a library: what was built with it is found again."""
+    for room in ("scripts", "tools"):
+        shutil.copytree(f"{TOP}/{room}", tmp_path / room)
+    shutil.copy(f"{TOP}/knc_pmu_events.h", tmp_path)
+    (tmp_path / "bin").mkdir()
+    for fake, body in FAKES.items():
+        path = tmp_path / ("scripts" if fake in ("setup", "build-kernel") else "bin") / fake
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+    for upgrade in "12":
+        done = subprocess.run([tmp_path / "scripts" / name], check=False, capture_output=True, env={
+            **os.environ, "KNC_PMU_UPGRADE": upgrade, "KNC_PMU_CACHE": str(tmp_path / "cache"),
+            "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+        assert done.returncode == 1, done.stderr
+    assert len([*(tmp_path / "cache" / what).glob("*.lock")]) == 1
+
+
+# --- damage ------------------------------------------------------------------------------
+
+def remove(path):
+    path.unlink()
+
+
+def cut(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("damage", (remove, cut))
+def test_damaged(damage, tmp_path):
+    """A file that is missing or too short is found, and the build made again."""
+    cache = {"KNC_PMU_CACHE": str(tmp_path)}
+    for name in ("build-workload", "build-rootfs"):
+        path = Path(run(f"{SCRIPTS}/{name}", **cache)[0])
+        whole = path.read_bytes()
+        damage(path)
+        said = run(f"{SCRIPTS}/{name}", **cache)[1]
+        assert f"files of {path.parent} are missing or damaged, building it again" in said
+        assert path.read_bytes() == whole
+        assert "damaged" not in run(f"{SCRIPTS}/{name}", **cache)[1]
+
+
+@pytest.mark.parametrize("file", ("knc_pmi.o", "knc_pmu.ko", ".knc_pmi.o.cmd"))
+def test_damaged_module(file):
+    """A module's tree, in which make believes what is newer than its source"""
+    build = {"KNC_PMU_MAKE": f"DAMAGED={file}"}
+    module = Path(run(f"{SCRIPTS}/build-module", "stock", **build)[0])
+    whole = module.read_bytes()
+    cut(module.with_name(file))
+    assert run(f"{SCRIPTS}/build-module", "stock", **build)[0] == str(module)
+    assert module.read_bytes() == whole
+
+
+BROKEN = """
+build() { echo >"$1/program"; works "a program" false; }
+once broken key build
+"""
+SLOW = """
+build() { echo $$ >"$1/begun"; sleep 2; echo done >"$1/program"; }
+once slow key build
+cat "$built/program"
+"""
+
+
+def script(work, text):
+    (work / "scripts").mkdir(exist_ok=True)
+    path = work / "scripts/script"
+    path.write_text(f"set -u\nhere={work}/scripts\n. {SCRIPTS}/lib.sh\n{text}")
+    return ["sh", str(path)], {**os.environ, "KNC_PMU_CACHE": str(work / "cache")}
+
+
+def test_what_does_not_work(tmp_path):
+    """is not put where the next run finds it."""
+    command, env = script(tmp_path, BROKEN)
+    done = subprocess.run(command, env=env, check=False, text=True, capture_output=True)
+    assert done.returncode == 1
+    assert "a program was built, but does not work: false" in done.stderr
+    assert not (tmp_path / "cache/broken/key").exists()
+
+
+@pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGKILL),
+                         ids=lambda number: number.name)
+def test_interrupted(number, tmp_path):
+    """The next run waits for what goes on, and is right."""
+    command, env = script(tmp_path, SLOW)
+    with subprocess.Popen(command, env=env, start_new_session=True, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as first:
+        while not (tmp_path / "cache/slow/key.tmp/begun").exists():
+            time.sleep(0.01)
+        # As ^C does, all of them; else the one that a person sees
+        (os.killpg if number == signal.SIGINT else os.kill)(first.pid, number)
+    assert quietly(*command, env=env).splitlines()[-1] == "done"
+
+
+def test_full_disk(tmp_path):
+    """A build that had no room is not believed when there is room again."""
+    limited = f"ulimit -f 1; exec {SCRIPTS}/build-rootfs"
+    cache = {"KNC_PMU_CACHE": str(tmp_path)}
+    assert subprocess.run(["bash", "-c", limited], env={**os.environ, **cache}, check=False,
+                          capture_output=True).returncode
+    assert Path(run(f"{SCRIPTS}/build-rootfs", **cache)[0]).stat().st_size > 1024
+
+
+def test_two_at_once(tmp_path):
+    """Both have the same build."""
+    command, env = script(tmp_path, SLOW)
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True) as other:
+        assert quietly(*command, env=env).splitlines()[-1] == "done"
+        assert other.communicate()[0] == "done\n"
