@@ -18,15 +18,6 @@ static void knc_enable_all(int added)
 	knc_pmu_enable(this_cpu_ptr(&knc_cpu));
 }
 
-/* The x86 core's, the same for all events */
-static void (*knc_core_destroy)(struct perf_event *event);
-
-static void knc_destroy_event(struct perf_event *event)
-{
-	knc_spflt_event_destroy(event);
-	knc_core_destroy(event);
-}
-
 static int knc_hw_config(struct perf_event *event)
 {
 	int ret;
@@ -42,13 +33,7 @@ static int knc_hw_config(struct perf_event *event)
 	if (is_sampling_event(event))
 		event->hw.flags |= PERF_X86_EVENT_LARGE_PEBS;
 
-	ret = knc_spflt_event_init(event);
-	if (!ret) {
-		knc_core_destroy = event->destroy;
-		event->destroy = knc_destroy_event;
-	}
-
-	return ret;
+	return knc_spflt_event_init(event);
 }
 
 /* .enable loads the counter; .set_period may be called for a stopped event, too. */

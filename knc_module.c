@@ -150,11 +150,8 @@ int knc_event_init(struct perf_event *event)
 		return ret;
 
 	event->hw.idx = -1;
-	ret = knc_spflt_event_init(event);
-	if (!ret)
-		event->destroy = knc_spflt_event_destroy;
 
-	return ret;
+	return knc_spflt_event_init(event);
 }
 
 static void knc_disable_all(struct pmu *pmu)

@@ -78,12 +78,6 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 	return bits;
 }
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-#ifndef kzalloc_obj
-#define kzalloc_obj(object)	kzalloc(sizeof(object), GFP_KERNEL)
-#endif
-#endif
-
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #ifndef __uninitialized
 #define __uninitialized		__attribute__((__uninitialized__))
@@ -93,21 +87,8 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 /* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
 
-/* The task that an event is for; NULL if it is not known yet */
-#define COMPAT_TARGET_UNKNOWN		false
-/* Only where it is not known */
-#define compat_pin_context(event)	((void)(event))
-
-static inline struct task_struct *compat_event_target(const struct perf_event *event)
-{
-	return event->hw.target;
-}
-
-/* A pointer of the driver's in an event, NULL at first */
-static inline void **compat_event_private(struct perf_event *event)
-{
-	return &event->pmu_private;
-}
+/* The scheduler's tracepoint comes before perf core switches the events. */
+#define COMPAT_HOOK_BEFORE_EVENTS	true
 
 /* Whether the event's page lets programs read its counter: the x86 perf core decides. */
 static inline bool compat_event_has_rdpmc(const struct perf_event *event)

@@ -131,9 +131,8 @@ def without_spflt(files):
     files.cut_functions("knc_pmu_msr.h", "knc_read_spflt")
     files.cut_lines("knc_softmask.h", r" \* @filters", "\tu8 filters;", r" \* filters$")
     files.change("knc_softmask.h", ("evtsel,     task", "evtsel      task"))
-    files.replace("knc_builtin.c", "/* The x86 core's, the same", "static void knc_destroy_event")
     # knc_hw_config() is left with nothing but RDPMC, which the change of the PMI is about.
-    files.cut_functions("knc_builtin.c", "knc_destroy_event", "knc_hw_config", "knc_follow_tasks")
+    files.cut_functions("knc_builtin.c", "knc_hw_config", "knc_follow_tasks")
     files.cut_lines("knc_builtin.c", "device_initcall")
     files.change("knc_builtin.c", ("= knc_hw_config", "= knc_event_config"))
 

@@ -12,7 +12,6 @@
 #include <linux/compiler.h>
 #include <linux/device.h>
 #include <linux/hardirq.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/perf_event.h>
@@ -48,7 +47,6 @@
 #define wrmsrq				wrmsrl
 #define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)
 
-#define kzalloc_obj(object)		kzalloc(sizeof(object), GFP_KERNEL)
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
 #define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
@@ -76,15 +74,6 @@ static inline void compat_nmi_level_exit(void)
 }
 
 #define compat_in_nmi_level()		(in_nmi() || in_irq())
-
-/* The head is the first member, so one function frees all; in kernel.c */
-#define kfree_rcu(pointer, member)					\
-	do {								\
-		BUILD_BUG_ON(offsetof(typeof(*(pointer)), member));	\
-		call_rcu_sched(&(pointer)->member, compat_free_rcu);	\
-	} while (0)
-
-void compat_free_rcu(struct rcu_head *head);
 
 /*
  * Attributes of events. config1 and config2 share their place with those of
@@ -158,33 +147,8 @@ static ssize_t _name##_show(struct device *dev,				\
 }									\
 static struct device_attribute format_attr_##_name = __ATTR_RO(_name)
 
-/* The task that an event is for, or NULL: perf core does not tell it. In perf_core.c */
-#define COMPAT_TARGET_UNKNOWN		true
-
-struct task_struct *compat_event_target(const struct perf_event *event);
-
-/*
- * Never swap the current task's context with a clone's any more. Only fork() changes the field
- * otherwise, for the current task and with interrupts off.
- */
-static inline void compat_pin_context(struct perf_event *event)
-{
-	event->ctx->pin_count++;
-}
-
-/* A field that only the kernel's own driver uses */
-static inline void **compat_event_private(struct perf_event *event)
-{
-	return (void **)&event->hw.config_base;
-}
-
-/* Of newer kernels: that kernel's has few buckets for aligned pointers. */
-static inline u32 compat_hash_ptr(const void *pointer, unsigned int bits)
-{
-	return (unsigned long)pointer * 0x61c8864680b583ebUL >> (64 - bits);
-}
-
-#define hash_ptr			compat_hash_ptr
+/* At the tracepoint perf core has switched the events already, or swapped them. */
+#define COMPAT_HOOK_BEFORE_EVENTS	false
 
 /* Functions of the kernel's, found by their names in perf_core.c */
 

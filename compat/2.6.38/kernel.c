@@ -9,13 +9,6 @@
 #include <linux/notifier.h>
 #include <linux/smp.h>
 
-/* Memory that is freed after a grace period */
-
-void compat_free_rcu(struct rcu_head *head)
-{
-	kfree(head);
-}
-
 /* NMIs come by die notifiers. */
 
 static int (*compat_nmi_handler)(unsigned int type, struct pt_regs *regs);
@@ -52,11 +45,9 @@ void unregister_nmi_handler(unsigned int type, const char *name)
 {
 	unregister_die_notifier(&compat_nmi_notifier);
 	/*
-	 * The module's last step: wait for NMIs on other CPUs, which have interrupts off,
-	 * and for memory that is to be freed.
+	 * The module's last step: wait for NMIs on other CPUs, which have interrupts off.
 	 */
 	synchronize_sched();
-	rcu_barrier_sched();
 }
 
 /* CPUs that come online */

@@ -14,14 +14,9 @@
 #include <linux/err.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
-#include <linux/pid.h>
-#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/stop_machine.h>
 #include <linux/sysfs.h>
-
-#include <asm/ptrace.h>
-#include <asm/unistd.h>
 
 #include "../../knc_pmu.h"
 #include "perf_core.h"
@@ -78,29 +73,7 @@ int knc_perf_event_overflow(struct perf_event *event,
 /* Events hold the module: perf core of that kernel does not. */
 static void compat_event_destroy(struct perf_event *event)
 {
-	knc_spflt_event_destroy(event);
 	module_put(THIS_MODULE);
-}
-
-/*
- * The arguments of perf_event_open(attr, pid, cpu, group, flags) tell the task, which perf
- * core holds until the system call ends. Nothing tells it of an event that is inherited.
- */
-struct task_struct *compat_event_target(const struct perf_event *event)
-{
-	const struct pt_regs *regs = task_pt_regs(current);
-	struct task_struct *task;
-
-	if (event->parent || regs->orig_ax != __NR_perf_event_open)
-		return NULL;
-	if (!(pid_t)regs->si)
-		return current;
-
-	rcu_read_lock();
-	task = pid_task(find_vpid(regs->si), PIDTYPE_PID);
-	rcu_read_unlock();
-
-	return task;
 }
 
 static bool compat_is_hardware(const struct perf_event *event)

@@ -399,6 +399,11 @@ static void bench_operations(void)
 	print("migrate", least_of_others(migrate_with));
 	print("migrate-without", least_of_others(migrate_without));
 	print("wide", least_of_others(bench_wide));
+	/* Last: from now on each switch moves the SPFLT bits of two tasks. */
+	if (pmu_file("format/spflt")) {
+		close(ev_open(spflt_attr(INSTRUCTIONS), 0, -1, -1));
+		print("switch-spflt", bench_switch(0, true));
+	}
 }
 
 TEST(bench, "bench", 600)

@@ -19,19 +19,18 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel
     pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
-    period-throttled spflt-refused
-    spflt-late spflt-second spflt-exec-unreadable spflt-userns
+    period-throttled spflt-dup spflt-reuse
     mmap-page page-times times spflt-region spflt-switch spflt-migrate
-    spflt-hotplug spflt-exec spflt-reload spflt-inherit
+    spflt-hotplug spflt-reload spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat knc-stat perf-record perf-group perf-list perf-tools
-    move-throttled sample-freq-low spflt-clones spflt-clone-opens spflt-fork-fails
+    move-throttled sample-freq-low spflt-clones
     any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
-    group-equal opens-quiet spflt-crowd
+    group-equal opens-quiet
     rdpmc-stale sample-user-only sample-syscall"""
 # The rest of it, so that both take about as long: CPUs and the driver come and go, and random
 # tests
@@ -47,7 +46,7 @@ FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
 RACES = """late-foreign race-disable race-read race-read-group race-read-throttle
     race-read-fault
     race-read-again race-period race-period-throttle race-add race-move race-pmi
-    race-switch race-spflt-switch race-spflt-open race-map
+    race-switch race-spflt-switch race-map
     race-nmi-disable race-nmi-read race-nmi-period race-nmi-add race-nmi-move
     race-nmi-pmi race-nmi-switch race-nmi-spflt race-nmi-map
     race-nmi-waits race-replace race-switch-counted race-skid-group
@@ -85,7 +84,7 @@ NEW = f"(?!{OLD}).*"
 MODULE = "stock|uos.*"
 OLD_MAIN = without(f"{MAIN} {LIFE}", """load-fails modprobe sample-cpu-time cgroup page-times
     spflt-hotplug perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason card-check
-    soak hotplug* unload-left unload-closing unload-mux-timer fault-* nosym spflt-userns""") + " take-over"
+    soak hotplug* unload-left unload-closing unload-mux-timer fault-* nosym""") + " take-over"
 OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are

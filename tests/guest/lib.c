@@ -228,10 +228,6 @@ int main(int argc, char **argv)
 		spin20(strtoull(argv[2], NULL, 16));
 		return 0;
 	}
-	if (argc == 3 && !strcmp(argv[1], "--region")) {
-		count_region(strtoul(argv[2], NULL, 10));
-		return 0;
-	}
 	/* what ring 3 has executed, in truth */
 	if (argc == 2 && !strcmp(argv[1], "--true")) {
 		printf("%llu %llu %llu\n", td_sum(TD_INSN_USER), td_sum(TD_CYCLES_USER),

@@ -214,8 +214,6 @@ long measured_spin20(int fd, u64 n, unsigned long flags);
 void ev_spin(int fd, u64 n);
 /* How many instructions an event counts of it besides the loop */
 u64 spin_cost(void);
-/* What follow.c does in a task whose loop it counts */
-void count_region(unsigned int how);
 /* The module's loop in the kernel, with interrupts off */
 struct knc_test_loop;
 void kernel_loop(struct knc_test_loop *run, u64 n);

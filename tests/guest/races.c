@@ -1004,23 +1004,6 @@ static const struct race switching_regions = {
 
 RACE(race_spflt_switch, "race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
 
-/* A task opens its first SPFLT event while another event runs. */
-static void adopt(struct shot *s)
-{
-	ev_on(s->fd[0]);
-	open_spflt(s);
-	ev_on(s->fd[1]);
-	spflt_on();
-	spin(100);
-	spflt_off();
-	ev_off(s->fd[1]);
-	ev_off(s->fd[0]);
-}
-
-static const struct race opening_spflt = { .operation = adopt, .exact = true };
-
-RACE(race_spflt_open, "race-spflt-open", race(&opening_spflt))
-
 static void map_and_unmap(struct shot *s)
 {
 	struct perf_event_mmap_page *page;
@@ -1173,7 +1156,14 @@ RACE(race_stop_wide, "race-stop-wide", race_by(&reading_beside_wide, TD_STOP, to
 /* The hardware thread goes offline and its task is moved, while events come and go. */
 static void come_and_go(struct shot *s)
 {
-	adopt(s);
+	ev_on(s->fd[0]);
+	open_spflt(s);
+	ev_on(s->fd[1]);
+	spflt_on();
+	spin(100);
+	spflt_off();
+	ev_off(s->fd[1]);
+	ev_off(s->fd[0]);
 	map_and_unmap(s);
 	/* an event that has counted nothing */
 	open_attr(s, attr_of(BRANCHES));

@@ -348,24 +348,36 @@ TEST(spflt_sample, "spflt-sample", 60)
 	     t.samples, t.last_outside);
 }
 
-/* A CPU-wide event uses the hardware thread's bit, whichever task set it. */
+/* A CPU-wide event counts the regions of each task, and no task that is outside. */
+struct wide {
+	int cpu, turns, loop;
+};
+
+static void share_cpu(void *arg, int i)
+{
+	const struct wide *w = arg;
+	int turn;
+
+	pin(w->cpu);
+	knc_spflt(i & 1);
+	for (turn = 0; turn < w->turns; turn++) {
+		spin(w->loop);
+		sched_yield();
+	}
+}
+
 TEST(spflt_wide, "spflt-wide", 60)
 {
-	u64 before;
+	struct wide w = { .cpu = cpus_online() - 1, .turns = 200, .loop = 50000 / scale() };
+	u64 want = 2 * 2 * (u64)w.turns * w.loop, count;
 	int fd;
 
 	spflt_need();
-	pin(1);
-	knc_spflt(0);
-	fd = ev_start(spflt_attr(INSTRUCTIONS), -1, 1);
-	spin(100000);
-	before = ev_count(fd);
-	region(100000);
-	must(ev_count(fd) - before >= 200000 + REGION_COST && ev_count(fd) - before < 200000 + 1000,
-	     "a region on the CPU: %llu, not %u", ev_count(fd) - before, 200000 + REGION_COST);
-	before = ev_count(fd);
-	spin(100000);
-	must(ev_count(fd) == before, "outside: %llu more", ev_count(fd) - before);
+	fd = ev_start(spflt_attr(INSTRUCTIONS), -1, w.cpu);
+	in_children(4, false, share_cpu, &w);
+	count = ev_count(fd);
+	must(count >= want && count < want + want / 100,
+	     "two tasks in regions of %llu instructions, and two outside: %llu", want, count);
 }
 
 /* RDPMC */

@@ -17,7 +17,7 @@ HERE = f"{TESTS}/guest"
 # Debian's own kernel, which nobody has to build
 DEFAULT = "stock"
 # How much there is of some tests
-SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_CROWD", "TEST_PMIS",
+SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_PMIS",
             "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED")
 # Of Debian's packages, for the boots "tools" and "metrics"
 PROGRAMS = """/usr/bin/papi_avail /usr/bin/papi_native_avail /usr/bin/stress-ng

@@ -94,6 +94,7 @@ TEST(sample_freq_low, "sample-freq-low", 60)
 #define CHILDREN	4
 
 #define LOOP	5000	/* rounds of two instructions */
+#define MORE	100
 
 static void turns_in_region(int turns)
 {
@@ -103,54 +104,43 @@ static void turns_in_region(int turns)
 	}
 }
 
-/* Runs as a child if @child. Returns how many times that child executes LOOP in regions. */
-typedef int (*clone_fn)(bool child, int round, int i);
+static void two_regions(int turns)
+{
+	spflt_on();
+	turns_in_region(turns);
+	spflt_off();
+	/* the other children's events are gone for the last ones */
+	spflt_on();
+	turns_in_region(MORE);
+	spflt_off();
+}
 
 /* An inherited SPFLT event counts the regions of children on one CPU, and nothing else. */
-static void count_clones(int rounds, clone_fn clone)
+static void count_clones(void)
 {
 	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	pid_t pids[CHILDREN];
-	int fd, i, round;
-	u64 want, count;
+	u64 want = 0, count;
+	int fd, i;
 
 	attr.inherit = 1;
-	for (round = 0; round < rounds; round++) {
-		fd = ev_start(attr, 0, -1);
-		want = 0;
-		for (i = 0; i < CHILDREN; i++) {
-			in_child(pids[i])
-				clone(true, round, i);
-			want += 2 * LOOP * clone(false, round, i);
-		}
-		reap_all(pids, CHILDREN);
-		count = ev_count(fd);
-		must(count >= want && count <= want + want / 50,
-		     "round %d: regions of %llu instructions, counted %llu", round, want, count);
-		close(fd);
+	fd = ev_start(attr, 0, -1);
+	for (i = 0; i < CHILDREN; i++) {
+		in_child(pids[i])
+			two_regions(100 * (i + 1));
+		want += 2 * LOOP * (100 * (i + 1) + MORE);
 	}
-}
-
-static int two_regions(bool child, int round, int i)
-{
-	int turns = 100 * (i + 1), more = 100;
-
-	(void)round;
-	if (child) {
-		spflt_on();
-		turns_in_region(turns);
-		spflt_off();
-		/* the other children's events are gone for the last ones */
-		spflt_on();
-		turns_in_region(more);
-		spflt_off();
-	}
-	return turns + more;
+	reap_all(pids, CHILDREN);
+	count = ev_count(fd);
+	must(count >= want && count <= want + want / 50,
+	     "regions of %llu instructions, counted %llu", want, count);
+	close(fd);
 }
 
 TEST(spflt_clones, "spflt-clones", 60)
 {
 	pid_t stranger;
+	int round;
 
 	must(knc_cpu(), "knc_cpu() does not know this CPU");
 	pin(cpus_online() - 1);
@@ -160,33 +150,9 @@ TEST(spflt_clones, "spflt-clones", 60)
 			sched_yield();
 		}
 	}
-	count_clones(5, two_regions);
+	for (round = 0; round < 5; round++)
+		count_clones();
 	end_child(stranger);
-}
-
-/*
- * A child in a region opens another event: its preference must stay, even if its
- * inherited event went with another child.
- */
-static int open_in_region(bool child, int round, int i)
-{
-	int turns = 10 * i + round + 5, more = 50;
-
-	if (child) {
-		spflt_on();
-		turns_in_region(turns);
-		ev_open(spflt_attr(INSTRUCTIONS), 0, -1, -1);
-		spin(more * LOOP);
-		spflt_off();
-	}
-	return turns + more;
-}
-
-TEST(spflt_clone_opens, "spflt-clone-opens", 60)
-{
-	must(knc_cpu(), "knc_cpu() does not know this CPU");
-	pin(cpus_online() - 1);
-	count_clones(10, open_in_region);
 }
 
 /* The privilege for "any" is not checked again for children. */
@@ -387,23 +353,4 @@ TEST(sample_syscall, "sample-syscall", 60)
 		}
 	}
 	must(calls == 3, "%d calls of the kernel, not 3", calls);
-}
-
-/*
- * A fork fails after its events were inherited, as CLONE_SETTLS has a kernel address. The task
- * is freed without having run, and must not be used afterwards; the debug kernel would notice.
- */
-TEST(spflt_fork_fails, "spflt-fork-fails", 60)
-{
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-	int fd, i;
-
-	attr.inherit = 1;
-	fd = ev_open(attr, 0, -1, -1);
-	for (i = 0; i < 200; i++)
-		must(syscall(SYS_clone, SIGCHLD | CLONE_SETTLS, 0, 0, 0, -1L) == -1 &&
-		     errno == EPERM, "a process with a wrong TLS was made: %m");
-	close(fd);
-	/* new tasks now reuse the memory of the failed ones */
-	count_clones(10, open_in_region);
 }

@@ -27,7 +27,7 @@ enum host_thing {
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,
 	HOST_NMI, HOST_PREPARE, HOST_ONLINE, HOST_PMU,
 	/* Without these the module loads, with fewer features. */
-	HOST_OVERFLOW, HOST_TOOK, HOST_FREE, HOST_SWITCH,
+	HOST_OVERFLOW, HOST_TOOK, HOST_SWITCH,
 	HOST_THINGS,
 	HOST_MEMORY = HOST_THINGS
 };
@@ -58,10 +58,8 @@ static struct {
 	int (*event_init)(struct perf_event *event);
 	const struct attribute_group **groups;
 	unsigned int took;
-	/* Entries of followed tasks that were freed */
-	int freed;
-	/* A perf core that does not tell for which task an event is */
-	bool target_unknown;
+	/* A perf core that switches the events before the tracepoint */
+	bool hook_after_events;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
 #endif
@@ -191,30 +189,25 @@ static int host_release_kernel(struct perf_event *event)
 	return 0;
 }
 
-static enum host_thing host_tracepoint(const struct tracepoint *tp)
-{
-	return strcmp(tp->name, "sched_switch") ? HOST_FREE : HOST_SWITCH;
-}
-
 static void host_wait_for_tracepoint(void)
 {
 	host.waits++;
 	host.held_at_wait = host.held;
 }
 
-static void *host_zalloc(size_t size, gfp_t flags)
+static void *host_vzalloc(size_t size)
 {
 	if (host.refused & BIT(HOST_MEMORY))
 		return NULL;
-	return kmalloc(size, flags | __GFP_ZERO);
+	return __vmalloc(size, GFP_KERNEL | __GFP_ZERO);
 }
 
 #undef rdmsrq_safe
 #undef compat_pmu_unregister
 #undef cpu_online
-#undef COMPAT_TARGET_UNKNOWN
+#undef COMPAT_HOOK_BEFORE_EVENTS
 #undef register_nmi_handler
-#undef kzalloc
+#undef vzalloc
 #define rdmsrq_safe(msr, value)			host_rdmsr_safe(msr, value)
 #define reserve_perfctr_nmi(msr)		host_take(HOST_PERFCTR0 + (msr) - 0x20)
 #define reserve_evntsel_nmi(msr)		host_take(HOST_EVNTSEL0 + (msr) - 0x28)
@@ -233,15 +226,13 @@ static void *host_zalloc(size_t size, gfp_t flags)
 #define perf_event_create_kernel_counter(a, c, t, o, x) host_create_counter(a)
 #define perf_event_release_kernel(event)	host_release_kernel(event)
 #define tracepoint_probe_register(t, fn, d) \
-	((void)(fn), host_take(host_tracepoint(t)) ? 0 : -ENOMEM)
-#define tracepoint_probe_unregister(t, fn, d)	host_give(host_tracepoint(t))
+	((void)(t), (void)(fn), host_take(HOST_SWITCH) ? 0 : -ENOMEM)
+#define tracepoint_probe_unregister(t, fn, d)	host_give(HOST_SWITCH)
 #define tracepoint_synchronize_unregister()	host_wait_for_tracepoint()
 #define x86_match_cpu(ids)			((void)(ids), host_ask(HOST_CPU))
 #define x2apic_enabled()			(!host_ask(HOST_APIC))
-#define kzalloc(size, flags)			host_zalloc(size, flags)
-#undef kfree_rcu
-#define kfree_rcu(entry, head)			(host.freed++, kfree(entry))
-#define COMPAT_TARGET_UNKNOWN			host.target_unknown
+#define vzalloc(size)				host_vzalloc(size)
+#define COMPAT_HOOK_BEFORE_EVENTS		(!host.hook_after_events)
 #define compat_cpu_has_events(pmu, cpu)		false
 #define compat_task_has_events(pmu, task)	false
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
