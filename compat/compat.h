@@ -14,7 +14,6 @@
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/static_call.h>
 #include <linux/sysfs.h>
 #include <linux/version.h>

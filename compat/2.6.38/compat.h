@@ -17,7 +17,6 @@
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/tracepoint.h>
 
 #include <asm/atomic.h>

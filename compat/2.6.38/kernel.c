@@ -137,7 +137,7 @@ void cpuhp_remove_state(enum cpuhp_state state)
 	cpuhp_remove_state_nocalls(state);
 }
 
-/* Tracepoints */
+/* sched_switch, the only tracepoint */
 
 void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
 			      void *data)
@@ -165,16 +165,10 @@ static void compat_switch(void *probe, struct task_struct *prev,
 
 int compat_probe_register(struct tracepoint *tp, void *probe)
 {
-	if (!strcmp(tp->name, "sched_switch"))
-		return (tracepoint_probe_register)(tp->name, compat_switch, probe);
-
-	return (tracepoint_probe_register)(tp->name, probe, NULL);
+	return (tracepoint_probe_register)(tp->name, compat_switch, probe);
 }
 
 int compat_probe_unregister(struct tracepoint *tp, void *probe)
 {
-	if (!strcmp(tp->name, "sched_switch"))
-		return (tracepoint_probe_unregister)(tp->name, compat_switch, probe);
-
-	return (tracepoint_probe_unregister)(tp->name, probe, NULL);
+	return (tracepoint_probe_unregister)(tp->name, compat_switch, probe);
 }

@@ -220,6 +220,29 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 	must_be_equal(b, "a region across hotplug");
 }
 
+/* The first event clears the bits of all tasks, also of those that run elsewhere. */
+static void first_event(int cpu)
+{
+	volatile bool *inside = shared(sizeof(*inside));
+	pid_t pid;
+	int fd;
+
+	in_child(pid) {
+		pin(cpu);
+		spflt_on();
+		for (*inside = true;;)
+			spin(1000);
+	}
+	while (!*inside)
+		;
+	fd = ev_start(spflt_attr(INSTRUCTIONS), -1, cpu);
+	usleep(1000);
+	must(!ev_count(fd), "a task that was in a region before the first event: %llu",
+	     ev_count(fd));
+	close(fd);
+	end_child(pid);
+}
+
 /* A driver that is loaded again virtualises the preference as before. */
 TEST(spflt_reload, "spflt-reload", 60)
 {
@@ -228,7 +251,10 @@ TEST(spflt_reload, "spflt-reload", 60)
 
 	module_need();
 	spflt_need();
+	pin(0);
 	for (i = 0; i < 5; i++) {
+		if (i)
+			first_event(cpus_online() - 1);
 		fd = open_spflt();
 		spin(1000);
 		region(1000 + i);
