@@ -20,15 +20,6 @@
  * This begins with the first SPFLT event, when all bits are 0, and ends at unload. The hook
  * is registered at load, because that takes cpus_read_lock(). event_init() could deadlock:
  * perf core holds mutexes there that a CPU which goes offline waits for.
- *
- * what             who writes it                 when
- * ---------------  ----------------------------  -------------------------------------------
- * bits, the        event_init, exit              at the first SPFLT event; after the last one,
- * pointer                                        when the hook has been removed
- * a task's bit     the hook on the CPU that      under the run queue's lock. One of a task
- * in the bitmap    the task leaves, or comes to  on another CPU may be in the same word
- * knc_spflt_cpu,   the hook, update, reset,      on this CPU with interrupts off, and never
- * the register     the first event's interrupt   by an NMI. The program changes the register
  */
 #include <linux/bitops.h>
 #include <linux/mutex.h>
@@ -42,8 +33,13 @@
 
 #include "knc_pmu.h"
 
-/* NULL until there is an SPFLT event */
+/*
+ * The bits of tasks that do not run; NULL until there is an SPFLT event. Only the hook
+ * changes a bit, under the run queue's lock, on the CPU that the task leaves or comes to. Hooks
+ * on other CPUs may change other bits of the same word: the operations are atomic.
+ */
 static unsigned long *knc_spflt_bits;
+/* Held while the first event makes it */
 static DEFINE_MUTEX(knc_spflt_mutex);
 
 /**
@@ -51,6 +47,10 @@ static DEFINE_MUTEX(knc_spflt_mutex);
  * @taken:	not in the bitmap any more: in the register, or here
  * @late:	@bit is not in the register yet
  * @bit:	the bit when the task came
+ *
+ * The hook, knc_spflt_update(), knc_spflt_reset() and the first event's interrupt write it, on
+ * this CPU with interrupts off. An NMI neither reads nor writes it, nor the register, whose bit
+ * the program changes besides.
  */
 struct knc_spflt_cpu {
 	bool taken;
@@ -107,8 +107,11 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 		return;
 
 	last = knc_spflt_bit(sc);
-	if (last && sc->taken && !READ_ONCE(prev->exit_state))
-		set_bit(prev->pid, bits);
+	if (sc->taken && !READ_ONCE(prev->exit_state)) {
+		knc_assert(!test_bit(prev->pid, bits));
+		if (last)
+			set_bit(prev->pid, bits);
+	}
 
 	sc->bit = !READ_ONCE(next->exit_state) && test_bit(next->pid, bits);
 	if (sc->bit)
