@@ -32,7 +32,10 @@ static void must_have_counted(int fd, u64 want, u64 more, const char *what)
 	close(fd);
 }
 
-/* Every other child is in a region, and ends there. All leave their CPU several times. */
+/*
+ * Half of the children are in a region, and end there; all leave their CPU several times.
+ * After some rounds it is the other half, with the PIDs that the first one had.
+ */
 static void count_children(int rounds)
 {
 	int fd = ev_start(inherited_attr(), 0, -1), round, turn, i;
@@ -42,7 +45,7 @@ static void count_children(int rounds)
 	for (round = 0; round < rounds; round++) {
 		for (i = 0; i < CHILDREN; i++) {
 			in_child(pids[i]) {
-				if (i & 1)
+				if ((i + round / 8) & 1)
 					spflt_on();
 				for (turn = 0; turn < TURNS; turn++) {
 					spin(LOOP);
