@@ -19,7 +19,7 @@ static void knc_stop(struct perf_event *event, int flags)
 	knc_event_stop(event);
 }
 
-/* The registers are reserved from load to unload. */
+/* The registers are reserved from load on. */
 
 static void knc_release_counters(unsigned int counters)
 {
@@ -257,12 +257,6 @@ static int knc_setup_hotplug(void)
 	return 0;
 }
 
-static void knc_remove_hotplug(void)
-{
-	cpuhp_remove_state(knc_online_state);
-	cpuhp_remove_state_nocalls(knc_prepare_state);
-}
-
 static const struct x86_cpu_id knc_cpu_ids[] = {
 	X86_MATCH_VENDOR_FAM_MODEL(INTEL, KNC_FAMILY, KNC_MODEL, NULL),
 	{}
@@ -303,13 +297,14 @@ static int __init knc_module_init(void)
 	if (ret)
 		goto unregister_nmi;
 
-	knc_spflt_init();
 	pmu = knc_perf_register();
 	if (IS_ERR(pmu)) {
 		ret = PTR_ERR(pmu);
-		goto stop_following;
+		goto remove_hotplug;
 	}
 
+	/* Nothing below fails. */
+	knc_spflt_init();
 	/* Pairs with knc_event_init(). */
 	smp_store_release(&knc_pmu, pmu);
 	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
@@ -317,9 +312,10 @@ static int __init knc_module_init(void)
 
 	return 0;
 
-stop_following:
-	knc_spflt_exit();
-	knc_remove_hotplug();
+remove_hotplug:
+	cpuhp_remove_state(knc_online_state);
+	cpuhp_remove_state_nocalls(knc_prepare_state);
+	/* Quiesce first: the handler must be there as long as a PMI may come. */
 	on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
 unregister_nmi:
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
@@ -329,17 +325,11 @@ release_counters:
 }
 module_init(knc_module_init);
 
-static void __exit knc_module_exit(void)
-{
-	knc_perf_unregister(knc_pmu);
-	knc_spflt_exit();
-	knc_remove_hotplug();
-	/* Quiesce first: the handler must be there as long as a PMI may come. */
-	on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
-	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
-	knc_release_counters(KNC_NUM_COUNTERS);
-}
-module_exit(knc_module_exit);
+/*
+ * There is no module_exit(), so the module cannot be unloaded. A software event that was in a
+ * group with one of the driver's refers to the PMU until it is closed, on all versions of
+ * perf core: it keeps the PMU's part of its context, and does not hold the module.
+ */
 
 MODULE_DESCRIPTION("Intel Xeon Phi (Knights Corner) core PMU");
 MODULE_LICENSE("GPL");

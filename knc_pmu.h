@@ -57,7 +57,6 @@ int knc_event_init(struct perf_event *event);
  */
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);
-void knc_perf_unregister(struct pmu *pmu);
 int knc_nmi(unsigned int type, struct pt_regs *regs);
 
 #endif /* _KNC_PMU_H */

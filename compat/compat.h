@@ -6,17 +6,17 @@
 #ifndef _KNC_COMPAT_H
 #define _KNC_COMPAT_H
 
-#include <linux/cred.h>
-#include <linux/device.h>
-#include <linux/err.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "The driver is for Linux 6.1 and newer, and for the cards' Linux 2.6.38."
+#endif
+
 #include <linux/hardirq.h>
-#include <linux/hrtimer.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/static_call.h>
-#include <linux/sysfs.h>
-#include <linux/version.h>
 
 #include <asm/msr.h>
 
@@ -109,27 +109,11 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #define COMPAT_UNTHROTTLES_STARTED	true
 #endif
 
-/*
- * A write to perf_event_mux_interval_ms starts timers. It also waits for CPU hotplug,
- * hotplug may wait for perf_pmu_unregister(), and that waits for the write.
- */
-static inline void compat_remove_interval(struct pmu *pmu)
-{
-	static const struct attribute interval = { .name = "perf_event_mux_interval_ms" };
-
-	sysfs_remove_file(&pmu->dev->kobj, &interval);
-}
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
-#define compat_cpu_context(pmu, cpu)	per_cpu_ptr((pmu)->cpu_pmu_context, cpu)
+/* Before 6.2 perf core warns if hardware PMUs are registered twice without this. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define COMPAT_PMU_CAPABILITIES		PERF_PMU_CAP_HETEROGENEOUS_CPUS
 #else
-#define compat_cpu_context(pmu, cpu)	(*per_cpu_ptr((pmu)->cpu_pmu_context, cpu))
-#endif
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#include "since-6.2.h"
-#else
-#include "before-6.2.h"
+#define COMPAT_PMU_CAPABILITIES		0
 #endif
 
 #ifdef rdmsrq

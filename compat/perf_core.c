@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The module and perf core, from Linux 6.1 on: registration, and delivery of samples */
-#include <linux/cpumask.h>
-#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
-#include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
-#include <linux/sched/signal.h>
 #include <linux/static_call.h>
 
 #include <asm/nmi.h>
@@ -31,10 +27,10 @@ DEFINE_STATIC_CALL(knc_perf_event_overflow, knc_overflow_unknown);
 /* Keeps sampling below kernel.perf_cpu_time_max_percent. Not exported either. */
 DEFINE_STATIC_CALL_NULL(knc_perf_sample_event_took, perf_sample_event_took);
 
-/* A kprobe finds symbols that are not exported. */
+/* A kprobe finds symbols that are not exported. It is disabled, so it patches no code. */
 static void *knc_find_symbol(const char *name)
 {
-	struct kprobe probe = { .symbol_name = name };
+	struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
 	void *address;
 	int ret;
 
@@ -131,53 +127,16 @@ static const struct attribute_group *knc_pmu_groups[] = {
 
 struct pmu *knc_perf_register(void)
 {
-	struct pmu template = knc_pmu_callbacks;
+	static struct pmu pmu;
+	int ret;
 
-	template.module = THIS_MODULE;
-	template.attr_groups = knc_pmu_groups;
-	template.event_init = knc_event_init;
+	pmu = knc_pmu_callbacks;
+	pmu.attr_groups = knc_pmu_groups;
+	pmu.event_init = knc_event_init;
+	pmu.capabilities |= COMPAT_PMU_CAPABILITIES;
 	if (!knc_can_sample)
-		template.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
+		pmu.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
+	ret = perf_pmu_register(&pmu, "cpu", PERF_TYPE_RAW);
 
-	return compat_pmu_register(&template, "cpu", PERF_TYPE_RAW);
-}
-
-/*
- * A software event that was in a group with one of the driver's stays in the PMU's part of
- * its context when the driver's event is closed, and does not hold the module. perf core
- * would call the PMU's functions at the next switch of the task, after they are unloaded.
- */
-static bool compat_events_left_over(struct pmu *pmu)
-{
-	struct task_struct *group, *task;
-	bool left = false;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		left |= compat_cpu_has_events(pmu, cpu);
-
-	rcu_read_lock();
-	for_each_process_thread(group, task)
-		left |= compat_task_has_events(pmu, task);
-	rcu_read_unlock();
-
-	return left;
-}
-
-/* The driver has no events any more, so no new ones can be left over. */
-static void compat_wait_for_left_over(struct pmu *pmu)
-{
-	if (!compat_events_left_over(pmu))
-		return;
-
-	pr_info("waiting for the end of software events that were in a group with the driver's\n");
-	do {
-		msleep(20);
-	} while (compat_events_left_over(pmu));
-}
-
-void knc_perf_unregister(struct pmu *pmu)
-{
-	compat_wait_for_left_over(pmu);
-	compat_pmu_unregister(pmu);
+	return ret ? ERR_PTR(ret) : &pmu;
 }

@@ -69,31 +69,9 @@ static struct notifier_block compat_idle_notifier = {
 	.notifier_call = compat_left_idle,
 };
 
-static void (*compat_stop_watching)(void);
-
-static void compat_unprobe_states(void)
-{
-	unregister_kretprobes(compat_deep_states, ARRAY_SIZE(compat_deep_states));
-}
-
-static void compat_unwatch_all_idle(void)
-{
-	idle_notifier_unregister(&compat_idle_notifier);
-}
-
 void compat_watch_idle(void)
 {
-	compat_stop_watching = NULL;
-	if (!register_kretprobes(compat_deep_states, ARRAY_SIZE(compat_deep_states))) {
-		compat_stop_watching = compat_unprobe_states;
-	} else if (cpuidle_get_driver()) {
+	if (register_kretprobes(compat_deep_states, ARRAY_SIZE(compat_deep_states)) &&
+	    cpuidle_get_driver())
 		idle_notifier_register(&compat_idle_notifier);
-		compat_stop_watching = compat_unwatch_all_idle;
-	}
-}
-
-void compat_unwatch_idle(void)
-{
-	if (compat_stop_watching)
-		compat_stop_watching();
 }

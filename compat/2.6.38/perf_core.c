@@ -7,9 +7,8 @@
  * ends the search. It is "knc" in sysfs, because "cpu" is the kernel's own driver.
  *
  * A context, of a CPU or of a task, refers to one PMU, by which perf core stops and
- * starts the counters. While the module is loaded all contexts refer to its PMU, so
- * that the kernel's own driver does not write the registers. At unload they are
- * given back.
+ * starts the counters. When the module is loaded all contexts are made to refer to its
+ * PMU, so that the kernel's own driver does not write the registers.
  */
 #include <linux/err.h>
 #include <linux/kallsyms.h>
@@ -24,7 +23,6 @@
 typeof(perf_event_update_userpage) *compat_update_userpage;
 static typeof(perf_event_overflow) *compat_overflow;
 static typeof(perf_pmu_register) *compat_register;
-static typeof(perf_pmu_unregister) *compat_unregister;
 
 static struct pmu compat_pmu;
 
@@ -38,7 +36,6 @@ int knc_perf_prepare(void)
 		{ "perf_event_update_userpage", &compat_update_userpage },
 		{ "perf_event_overflow", &compat_overflow },
 		{ "perf_pmu_register", &compat_register },
-		{ "perf_pmu_unregister", &compat_unregister },
 	};
 	unsigned int i;
 
@@ -70,12 +67,6 @@ int knc_perf_event_overflow(struct perf_event *event,
 	return compat_overflow(event, 1, data, regs);
 }
 
-/* Events hold the module: perf core of that kernel does not. */
-static void compat_event_destroy(struct perf_event *event)
-{
-	module_put(THIS_MODULE);
-}
-
 static bool compat_is_hardware(const struct perf_event *event)
 {
 	switch (event->attr.type) {
@@ -88,9 +79,15 @@ static bool compat_is_hardware(const struct perf_event *event)
 	}
 }
 
-static int compat_init_hardware(struct perf_event *event)
+static int compat_event_init(struct perf_event *event)
 {
 	int ret;
+
+	if (!compat_is_hardware(event))
+		return -ENOENT;
+	/* Newer perf cores refuse a period that is negative as a signed number. */
+	if (!event->attr.freq && (s64)event->attr.sample_period < 0)
+		return -EINVAL;
 
 	/* perf core sets it after event_init(); knc_event_config() needs it. */
 	event->pmu = &compat_pmu;
@@ -105,93 +102,36 @@ static int compat_init_hardware(struct perf_event *event)
 	return event->attr.type == PERF_TYPE_RAW ? -EBUSY : -EINVAL;
 }
 
-static int compat_event_init(struct perf_event *event)
-{
-	int ret;
-
-	if (!compat_is_hardware(event))
-		return -ENOENT;
-	/* Newer perf cores refuse a period that is negative as a signed number. */
-	if (!event->attr.freq && (s64)event->attr.sample_period < 0)
-		return -EINVAL;
-	if (!try_module_get(THIS_MODULE))
-		return -EBUSY;
-
-	ret = compat_init_hardware(event);
-	if (ret)
-		module_put(THIS_MODULE);
-	else
-		event->destroy = compat_event_destroy;
-
-	return ret;
-}
-
 /* Contexts */
-
-struct compat_handover {
-	struct pmu *from;
-	struct pmu *to;
-};
 
 static struct perf_event_context *compat_cpu_context(int cpu)
 {
 	return &per_cpu_ptr(compat_pmu.pmu_cpu_context, cpu)->ctx;
 }
 
-static void compat_hand_over_context(struct perf_event_context *ctx,
-				     const struct compat_handover *handover)
+static void compat_adopt_context(struct perf_event_context *ctx, const struct pmu *from)
 {
-	if (ctx && ctx->pmu == handover->from)
-		ctx->pmu = handover->to;
+	if (ctx && ctx->pmu == from)
+		ctx->pmu = &compat_pmu;
 }
 
 /*
  * All CPUs are stopped, none between perf_pmu_disable() and perf_pmu_enable(),
  * where interrupts are off. A new task that is not in the list yet has a context
- * only if it has inherited events, and there are no events at load and unload.
+ * only if it has inherited events, and there are no hardware events at load.
  */
-static int compat_hand_over(void *data)
+static int compat_adopt_contexts(void *from)
 {
-	const struct compat_handover *handover = data;
 	struct task_struct *group, *task;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		compat_hand_over_context(compat_cpu_context(cpu), handover);
+		compat_adopt_context(compat_cpu_context(cpu), from);
 	do_each_thread(group, task)
-		compat_hand_over_context(task->perf_event_ctxp[perf_hw_context],
-					 handover);
+		compat_adopt_context(task->perf_event_ctxp[perf_hw_context], from);
 	while_each_thread(group, task);
 
 	return 0;
-}
-
-static struct pmu *compat_builtin;
-
-static void compat_adopt_contexts(void)
-{
-	struct compat_handover handover = { .to = &compat_pmu };
-
-	handover.from = compat_cpu_context(0)->pmu;
-	if (handover.from == &compat_pmu) {
-		/* At unload there is no PMU that could take the contexts. */
-		pr_info("the kernel has no driver of its own for the counters: this module cannot be unloaded\n");
-		__module_get(THIS_MODULE);
-		return;
-	}
-
-	compat_builtin = handover.from;
-	stop_machine(compat_hand_over, &handover, NULL);
-}
-
-static void compat_return_contexts(void)
-{
-	struct compat_handover handover = {
-		.from = &compat_pmu,
-		.to = compat_builtin,
-	};
-
-	stop_machine(compat_hand_over, &handover, NULL);
 }
 
 /*
@@ -231,7 +171,8 @@ struct pmu *knc_perf_register(void)
 	if (ret)
 		return ERR_PTR(ret);
 
-	compat_adopt_contexts();
+	/* The kernel's own driver's, or ours if the kernel has no driver of its own */
+	stop_machine(compat_adopt_contexts, compat_cpu_context(0)->pmu, NULL);
 	compat_watch_idle();
 
 	/* The device removes the directories. */
@@ -242,16 +183,4 @@ struct pmu *knc_perf_register(void)
 	pr_info("count two events at a time: this kernel scales the counts of more wrongly\n");
 
 	return &compat_pmu;
-}
-
-/* There are no events left, and event_init() refuses new ones. */
-void knc_perf_unregister(struct pmu *pmu)
-{
-	struct kobject *kobj = &pmu->dev->kobj;
-
-	sysfs_remove_group(kobj, &knc_pmu_events_group);
-	sysfs_remove_group(kobj, &knc_pmu_format_group);
-	compat_unwatch_idle();
-	compat_return_contexts();
-	compat_unregister(pmu);
 }

@@ -7,6 +7,5 @@ extern unsigned long compat_syscall_begin, compat_syscall_end;
 
 /* idle.c: interrupts that are lost on the way from deep idle */
 void compat_watch_idle(void);
-void compat_unwatch_idle(void);
 
 #endif /* _KNC_COMPAT_PERF_CORE_H */

@@ -471,11 +471,6 @@ static struct cost cost_of_all(void (*change)(void))
 	return difference(all_now(), before);
 }
 
-static void unload(void)
-{
-	must(!driver_unload(), "the driver cannot be unloaded");
-}
-
 static void replug(void)
 {
 	int last = cpus_online() - 1;
@@ -501,10 +496,6 @@ TEST(growth, "growth", 3600)
 	print_sum("wide", &sums[2]);
 
 	print("hotplug", cost_of_all(replug));
-	if (driver_is_module()) {
-		print("unload", cost_of_all(unload));
-		print("load", cost_of_all(must_load));
-	}
 }
 
 /*

@@ -27,7 +27,8 @@ from pathlib import Path
 
 from lines import SCRIPTS, TOP, Case, built, none_of, quietly
 
-sys.path.append(SCRIPTS)
+sys.path += [SCRIPTS, f"{TOP}/tests/guest"]
+from boots import WITHOUT_OWN_DRIVER  # noqa: E402
 from knc_documents import copy_checkout, literal_blocks, run_in  # noqa: E402
 
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
@@ -189,8 +190,10 @@ class Host:
         added = (program(work, "columns") + ":/root/program", program(work, "matmul"),
                  program(work, "marked"),
                  built("build-perf") + ":/usr/lib/knc-pmu/perf")
-        quietly(f"{SCRIPTS}/cards", f"{self.copy}/cards", "mic0", "mic1", "--",
-                *(f"--add={file}" for file in added))
+        # Commands load the driver on mic0, once.
+        quietly(f"{SCRIPTS}/cards", f"{self.copy}/cards", "mic0", "mic1", "--", "--no-load",
+                *WITHOUT_OWN_DRIVER.split(), *(f"--add={file}" for file in added))
+        self.host("ssh mic1 modprobe knc_pmu")
 
     def card(self, command):
         # With ssh's pipes perf report would read its input, and perf record write there.
@@ -207,7 +210,8 @@ def run_blocks(work):
         # perf reads it for each record (symbols_once() in tests/guest/lib.sh).
         host.card("cat /proc/kallsyms >/tmp/kallsyms; mount --bind /tmp/kallsyms /proc/kallsyms")
         wrong = [f"{block.name}: {why}" for block in blocks() if block.machine
-                 and any(word in command for _, command in block.commands)
+                 and any(word in command or "&& insmod" in command
+                         for _, command in block.commands)
                  for why in block.run(host)]
     finally:
         status, _, why = host.host(f"{SCRIPTS}/cards --end cards")

@@ -11,7 +11,7 @@ def without(tests, patterns):
 
 
 # 2 cores x 4 threads
-MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel
+MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-both count-kernel
     count-sum count-truth sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
     sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
@@ -21,7 +21,7 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
     period-throttled spflt-dup spflt-reuse
     mmap-page page-times times spflt-region spflt-switch spflt-migrate
-    spflt-hotplug spflt-reload spflt-inherit
+    spflt-hotplug spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
@@ -34,12 +34,11 @@ MAIN = """load-fails reset-state modprobe count-exact count-both count-kernel
     rdpmc-stale sample-user-only sample-syscall"""
 # The rest of it, so that both take about as long: CPUs and the driver come and go, and random
 # tests
-LIFE = """refuse-reason card-check selftest-in-use hostile fuzz soak hotplug hotplug-opens
-    hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
-    hotplug-unloaded unload-busy unload-left unload-closing unload-mux-timer reload
-    reload-first fault-load fault-open fault-hotplug nosym"""
+LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use hostile fuzz soak hotplug
+    hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
+    first-event unload-left unload-exec unload-offline fault-open fault-hotplug"""
 # These make allocations fail, which a "debug" kernel can.
-FAULTS = {"fault-load", "fault-open", "fault-hotplug"}
+FAULTS = {"fault-open", "fault-hotplug"}
 
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
@@ -55,14 +54,14 @@ RACES = """late-foreign race-disable race-read race-read-group race-read-throttl
 
 # Of all kinds of tests, in a card's code: where the chip's instructions are all there are
 STRICT = """strict-user count-exact count-both count-truth sample-one sample-two multiplex
-    group-read inherit spflt-region spflt-switch task-switch reload"""
+    group-read inherit spflt-region spflt-switch task-switch"""
 
 # What Debian's 6.1 does in all boots, on a newer kernel that leaves its own driver out
-ALONE = "count-exact count-both sample-two multiplex inherit cpu-wide unload-busy reload"
+ALONE = "count-exact count-both sample-two multiplex inherit cpu-wide"
 
 # Programs of Debian's, perf with tables of this chip; knc-metrics and knc-report
-TOOLS = """perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-names pfm-count
-    stress-ng bpftrace likwid"""
+TOOLS = """likwid perf-tables perf-metrics papi-avail papi-count papi-overflow pfm-names pfm-count
+    stress-ng bpftrace"""
 METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels"
 
 # The series of patches has no SPFLT, which these open events with, or know the driver by, and
@@ -84,8 +83,8 @@ NEW = f"(?!{OLD}).*"
 MODULE = "stock|uos.*"
 OLD_MAIN = without(f"{MAIN} {LIFE}", """load-fails modprobe sample-cpu-time cgroup page-times
     spflt-hotplug perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason card-check
-    soak hotplug* unload-left unload-closing unload-mux-timer fault-* nosym""") + " take-over"
-OLD_RACES = without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
+    soak hotplug* first-event unload-exec unload-offline fault-* spflt-first""")
+OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are
 #   card-check, a shell script, and knc-stat, if there is no shell in an initrd (INITRD):
@@ -96,12 +95,12 @@ BOARD = f"{OLD}-k1om"
 BOARD_MAIN = without(OLD_MAIN, "knc-stat") + " stat-exact selftest"
 BOARD_CARD = """count-exact count-both count-kernel sample-one sample-all sample-two multiplex
     groups-refused group-read inherit spflt-region spflt-switch spflt-migrate spflt-inherit
-    cpu-wide sample-wide task-switch unload-busy reload selftest stat-exact pmi-storm
+    cpu-wide sample-wide task-switch selftest stat-exact pmi-storm
     hotplug hotplug-reset spflt-hotplug"""
 
-# Tests that load and unload have no meaning with that kernel's own driver, it knows nothing
+# Tests that load the module have no meaning with that kernel's own driver, it knows nothing
 # of SPFLT, and need not survive hostile and fuzz.
-OWN = without(OLD_MAIN, """reset-state spflt-* take-over unload-busy reload* selftest-in-use
+OWN = without(OLD_MAIN, """load-owned reset-state spflt-* unload-left selftest-*
     knc-stat hostile fuzz""")
 
 WITHOUT_OWN_DRIVER = "--append initcall_blacklist=init_hw_perf_events"
@@ -117,7 +116,7 @@ MAINLINE = {
 
 # With the fixes it passes what follows: not what is about names, SPFLT, refusals and the
 # module, nor what MAINLINE_WRONG has.
-MAINLINE_FIXED = without(MAIN, """load-fails reset-state modprobe sample-freq*
+MAINLINE_FIXED = without(MAIN, """load-* selftest-unloaded reset-state sample-freq*
     sample-throttle-group constraints refuse-* user-bits names spflt-* rdpmc-refused
     regions-spflt regions-marks perf-spflt perf-stat knc-stat perf-list move-throttled
     sample-entry sample-syscall* bpf-read-* sample-user-only""")
@@ -167,8 +166,6 @@ class Boot:
         left_out = set()
         if not re.match("(builtin-)?debug", kernel):
             left_out |= FAULTS
-        elif kernel.startswith("builtin"):
-            left_out.add("fault-load")
         if re.search("debug|kcsan", kernel):
             # It looks at each point: a hundred times as many, or not the same with KCSAN
             left_out.add("race-nmi-waits")
@@ -182,6 +179,8 @@ BOOTS = (
     # A CPU that goes waits for many RCU grace periods, and tasks are busy all that time.
     Boot("life", LIFE, "--cores 2 --append rcupdate.rcu_expedited=1", seconds=240),
     Boot("races", RACES, seconds=200),
+    # Where perf core's function for samples is not found
+    Boot("nosym", "nosym", kernels=MODULE, seconds=20),
     Boot("storm", "pmi-storm", "--cores 2", kernels=".*", seconds=90),
     # A kernel with the driver built in has an NMI watchdog.
     Boot("watchdog", "watchdog", "--cores 1 --expect-splat LOCKUP", kernels="(builtin|series).*"),
@@ -224,15 +223,16 @@ BOOTS = (
          known={f"own-{test}": (test, "") for test in OWN.split()}),
     Boot("races", OLD_RACES, "--cores 2", kernels=OLD, seconds=200),
     # In which an interrupt is lost
-    Boot("idle", "idle-lost idle-lost-other idle-reload card-check", "--cores 2", kernels=OLD),
-    Boot("cpus", "hotplug-reset spflt-hotplug hotplug-unloaded", "--cores 2", kernels=OLD),
+    Boot("idle", "idle-lost card-check", "--cores 2", kernels=OLD),
+    Boot("cpus", "spflt-first first-event hotplug-reset spflt-hotplug", "--cores 2", kernels=OLD),
     # On one core: a CPU that comes up has two seconds for it there, or the kernel panics,
     # with its own driver as well; and the busy others take turns with it.
     Boot("hotplug", "hotplug", kernels=OLD),
     Boot("main", BOARD_MAIN, kernels=BOARD, seconds=240),
     Boot("races", OLD_RACES, kernels=BOARD, seconds=200),
-    Boot("idle", "idle-lost idle-lost-other idle-reload", kernels=BOARD),
-    Boot("cpus", "hotplug hotplug-reset spflt-hotplug hotplug-unloaded", WITHOUT_CPUFREQ,
+    Boot("idle", "idle-lost", kernels=BOARD),
+    Boot("idle-other", "idle-lost-other", kernels=f"{OLD}.*"),
+    Boot("cpus", "spflt-first first-event hotplug hotplug-reset spflt-hotplug", WITHOUT_CPUFREQ,
          kernels=BOARD, seconds=200),
     Boot("shell", "knc-stat", "--cores 2", kernels=BOARD),
     Boot("card", BOARD_CARD, f"--cores 61 {WITHOUT_CPUFREQ}", kernels=BOARD, seconds=600,

@@ -78,32 +78,6 @@ static void each_fails(const char *what, int (*operate)(void), void (*mend)(void
 	check(what);
 }
 
-static int load_and_unload(void)
-{
-	int ret = driver_load(), err = errno;
-
-	/* must_unload() would look first, and that may fail for memory, too. */
-	if (!ret)
-		must(!driver_unload(), "unloading: %m");
-	errno = err;
-	return ret;
-}
-
-static void check_load(const char *what)
-{
-	must(!driver_load(), "after %s, loading: %m", what);
-	must_be_sound(what);
-	must(!driver_unload(), "after %s, unloading: %m", what);
-}
-
-TEST(fault_load, "fault-load", 240)
-{
-	module_need();
-	faults_need();
-	must_unload();
-	each_fails("loading", load_and_unload, nothing, check_load);
-}
-
 static struct perf_event_attr opened_attr;
 static int opened_cpu = -1;
 static void *opened_page = MAP_FAILED;
@@ -180,10 +154,6 @@ TEST(fault_open, "fault-open", 240)
 		each_fails("opening an SPFLT event", open_and_close, unmap, must_be_sound);
 		opened_attr.inherit = 1;
 		each_fails("inheriting an SPFLT event", open_and_fork, nothing, must_be_sound);
-	}
-	if (driver_is_module()) {
-		must(!driver_unload(), "an event was left: %m");
-		must_load();
 	}
 }
 

@@ -4,7 +4,7 @@
  * samples, groups, children, regions and CPUs. No count may be wrong.
  *
  * fuzz: beside them fuzzers, as root and as nobody, make random system calls on events.
- * An administrator takes CPUs offline, unloads the driver and changes limits.
+ * An administrator takes CPUs offline and changes limits.
  * soak: workers and administrator alone. The counts add up to the emulator's.
  * witness: workers alone, beside other programs.
  *
@@ -103,19 +103,15 @@ static struct perf_event_attr random_attr(u64 *r)
 struct fuzz {
 	u64 deadline, seed;
 	int cpus;
-	/* Others, too, use the counters, take the driver away and limit samples. */
+	/* Others, too, use the counters, and limit samples. */
 	bool others;
 	atomic_ullong steps, opened;
-	/* by the administrator: CPUs taken offline, drivers loaded */
-	u64 offline, loads;
+	/* CPUs taken offline by the administrator */
+	u64 offline;
 	/* odd while a CPU is away */
 	atomic_ullong moves;
 	/* of the workers: events with a counter all the time, or not; the sum of counts */
 	atomic_ullong exact, shared, told, samples;
-	/* how many workers have events */
-	atomic_uint busy;
-	/* all close their events, so that the driver can be unloaded */
-	atomic_bool leave;
 };
 
 struct fuzz_event {
@@ -306,40 +302,7 @@ static void fuzz_one(struct fuzz *f, int i)
 	while (now_ns() < f->deadline) {
 		fuzz_step(&s);
 		f->steps++;
-		if (f->leave) {
-			for (k = 0; k < FUZZ_FDS; k++)
-				fuzz_close(&s.events[k]);
-			usleep(1000);
-		}
 	}
-}
-
-/* Unloads the driver if no event is left, and loads it again. */
-static void fuzz_reload(struct fuzz *f, bool leave)
-{
-	int tries = leave ? 1000 : 1;
-
-	f->leave = leave;
-	while (leave && f->busy)
-		usleep(1000);
-	while (driver_try_unload()) {
-		must(errno == EWOULDBLOCK, "unloading: %m");
-		if (!--tries)
-			break;
-		usleep(1000);
-	}
-	must(tries || f->others, "the driver is in use without events");
-	if (tries) {
-		must_load();
-		f->loads++;
-	}
-	f->leave = false;
-}
-
-/* In Linux 2.6.38 the kernel's own driver would get the events meanwhile. */
-static bool fuzz_reloads(void)
-{
-	return driver_is_module() && !cards_kernel();
 }
 
 static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
@@ -348,10 +311,10 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 	const char *path;
 	int cpu;
 
-	/* CPUs and the driver once each, however short it is */
-	for (turn = 0; turn < 2 || now_ns() < f->deadline; turn++) {
+	/* A CPU once, however short it is */
+	for (turn = 0; !turn || now_ns() < f->deadline; turn++) {
 		usleep(1000 + random_below(&r, f->others ? 20000 : 200000));
-		switch (turn < 2 ? turn : random_below(&r, f->others ? 4 : 2)) {
+		switch (turn && f->others ? random_below(&r, 3) : 0) {
 		case 0:
 			/* Linux 2.6.38 may hang: see hotplug.c. */
 			if (cards_kernel())
@@ -365,10 +328,6 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 			f->offline++;
 			break;
 		case 1:
-			if (fuzz_reloads())
-				fuzz_reload(f, !f->others || one_in(&r, 2));
-			break;
-		case 2:
 			sample_limit(500 + random_below(&r, 50000));
 			break;
 		default:
@@ -380,14 +339,14 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 	}
 }
 
-/* A worker's event, off, or -1 while the driver is away */
-static int work_open(struct fuzz *f, struct perf_event_attr attr)
+/* A worker's event, off */
+static int work_open(struct perf_event_attr attr)
 {
 	int fd;
 
 	attr.read_format = READ_TIMES;
 	fd = sys_open(attr, 0, -1, -1, 0);
-	must(fd >= 0 || f->others, "opening: %m");
+	must(fd >= 0, "opening: %m");
 	return fd;
 }
 
@@ -422,10 +381,9 @@ static u64 work_cost(struct fuzz *f)
 	int fd;
 
 	do {
-		fd = work_open(f, user_attr(INSTRUCTIONS));
-		if (fd >= 0)
-			ev_spin(fd, 0);
-		all = fd >= 0 && work_close(f, fd, &count);
+		fd = work_open(user_attr(INSTRUCTIONS));
+		ev_spin(fd, 0);
+		all = work_close(f, fd, &count);
 	} while (!all && now_ns() < f->deadline);
 	return count;
 }
@@ -437,11 +395,9 @@ static void work_loop(struct fuzz *f, u64 n, u64 period, u64 cost)
 	u64 count, want = cost + 2 * n;
 	struct tally t = {};
 	struct ring r;
-	int fd = work_open(f, attr);
+	int fd = work_open(attr);
 	bool all;
 
-	if (fd < 0)
-		return;
 	if (period)
 		ring_map(&r, fd, 128, attr.sample_type);
 	ev_spin(fd, n);
@@ -463,11 +419,9 @@ static void work_group(struct fuzz *f, u64 n, u64 cost)
 {
 	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	u64 instructions, branches;
-	int leader = work_open(f, attr), sibling;
+	int leader = work_open(attr), sibling;
 	bool all;
 
-	if (leader < 0)
-		return;
 	sibling = ev_join(attr, BRANCHES, leader);
 	ev_spin(leader, n);
 	all = work_close(f, sibling, &branches);
@@ -486,9 +440,7 @@ static void work_inherited(struct fuzz *f, u64 n, bool regions)
 	bool all;
 
 	attr.inherit = 1;
-	fd = work_open(f, attr);
-	if (fd < 0)
-		return;
+	fd = work_open(attr);
 	ev_on(fd);
 	for (i = 0; i < 2; i++) {
 		in_child(pids[i]) {
@@ -529,29 +481,15 @@ static void work_wide(struct fuzz *f, int cpu, u64 period)
 	work_close(f, fd, &count);
 }
 
-static void work_enter(struct fuzz *f)
-{
-	for (;;) {
-		f->busy++;
-		if (!f->leave)
-			return;
-		f->busy--;
-		usleep(1000);
-	}
-}
-
 static void work(struct fuzz *f, int i)
 {
 	u64 r = fuzz_seed(f, 200 + i), cost, n, period;
 
-	work_enter(f);
 	cost = work_cost(f);
-	f->busy--;
 	while (now_ns() < f->deadline) {
 		n = random_below(&r, 50000);
 		/* Others change how many samples there may be. */
 		period = f->others ? 0 : 700 + random_below(&r, 2000);
-		work_enter(f);
 		/*
 		 * Linux 2.6.38 frees an event whose last file a child closes while its
 		 * task forks another, which inherits it.
@@ -569,7 +507,6 @@ static void work(struct fuzz *f, int i)
 		default:
 			work_loop(f, n, period, cost);
 		}
-		f->busy--;
 	}
 }
 
@@ -629,13 +566,11 @@ TEST(fuzz, "fuzz", 240)
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
-	must(!driver_is_module() || driver_loaded() || !driver_load(), "loading: %m");
-	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken, %llu loads", f->seed,
-	     f->steps, f->opened, f->offline, f->loads);
+	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken", f->seed, f->steps,
+	     f->opened, f->offline);
 	must(f->steps > 1000 && f->opened > 10, "%llu steps, %llu events: too few",
 	     f->steps, f->opened);
-	must((f->offline || cards_kernel()) && (f->loads || !fuzz_reloads()),
-	     "CPUs were taken offline %llu times, drivers loaded %llu times", f->offline, f->loads);
+	must(f->offline || cards_kernel(), "no CPU was taken offline");
 	must_be_sound("fuzzing");
 }
 
@@ -667,8 +602,8 @@ TEST(soak, "soak", 240)
 	memset(f, 0, sizeof(*f));
 	fuzz_run(f, 0, 8, 1, fuzz_time(400));
 	truth = td_sum(TD_COUNTED0) + td_sum(TD_COUNTED1) - truth;
-	note("%llu samples, %llu CPUs taken, %llu loads, %lld kB more", f->samples, f->offline,
-	     f->loads, (long long)(kernel_memory() - memory));
+	note("%llu samples, %llu CPUs taken, %lld kB more", f->samples, f->offline,
+	     (long long)(kernel_memory() - memory));
 	must(f->told == truth, "all events together have %llu, the emulator has counted %llu",
 	     f->told, truth);
 	must(!td_sum(TD_LOST_EDGES), "%llu edges lost", td_sum(TD_LOST_EDGES));

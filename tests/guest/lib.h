@@ -287,12 +287,8 @@ void many_files(void);
 bool driver_is_module(void);
 void module_need(void);			/* skip() where it is built in */
 bool driver_loaded(void);
-/* 0, or -1 with errno. driver_unload() waits for events that are being closed. */
-int driver_load(void);
-int driver_unload(void);
-int driver_try_unload(void);		/* once */
+int driver_load(void);			/* 0, or -1 with errno */
 void must_load(void);
-void must_unload(void);			/* if it is loaded */
 int module_insert(const char *path);
 /* how many times the kernel's log has this text */
 unsigned int in_log(const char *text);

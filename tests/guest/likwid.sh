@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# likwid knows the chip, and counts with some options. It writes the registers itself, and
-# refuses a counter whose PerfEvtSel has an event: the driver leaves 0 when it is unloaded.
+# likwid knows the chip, and counts with some options. It writes the registers itself, so the
+# driver is not loaded yet.
 . ./lib.sh
-rmmod knc_pmu 2>/dev/null
 [ -e /dev/cpu/0/msr ] || insmod modules/msr.ko 2>/dev/null
 [ -e /dev/cpu/0/msr ] || fail "the kernel has no /dev/cpu/0/msr"
 events=INSTRUCTIONS_EXECUTED:PMC0,CPU_CLK_UNHALTED:PMC1

@@ -4,7 +4,6 @@
 . ./lib.sh
 
 [ "$TEST_DRIVER" = module ] || skip "the driver is no module here"
-rmmod knc_pmu 2>/dev/null
 alias=$(cat /sys/devices/system/cpu/modalias) || fail "the processor has no modalias"
 extra=/lib/modules/$(uname -r)/extra
 mkdir -p "$extra"

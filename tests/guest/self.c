@@ -221,12 +221,14 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 }
 
 /* The first event clears the bits of all tasks, also of those that run elsewhere. */
-static void first_event(int cpu)
+TEST(spflt_first, "spflt-first", 60)
 {
 	volatile bool *inside = shared(sizeof(*inside));
+	int cpu = cpus_online() - 1;
 	pid_t pid;
 	int fd;
 
+	spflt_need();
 	in_child(pid) {
 		pin(cpu);
 		spflt_on();
@@ -241,31 +243,6 @@ static void first_event(int cpu)
 	     ev_count(fd));
 	close(fd);
 	end_child(pid);
-}
-
-/* A driver that is loaded again virtualises the preference as before. */
-TEST(spflt_reload, "spflt-reload", 60)
-{
-	unsigned int i;
-	int fd;
-
-	module_need();
-	spflt_need();
-	pin(0);
-	for (i = 0; i < 5; i++) {
-		if (i)
-			first_event(cpus_online() - 1);
-		fd = open_spflt();
-		spin(1000);
-		region(1000 + i);
-		spin(1000);
-		must(ev_count(fd) == 2 * (1000 + i) + REGION_COST, "loaded %u times: %llu", i,
-		     ev_count(fd));
-		spflt_on();
-		close(fd);
-		must_unload();
-		must_load();
-	}
 }
 
 /* A new task begins with preference 0; its regions count for the parent's event. */

@@ -87,9 +87,10 @@ TEST(selftest_in_use, "selftest-in-use", 120)
 	beside(other_core, 2, true);
 	beside(0, 2, false);
 	beside(other_core, 1, false);
-	if (driver_is_module()) {
-		must_unload();
-		not_done(true, "self-test: not done: the driver is not loaded");
-		must_load();
-	}
+}
+
+TEST(selftest_unloaded, "selftest-unloaded", 60)
+{
+	module_need();
+	not_done(true, "self-test: not done: the driver is not loaded");
 }

@@ -140,9 +140,6 @@ def options_of(boot, flavour, settings, work, tests):
         options += OPTIONS[boot.name](work)
     if slow:
         options += ["--expect-splat", "perf:.interrupt.took.too.long"]
-    if boot.name == "life" and flavour.startswith("debug"):
-        # What fault-load brings about
-        options += ["--expect-splat", "kernel/jump_label"]
     if re.match("stock|mainline", flavour) and not boot.on:
         options += WITHOUT_OWN_DRIVER.split()
     if flavour.startswith(OLD):

@@ -45,10 +45,7 @@ static struct {
 	int raw_event;
 	unsigned int created, released;
 	u32 created_type;
-	/* What was registered when it waited for the tracepoints' users */
-	unsigned long held_at_wait;
-	unsigned int waits;
-	/* ... and when it removed the NMI handler */
+	/* What was registered when it removed the NMI handler */
 	unsigned long held_at_nmi;
 	u32 lvtpc_at_nmi;
 	/* What it registered with perf core */
@@ -142,6 +139,7 @@ static int host_register_kprobe(struct kprobe *probe)
 
 	if (!host_take(thing))
 		return -EINVAL;
+	host.wrong += probe->flags != KPROBE_FLAG_DISABLED;
 	probe->addr = thing == HOST_TOOK ? (void *)host_sample_took : (void *)record_overflow;
 	return 0;
 }
@@ -151,24 +149,15 @@ static void host_unregister_kprobe(const struct kprobe *probe)
 	host_give(host_symbol(probe));
 }
 
-static struct pmu *host_register_pmu(const struct pmu *template, const char *name, int type)
+static int host_register_pmu(struct pmu *pmu, const char *name, int type)
 {
 	host.type = type;
 	host.name = name;
-	host.capabilities = template->capabilities;
-	host.event_init = template->event_init;
-	host.groups = template->attr_groups;
-	if (!host_take(HOST_PMU))
-		return ERR_PTR(-ENOMEM);
-	host_pmu.name = name;
-	return &host_pmu;
-}
-
-static void host_unregister_pmu(struct pmu *pmu)
-{
-	if (pmu != &host_pmu)
-		host.wrong++;
-	host_give(HOST_PMU);
+	host.capabilities = pmu->capabilities;
+	host.event_init = pmu->event_init;
+	host.groups = pmu->attr_groups;
+	pmu->name = name;
+	return host_take(HOST_PMU) ? 0 : -ENOMEM;
 }
 
 /* An event, or the error that it is refused with */
@@ -189,12 +178,6 @@ static int host_release_kernel(struct perf_event *event)
 	return 0;
 }
 
-static void host_wait_for_tracepoint(void)
-{
-	host.waits++;
-	host.held_at_wait = host.held;
-}
-
 static void *host_vzalloc(size_t size)
 {
 	if (host.refused & BIT(HOST_MEMORY))
@@ -203,7 +186,6 @@ static void *host_vzalloc(size_t size)
 }
 
 #undef rdmsrq_safe
-#undef compat_pmu_unregister
 #undef cpu_online
 #undef COMPAT_HOOK_BEFORE_EVENTS
 #undef register_nmi_handler
@@ -221,20 +203,17 @@ static void *host_vzalloc(size_t size)
 #define cpuhp_remove_state_nocalls(state)	host_give((int)(state))
 #define register_kprobe(probe)			host_register_kprobe(probe)
 #define unregister_kprobe(probe)		host_unregister_kprobe(probe)
-#define compat_pmu_register(pmu, name, type)	host_register_pmu(pmu, name, type)
-#define compat_pmu_unregister(pmu)		host_unregister_pmu(pmu)
+#define perf_pmu_register(pmu, name, type)	host_register_pmu(pmu, name, type)
 #define perf_event_create_kernel_counter(a, c, t, o, x) host_create_counter(a)
 #define perf_event_release_kernel(event)	host_release_kernel(event)
 #define tracepoint_probe_register(t, fn, d) \
 	((void)(t), (void)(fn), host_take(HOST_SWITCH) ? 0 : -ENOMEM)
 #define tracepoint_probe_unregister(t, fn, d)	host_give(HOST_SWITCH)
-#define tracepoint_synchronize_unregister()	host_wait_for_tracepoint()
+#define tracepoint_synchronize_unregister()	((void)0)
 #define x86_match_cpu(ids)			((void)(ids), host_ask(HOST_CPU))
 #define x2apic_enabled()			(!host_ask(HOST_APIC))
 #define vzalloc(size)				host_vzalloc(size)
 #define COMPAT_HOOK_BEFORE_EVENTS		(!host.hook_after_events)
-#define compat_cpu_has_events(pmu, cpu)		false
-#define compat_task_has_events(pmu, task)	false
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
 #endif
 

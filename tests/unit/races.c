@@ -39,7 +39,7 @@ static void race_move(struct perf_event **event)
 	try_add_all(event, 1);
 }
 
-/* The module is unloaded, and loaded again. */
+/* As when the CPU goes offline and comes back. */
 static void race_quiesce(struct perf_event **event)
 {
 	del_all(event, 2);

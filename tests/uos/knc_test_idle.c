@@ -23,9 +23,7 @@
 #define OVF_CONTROL	0x2e
 #define GLOBAL_CTRL	0x2f
 
-/* The CPU that sleeps deeply, and how many turns of a loop it takes to wake */
-static int cpu = 1;
-module_param(cpu, int, 0444);
+/* How many turns of a loop the CPU takes to wake */
 static int turns = 20000;
 module_param(turns, int, 0644);
 /* The state to use, if the governor asks for it */
@@ -152,20 +150,14 @@ static int __init knc_test_idle_init(void)
 
 	if (ret)
 		return ret;
-	device.cpu = cpu;
+	/* The last one sleeps deeply. */
+	device.cpu = num_online_cpus() - 1;
 	ret = cpuidle_register_device(&device);
 	if (ret)
 		cpuidle_unregister_driver(&driver);
 	return ret;
 }
 module_init(knc_test_idle_init);
-
-static void __exit knc_test_idle_exit(void)
-{
-	cpuidle_unregister_device(&device);
-	cpuidle_unregister_driver(&driver);
-}
-module_exit(knc_test_idle_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("An idle driver like that of the cards, for tests");

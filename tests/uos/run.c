@@ -46,7 +46,8 @@
 
 /* These load the driver themselves, or see that it does not load. */
 static const char * const loading[] = {
-	"load-fails", "reset-state", "modprobe", "wrong-cpu", "load-beside",
+	"load-fails", "load-owned", "selftest-unloaded", "reset-state", "modprobe", "nosym",
+	"wrong-cpu", "load-beside", "take-over", "likwid",
 };
 
 /*
@@ -58,7 +59,7 @@ static const char * const without_kcsan[] = {
 };
 
 /* In these boots interrupts are lost on purpose, or are not the driver's, or not told of. */
-static const char * const unbalanced[] = { "idle", "own", "bench", "other" };
+static const char * const unbalanced[] = { "idle", "idle-other", "own", "bench", "other" };
 
 static char *boot;
 static bool with_module, was_refused;
@@ -524,6 +525,11 @@ int main(int argc, char **argv)
 	if (!strcmp(boot, "cpus") || !strcmp(boot, "card"))
 		insert_module("modules/knc_test_tsc.ko", "");
 #endif
+	/* The card's idle driver, which ours looks for when it is loaded */
+	if (!strcmp(boot, "idle"))
+		insert_module("modules/knc_test_idle.ko", "");
+	else if (!strcmp(boot, "idle-other"))
+		insert_module("modules/knc_test_idle_other.ko", "");
 	/* these tests send NMIs that have no handler */
 	if (strstr(boot, "races"))
 		insert_module("modules/knc_test_nmi.ko", "");
