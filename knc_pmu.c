@@ -123,8 +123,7 @@ void knc_event_start(struct perf_event *event)
 		kc->evtsel[idx] = evtsel;
 	}
 	knc_event_load(kc, event, idx);
-	if (state == KNC_RUN)
-		knc_pmu_enable(kc);
+	knc_pmu_restore(kc, state);
 }
 
 /**
@@ -136,14 +135,14 @@ void knc_event_start(struct perf_event *event)
  * no replay: perf core throttles an event whose overflow is being handled. PerfEvtSel is
  * kept: the same event is likely to come back.
  *
- * Return: true if the event was on a counter, and its last overflow has not stopped it.
+ * Return: true if the event was counting, and its last overflow has not stopped it.
  */
 bool knc_event_stop(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
 	enum knc_state state = knc_pmu_disable(kc);
 	int idx = knc_find_slot(kc, event);
-	bool stopped = false;
+	bool counted = false;
 
 	if (idx >= 0) {
 		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP) {
@@ -155,13 +154,12 @@ bool knc_event_stop(struct perf_event *event)
 				knc_fill_slot(kc, idx, NULL);
 			knc_pmi_replay(kc);
 		}
-		stopped = kc->event[idx] == event;
+		counted = kc->event[idx] == event;
 		knc_fill_slot(kc, idx, NULL);
 	}
-	if (state == KNC_RUN)
-		knc_pmu_enable(kc);
+	knc_pmu_restore(kc, state);
 
-	return stopped;
+	return counted;
 }
 
 static __always_inline void knc_account_slot(const struct knc_cpu *kc,
@@ -188,10 +186,8 @@ void knc_event_read(struct perf_event *event)
 		knc_set_state(kc, KNC_READ);
 		knc_account_slot(kc, event);
 		knc_set_state(kc, KNC_RUN);
-		if (unlikely(READ_ONCE(kc->pending))) {
-			knc_pmu_disable(kc);
-			knc_pmu_enable(kc);
-		}
+		if (unlikely(READ_ONCE(kc->pending)))
+			knc_pmu_restore(kc, knc_pmu_disable(kc));
 	} else if (kc->state == KNC_PMI ||
 		   (kc->state == KNC_STOP && !knc_read_global_ctrl())) {
 		knc_account_slot(kc, event);

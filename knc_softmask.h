@@ -182,24 +182,4 @@ static inline void knc_run_counters(const struct knc_cpu *kc)
 		knc_write_global_ctrl(filled);
 }
 
-/**
- * knc_pmu_disable() - stop the counters of this CPU
- * @kc: the PMU of this hardware thread
- *
- * Return: the state before. If it is KNC_RUN, the caller calls knc_pmu_enable() later.
- */
-static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
-{
-	enum knc_state state = kc->state;
-
-	if (state == KNC_RUN) {
-		/* Before the write, so that a PMI after it leaves the counters stopped. */
-		knc_set_state(kc, KNC_STOP);
-		if (knc_filled_slots(kc))
-			knc_write_global_ctrl(0);
-	}
-
-	return state;
-}
-
 #endif /* _KNC_SOFTMASK_H */

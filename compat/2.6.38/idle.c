@@ -25,13 +25,14 @@
 static void compat_look_for_lost(void)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	enum knc_state state;
 	unsigned long flags;
 
 	local_irq_save(flags);
 	if (kc->state == KNC_RUN && knc_filled_slots(kc) && knc_read_status()) {
-		knc_pmu_disable(kc);
+		state = knc_pmu_disable(kc);
 		knc_pmi_replay(kc);
-		knc_pmu_enable(kc);
+		knc_pmu_restore(kc, state);
 	}
 	local_irq_restore(flags);
 }
