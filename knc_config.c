@@ -217,15 +217,24 @@ unsigned long knc_event_counters(const struct perf_event *event)
 	return KNC_COUNTER_MASK;
 }
 
-/* Refuse a group that can never be scheduled, even if some members are disabled. */
+static bool knc_is_constrained(const struct perf_event *event)
+{
+	return knc_event_counters(event) != KNC_COUNTER_MASK;
+}
+
+/*
+ * Refuse an event that does not fit the counters with its leader and the members that are not
+ * off, as the x86 core does. Members that are off may be enabled one after the other.
+ */
 static int knc_check_group(struct perf_event *event)
 {
 	struct perf_event *leader = event->group_leader;
-	unsigned int total = 1, constrained = 0;
+	unsigned int total = 1, constrained = knc_is_constrained(event);
 	struct perf_event_context *ctx;
 	struct perf_event *sibling;
 
-	if (leader == event)
+	/* For an inherited event its parent was checked. */
+	if (leader == event || event->parent)
 		return 0;
 	/* Its CPU went offline. perf core frees such a leader without telling its members. */
 	if (!(READ_ONCE(leader->attach_state) & PERF_ATTACH_GROUP))
@@ -233,17 +242,16 @@ static int knc_check_group(struct perf_event *event)
 	if (!is_software_event(leader) && leader->pmu != event->pmu)
 		return knc_refuse(-EINVAL, "its group is another PMU's");
 
-	constrained += knc_event_counters(event) != KNC_COUNTER_MASK;
 	if (leader->pmu == event->pmu) {
 		total++;
-		constrained += knc_event_counters(leader) != KNC_COUNTER_MASK;
+		constrained += knc_is_constrained(leader);
 	}
 	ctx = compat_lock_group(leader);
 	for_each_sibling_event(sibling, leader) {
-		if (sibling->pmu != event->pmu)
+		if (sibling->pmu != event->pmu || sibling->state <= PERF_EVENT_STATE_OFF)
 			continue;
 		total++;
-		constrained += knc_event_counters(sibling) != KNC_COUNTER_MASK;
+		constrained += knc_is_constrained(sibling);
 	}
 	compat_unlock_group(ctx);
 

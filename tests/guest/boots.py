@@ -15,7 +15,7 @@ MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-
     count-sum count-truth sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
     sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
-    constraints-turns groups-refused
+    constraints-turns groups-refused group-disabled
     pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative

@@ -428,6 +428,7 @@ static void test_groups(struct kunit *test)
 		u64 config[3];
 		int err;
 		bool software;		/* the leader */
+		bool off;		/* the second */
 	} cases[] = {
 		{ { CYCLES, INSTRUCTIONS, ~0ULL }, 0 },
 		{ { L2_MISS, INSTRUCTIONS, ~0ULL }, 0 },
@@ -436,6 +437,9 @@ static void test_groups(struct kunit *test)
 		{ { CYCLES, INSTRUCTIONS, BRANCHES_ }, -EINVAL },
 		{ { 0, INSTRUCTIONS, L2_MISS }, 0, true },
 		{ { 0, L2_HIT, L2_MISS }, -EINVAL, true },
+		{ { CYCLES, INSTRUCTIONS, BRANCHES_ }, 0, .off = true },
+		{ { INSTRUCTIONS, L2_HIT, L2_MISS }, 0, .off = true },
+		{ { L2_HIT, INSTRUCTIONS, L2_MISS }, -EINVAL, .off = true },
 	};
 	struct perf_event *leader, *event;
 	unsigned int i, j;
@@ -456,6 +460,8 @@ static void test_groups(struct kunit *test)
 			local_irq_disable();
 			ret = knc_check_group(event);
 			local_irq_enable();
+			if (cases[i].off && j == 1)
+				event->state = PERF_EVENT_STATE_OFF;
 			list_add_tail(&event->sibling_list, &leader->sibling_list);
 		}
 		KUNIT_EXPECT_EQ_MSG(test, ret, cases[i].err, "group %u", i);
