@@ -4,7 +4,6 @@
  * has state or accesses a register. Section numbers are those of Intel document 327357-001.
  */
 #include <linux/bitfield.h>
-#include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/errno.h>
@@ -148,25 +147,20 @@ static int knc_cache_config(u64 id, u64 *config)
 	return 0;
 }
 
-/*
- * In thread count mode an event counts what runs on the core's other threads. perf core
- * checks the privilege for events of a CPU. For an inherited event its parent was checked.
- */
-static bool knc_may_count_any(const struct perf_event *event)
-{
-	return event->parent || !(event->attach_state & PERF_ATTACH_TASK) ||
-	       perfmon_capable();
-}
-
-static int knc_raw_config(const struct perf_event *event, u64 *config)
+static int knc_raw_config(struct perf_event *event, u64 *config)
 {
 	u64 raw = event->attr.config;
+	int ret;
 
 	if (raw & ~(KNC_CONFIG_USER | KNC_CONFIG_KERNEL))
 		return knc_refuse(-EINVAL, "reserved bits in config");
 
-	if (raw & KNC_EVNTSEL_ANY && !knc_may_count_any(event))
-		return knc_refuse(-EACCES, "thread count mode needs privilege");
+	/* It counts the core's other threads. For an inherited event its parent was checked. */
+	if (raw & KNC_EVNTSEL_ANY && !event->parent) {
+		ret = compat_allow_cpu(event);
+		if (ret)
+			return knc_refuse(ret, "thread count mode needs privilege");
+	}
 
 	*config = raw & KNC_CONFIG_USER;
 	return 0;

@@ -12,6 +12,7 @@
 #error "The driver is for Linux 6.1 and newer, and for the cards' Linux 2.6.38."
 #endif
 
+#include <linux/capability.h>
 #include <linux/hardirq.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
@@ -62,6 +63,27 @@ DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 /* perf core holds a mutex: no other event joins or leaves the group. */
 #define compat_lock_group(leader)	NULL
 #define compat_unlock_group(ctx)	((void)(ctx))
+
+/*
+ * Whether the current task may count what other tasks execute. perf core checks it for an event
+ * of a CPU. A module cannot: kernel.perf_event_paranoid and the LSMs' hook are not exported.
+ */
+static inline int compat_allow_cpu(struct perf_event *event)
+{
+#ifdef MODULE
+	return event->attach_state & PERF_ATTACH_TASK && !perfmon_capable() ? -EACCES : 0;
+#else
+	/* The argument went in 6.15, and in a release of 6.12. */
+#define COMPAT_NO_ARG	__builtin_types_compatible_p(typeof(perf_allow_cpu), int (void))
+	int (*allow_attr)(struct perf_event_attr *attr);
+	int (*allow)(void);
+
+	allow = __builtin_choose_expr(COMPAT_NO_ARG, perf_allow_cpu, NULL);
+	allow_attr = __builtin_choose_expr(COMPAT_NO_ARG, NULL, perf_allow_cpu);
+
+	return allow ? allow() : allow_attr(&event->attr);
+#endif
+}
 
 /* Fields of struct perf_event_attr that have no meaning here */
 static inline u64 compat_attr_unused(const struct perf_event_attr *attr)

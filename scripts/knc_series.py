@@ -99,7 +99,10 @@ def name_as_tree(tree, files):
         files.change("knc_user_regs.c", (" = compat_rdmsrq(MSR_LSTAR);\n",
                                          ";\n\n\trdmsrq(MSR_LSTAR, entry);"))
     started = " || this_cpu_read(cpu_hw_events.n_added)"
+    header = read(tree, "include/linux/perf_event.h")
     names = {
+        "compat_allow_cpu(event)": "perf_allow_cpu()" if "perf_allow_cpu(void)" in header else
+            "perf_allow_cpu(&event->attr)",
         "compat_attr_unused(attr)": " || ".join(bits for size, bits in unused if size in sizes),
         "compat_sample_period(hwc)": "hwc->sample_period",
         "compat_event_has_rdpmc(event)": "event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT",
@@ -246,7 +249,7 @@ def without_soft_masking(files):
 """)
     files.replace(pmu, " * If the counter has wrapped", " *\n * Return: true if",
                   " * PerfEvtSel is kept: the same event is likely to come back.\n")
-    files.replace(pmu, "\t\tif (knc_event_account(", "\t\tstopped =",
+    files.replace(pmu, "\t\tif (knc_event_account(", "\t\tcounted =",
                   "\t\tknc_event_account(event, idx);\n")
     files.cut(pmu, ", and its last overflow has not stopped it", "\tkc->pending = false;\n")
     files.replace(pmu, " *\n * A BPF program may read", " */\nvoid knc_event_read(")
@@ -275,9 +278,10 @@ def only_events(files):
 
 def without_any(files):
     files = Files(files)
-    files.cut_lines("knc_config.c", r"PMU_FORMAT_ATTR\(any,", "linux/capability.h")
-    files.cut_functions("knc_config.c", "knc_may_count_any")
-    files.replace("knc_config.c", "\tif (raw & KNC_EVNTSEL_ANY", "\t*config = raw")
+    files.cut_lines("knc_config.c", r"PMU_FORMAT_ATTR\(any,")
+    files.replace("knc_config.c", "\t/* It counts the core's other threads", "\t*config = raw")
+    files.change("knc_config.c", ("\tu64 raw = event->attr.config;\n\tint ret;\n",
+                                  "\tu64 raw = event->attr.config;\n"))
     files.cut("knc_config.c", "&format_attr_any.attr, ", " KNC_EVNTSEL_ANY |",
               " -EACCES for thread count mode without privilege;")
     files.cut_lines("knc_pmu_msr.h", "KNC_EVNTSEL_ANY")
@@ -322,7 +326,7 @@ Contact:	{who}
 Description:	Read-only. On Knights Corner: the bit of perf_event_attr::config
 		with which an event is counted for all four hardware threads of
 		the core (thread count mode), not only for the one that the
-		event is on. For an event of a task it takes CAP_PERFMON, as the
+		event is on. It takes the privilege of a CPU-wide event, as the
 		other threads may run somebody else's program.
 """
 
@@ -357,9 +361,8 @@ the kernel's log has the reason. Registers are written as before.
 ANY_PATCH = ("perf/x86/intel/knc: Count for all threads of a core with any", """\
 Bit 21 of an event select register is thread count mode: the event is
 counted for all four hardware threads of the core. Let users set it, as
-format/any. The other threads may run somebody else's program, so for an
-event of a task it takes CAP_PERFMON. perf core checks this for events of
-a CPU.
+format/any. The other threads may run somebody else's program, so it takes
+the privilege of a CPU-wide event, as with Intel's other PMUs.
 """)
 
 PMI_PATCH = ("perf/x86/intel/knc: Handle the interrupt in the manual's seven steps", """\

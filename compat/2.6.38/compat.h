@@ -47,7 +47,6 @@
 #define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)
 
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
-#define perfmon_capable()		capable(CAP_SYS_ADMIN)
 
 /*
  * PERF_EVENT_IOC_PERIOD takes periods of 2^63 and more there. The longest takes their place:
@@ -82,6 +81,12 @@ static inline void compat_nmi_level_exit(void)
 #define config2				bp_len
 #define exclude_host			__reserved_1
 #define PERF_SAMPLE_BRANCH_STACK	0
+
+/* Whether the current task may count what other tasks execute */
+static inline int compat_allow_cpu(const struct perf_event *event)
+{
+	return event->attach_state & PERF_ATTACH_TASK && !capable(CAP_SYS_ADMIN) ? -EACCES : 0;
+}
 
 static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 {

@@ -104,6 +104,11 @@ static void cpu_wide_allowed(void)
 	close(ev_open(attr, -1, 0, -1));
 	attr.config |= EVTSEL_ANY;
 	close(ev_open(attr, -1, 0, -1));
+	/* A module cannot read the level. */
+	if (driver_is_module())
+		refused(attr, EACCES, "any of a task, unprivileged");
+	else
+		close(ev_open(attr, 0, -1, -1));
 }
 
 static void all_refused(void)
