@@ -258,7 +258,7 @@ static int knc_setup_hotplug(void)
 }
 
 static const struct x86_cpu_id knc_cpu_ids[] = {
-	X86_MATCH_VENDOR_FAM_MODEL(INTEL, KNC_FAMILY, KNC_MODEL, NULL),
+	X86_MATCH_VENDOR_FAM_MODEL(INTEL, 11, KNC_MODEL, NULL),
 	{}
 };
 MODULE_DEVICE_TABLE(x86cpu, knc_cpu_ids);

@@ -12,8 +12,7 @@
 #include <asm/apic.h>
 #include <asm/msr.h>
 
-/* CPUID of a Knights Corner; model 0 of the family is Knights Ferry. */
-#define KNC_FAMILY			0x0b
+/* Of CPUID's family 11; model 0 is Knights Ferry. */
 #define KNC_MODEL			0x01
 
 #define KNC_NUM_COUNTERS		2

@@ -354,7 +354,7 @@ Add the 59 events of Intel's manual (327357-001, table 1-6), and four
 more that other tools for the chip know, as one list, from which the names
 in sysfs and the generic events are made. Refuse cache events for which the
 chip has no event, reserved bits, precise samples, branch records,
-exclude_host, and groups that can never be scheduled; with dynamic debug
+exclude_host, and groups that do not fit the counters; with dynamic debug
 the kernel's log has the reason. Registers are written as before.
 """)
 
