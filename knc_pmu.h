@@ -70,7 +70,6 @@ void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 #define KNC_CONFIG1_SPFLT	BIT_ULL(0)		/* of attr.config1 */
 
 void knc_spflt_init(void);
-void knc_spflt_exit(void);
 int knc_spflt_event_init(struct perf_event *event);
 void knc_spflt_reset(struct knc_cpu *kc);
 void knc_spflt_update(struct knc_cpu *kc);

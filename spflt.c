@@ -17,7 +17,7 @@
  * leader's PID while the thread runs, when neither PID has a bit there. The idle tasks share
  * PID 0, and their bit stays 0, because the kernel does not execute SPFLT.
  *
- * This begins with the first SPFLT event, when all bits are 0, and ends at unload. The hook
+ * This begins with the first SPFLT event, when all bits are 0, and does not end. The hook
  * is registered at load, because that takes cpus_read_lock(). event_init() could deadlock:
  * perf core holds mutexes there that a CPU which goes offline waits for.
  */
@@ -176,19 +176,6 @@ void knc_spflt_init(void)
 	if (knc_spflt_tracepoint &&
 	    tracepoint_probe_register(knc_spflt_tracepoint, knc_spflt_switch, NULL))
 		knc_spflt_tracepoint = NULL;
-}
-
-/* After the last event */
-void knc_spflt_exit(void)
-{
-	if (!knc_spflt_tracepoint)
-		return;
-
-	tracepoint_probe_unregister(knc_spflt_tracepoint, knc_spflt_switch, NULL);
-	tracepoint_synchronize_unregister();
-	knc_spflt_tracepoint = NULL;
-	vfree(knc_spflt_bits);
-	knc_spflt_bits = NULL;
 }
 
 /*

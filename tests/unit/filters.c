@@ -253,7 +253,6 @@ static void test_spflt_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -EOPNOTSUPP);
 	event->attr.config1 = 0;
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
-	knc_spflt_exit();
 	KUNIT_EXPECT_EQ(test, host.held, 0);
 }
 

@@ -208,8 +208,6 @@ static void *host_vzalloc(size_t size)
 #define perf_event_release_kernel(event)	host_release_kernel(event)
 #define tracepoint_probe_register(t, fn, d) \
 	((void)(t), (void)(fn), host_take(HOST_SWITCH) ? 0 : -ENOMEM)
-#define tracepoint_probe_unregister(t, fn, d)	host_give(HOST_SWITCH)
-#define tracepoint_synchronize_unregister()	((void)0)
 #define x86_match_cpu(ids)			((void)(ids), host_ask(HOST_CPU))
 #define x2apic_enabled()			(!host_ask(HOST_APIC))
 #define vzalloc(size)				host_vzalloc(size)

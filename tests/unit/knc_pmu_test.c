@@ -178,7 +178,9 @@ static void enable(void)
 static void host_begin(void)
 {
 #ifndef KNC_SERIES
-	knc_spflt_exit();
+	vfree(knc_spflt_bits);
+	knc_spflt_bits = NULL;
+	knc_spflt_tracepoint = NULL;
 	knc_pmu = NULL;
 #endif
 	memset(&host, 0, sizeof(host));
