@@ -74,8 +74,10 @@ int knc_spflt_event_init(struct perf_event *event);
 void knc_spflt_reset(struct knc_cpu *kc);
 void knc_spflt_update(struct knc_cpu *kc);
 
-/* knc_module.c: what does not depend on the version of perf core */
+/* knc_sched.c: which event is on which counter, in a module */
 extern const struct pmu knc_pmu_callbacks;
+
+/* knc_module.c: loads, and accepts events */
 int knc_event_init(struct perf_event *event);
 
 /*

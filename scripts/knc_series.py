@@ -146,15 +146,7 @@ def tests():
         r"^#ifndef KNC_SERIES\n.*?^(?:#else\n(.*?)^)?#endif\n", r"\1", read(
             TOP, f"tests/unit/{name}").replace('"../../', '"../'), flags=re.M | re.S))
         for name in TESTS}
-    module = read(TOP, "knc_module.c")
-    texts["scheduler.c"] = """\
-// SPDX-License-Identifier: GPL-2.0-only
-/* Part of knc_pmu_test.c: a scheduler of two counters, in the place of the x86 core's */
-
-""" + definition(module, "knc_stop") + module[
-        module.index("/* Which event each counter"):
-        module.index("\nconst struct pmu knc_pmu_callbacks")].replace(
-            definition(module, "knc_event_init"), "")
+    texts["knc_sched.c"] = read(TOP, "knc_sched.c").replace('"knc_pmu.h"', '"../knc_pmu.h"')
     for name in ("knc_events.csv", "knc_events_extra.csv"):
         texts[name] = read(TOP, f"tests/data/{name}")
     texts["Makefile"] = ("# SPDX-License-Identifier: GPL-2.0-only\n"

@@ -213,6 +213,9 @@ static void *host_vzalloc(size_t size)
 #define vzalloc(size)				host_vzalloc(size)
 #define COMPAT_HOOK_BEFORE_EVENTS		(!host.hook_after_events)
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
+#else
+/* Of what the kernel exports to no module */
+#define perf_allow_cpu(...)			0
 #endif
 
 static struct task_struct *host_current(void)

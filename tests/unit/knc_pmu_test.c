@@ -66,10 +66,11 @@ static int (*deliver)(struct perf_event *event, struct perf_sample_data *data,
 #include "../../knc_user_regs.c"
 #ifndef KNC_SERIES
 #include "../../spflt.c"
+#include "../../knc_sched.c"
 #include "../../knc_module.c"
 #include "../../compat/perf_core.c"
 #else
-#include "scheduler.c"
+#include "knc_sched.c"
 #endif
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
