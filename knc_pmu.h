@@ -81,7 +81,7 @@ extern const struct pmu knc_pmu_callbacks;
 int knc_event_init(struct perf_event *event);
 
 /*
- * compat/perf_core.c, or compat/2.6.38/perf_core.c. Called first, knc_perf_prepare() returns
+ * knc_register.c, or compat/2.6.38/perf_core.c. Called first, knc_perf_prepare() returns
  * -EBUSY if raw events are another driver's, -ENOMEM, or -ENOENT if 2.6.38 lacks a function.
  */
 int knc_perf_prepare(void);

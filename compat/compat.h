@@ -52,7 +52,7 @@ static inline void compat_nmi_level_exit(void)
 #define compat_in_nmi_level()	in_nmi()
 
 #ifdef MODULE
-/* Not exported. perf_core.c finds it, and a direct call is patched in. */
+/* Not exported. knc_register.c finds it, and a direct call is patched in. */
 DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define perf_event_overflow(event, data, regs)				\
 	static_call(knc_perf_event_overflow)(event, data, regs)

@@ -17,7 +17,7 @@ from faults import Fault, functions
 from lines import strip_comments
 
 FILES = ("knc_config.c", "knc_pmu.c", "knc_pmi.c", "knc_user_regs.c", "spflt.c",
-         "knc_module.c", "knc_sched.c", "compat/perf_core.c", "knc_softmask.h", "knc_counter.h",
+         "knc_module.c", "knc_sched.c", "knc_register.c", "knc_softmask.h", "knc_counter.h",
          "knc_pmu_msr.h", "knc_pmu_events.h", "compat/compat.h")
 
 # What becomes what, by one operator

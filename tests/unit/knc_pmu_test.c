@@ -68,7 +68,7 @@ static int (*deliver)(struct perf_event *event, struct perf_sample_data *data,
 #include "../../spflt.c"
 #include "../../knc_sched.c"
 #include "../../knc_module.c"
-#include "../../compat/perf_core.c"
+#include "../../knc_register.c"
 #else
 #include "knc_sched.c"
 #endif

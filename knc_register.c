@@ -9,7 +9,7 @@
 
 #include <asm/nmi.h>
 
-#include "../knc_pmu.h"
+#include "knc_pmu.h"
 
 /*
  * perf_event_overflow() is not exported. A direct call to it is patched in at load. Where
