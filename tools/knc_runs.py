@@ -351,8 +351,7 @@ def count(args, needed, run):
     events, labels = events_of(args, needed, run)
     counts = Counts()
     # What threads count for their core they count once only if one of them runs at a time.
-    clock = ["-e", CLOCK] if any(needed[key].event.in_core == "unknown" for key in run) and \
-        not os.path.basename(args.perf[-1]).startswith("knc-stat") else []
+    clock = ["-e", CLOCK] if any(needed[key].event.in_core == "unknown" for key in run) else []
     records, said, status = run_stat(args, events, clock)
     for record in records:
         counts.take(record, labels)

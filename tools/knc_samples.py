@@ -462,8 +462,6 @@ class Row:
 def measure(plan, table):
     """Report the functions, or lines; returns the program's bad status or 0."""
     args = plan.args
-    if os.path.basename(args.perf[-1]).startswith("knc-stat"):
-        raise Failed("knc-stat counts, and takes no samples: --by needs perf")
     runs = []
     with tempfile.TemporaryDirectory(prefix="knc-metrics.") as args.folder:
         args.kallsyms = f"{args.folder}/kallsyms"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Count events on cards for weeks, for the textfile collector of Prometheus' node_exporter.
 
-perf stat (or knc-stat) runs on each card as long as ssh does, and prints what it has counted
+perf stat runs on each card as long as ssh does, and prints what it has counted
 in each interval. That is added up, and FILE is written anew:
 
   knc_events_total                     events that were counted, on all CPUs of the card
@@ -10,8 +10,8 @@ in each interval. That is added up, and FILE is written anew:
   knc_up                               1 if the card counts, or 0
   knc_last_interval_timestamp_seconds  when its last counts came, by this machine's clock
 
-Events that do not fit the two counters take turns. Nothing is scaled: what is in
-knc_events_total was counted. Events a second are
+Events that do not fit the two counters take turns, except on Linux 2.6.38, where they
+are refused. Nothing is scaled: what is in knc_events_total was counted. Events a second are
 
   rate(knc_events_total[5m]) / rate(knc_counted_seconds_total[5m])
 
@@ -86,12 +86,12 @@ class Card:
         args = self.args
         # perf ends with cat, and cat when its input does: when this process ends in any way,
         # or the connection.
-        command = ("echo cpus $(grep -c ^processor /proc/cpuinfo); "
+        command = ("echo cpus $(grep -c ^processor /proc/cpuinfo); echo kernel $(uname -r); "
                    f"grep -m 1 '^model name' /proc/cpuinfo; LC_ALL=C {args.perf} stat "
                    f"-a -I {args.interval} --no-scale -x ';' --log-fd 3 "
                    f"-e {shlex.quote(args.events)} cat 3>&1 >/dev/null")
         self.rest, self.said = b"", b""
-        self.cpus, self.time, self.pending = None, None, {}
+        self.cpus, self.time, self.pending, self.is_old = None, None, {}, False
         self.models = knc_card.Models("")
         self.due = time.monotonic() + CONNECT + 3 * args.interval / 1000
         try:
@@ -131,6 +131,7 @@ class Card:
         found = re.fullmatch(r"cpus ([1-9]\d{0,5})", line)
         if found and not self.cpus:
             self.cpus = int(found[1])
+        self.is_old |= line.startswith("kernel 2.6.")
         if line.startswith("model name"):
             self.models = knc_card.Models(line, self.args.events)
         for record in knc_perf.read([line], ";"):
@@ -144,6 +145,10 @@ class Card:
             self.time = record.time
         if record.event in self.pending:
             raise Gone(f"{record.event} stands twice in -e")
+        # A CPU that sleeps takes no turns there: one event would have all of its time.
+        if self.is_old and record.share < 99:
+            raise Gone(f"{record.event} takes turns, which Linux 2.6.38 counts wrongly: -e may "
+                       "have two events, and one of those that are on counter 0 only")
         if record.unit or record.value is not None and (
                 record.value % 1 or record.value >= EXACT or not record.running):
             raise Gone(f"{record.event}: perf prints no number of events")
@@ -326,7 +331,7 @@ def arguments():
                         help="what a command line for a card's shell is added to; {} is the "
                         "card's name (ssh {})")
     parser.add_argument("--perf", metavar="COMMAND", default="perf",
-                        help="what perf is called there; it may be knc-stat")
+                        help="what perf is called there (perf)")
     args = parser.parse_args()
     for card in args.cards:
         if not re.fullmatch(r"[\w.@][\w.@-]*", card, re.A):

@@ -26,7 +26,7 @@ MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
-    ownership perf-spflt perf-stat knc-stat perf-record perf-group perf-list perf-tools
+    ownership perf-spflt perf-stat perf-record perf-group perf-list perf-tools
     move-throttled sample-freq-low spflt-clones
     any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
@@ -87,21 +87,21 @@ OLD_MAIN = without(f"{MAIN} {LIFE}", """load-fails modprobe sample-cpu-time cgro
 OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are
-#   card-check, a shell script, and knc-stat, if there is no shell in an initrd (INITRD):
-#       there is none in a card's code here; stat-exact and selftest are their programs alone;
-#   own-*, which are about the kernel's own driver, and wrong-cpu, as the board has no other CPU.
+#   card-check, a shell script, as there is no shell in a card's code here; selftest is its
+#       program alone;
+#   wrong-cpu, as the board has no other CPU.
 # On 244 threads one test of each kind, with those that go to all threads.
 BOARD = f"{OLD}-k1om"
-BOARD_MAIN = without(OLD_MAIN, "knc-stat") + " stat-exact selftest"
+BOARD_MAIN = OLD_MAIN + " selftest"
 BOARD_CARD = """count-exact count-both count-kernel sample-one sample-all sample-two multiplex
     groups-refused group-read inherit spflt-region spflt-switch spflt-migrate spflt-inherit
-    cpu-wide sample-wide task-switch selftest stat-exact pmi-storm
+    cpu-wide sample-wide task-switch selftest pmi-storm
     hotplug hotplug-reset spflt-hotplug"""
 
 # Tests that load the module have no meaning with that kernel's own driver, it knows nothing
 # of SPFLT, and need not survive hostile and fuzz.
 OWN = without(OLD_MAIN, """load-owned reset-state spflt-* unload-left selftest-*
-    knc-stat hostile fuzz""")
+    hostile fuzz""")
 
 WITHOUT_OWN_DRIVER = "--append initcall_blacklist=init_hw_perf_events"
 # The cards' cpufreq driver hangs when the second CPU comes back (Documentation/board.rst).
@@ -118,7 +118,7 @@ MAINLINE = {
 # module, nor what MAINLINE_WRONG has.
 MAINLINE_FIXED = without(MAIN, """load-* selftest-unloaded reset-state sample-freq*
     sample-throttle-group constraints refuse-* user-bits names spflt-* rdpmc-refused
-    regions-spflt regions-marks perf-spflt perf-stat knc-stat perf-list move-throttled
+    regions-spflt regions-marks perf-spflt perf-stat perf-list move-throttled
     sample-entry sample-syscall* bpf-read-* sample-user-only""")
 MAINLINE_FIXED_RACES = """late-foreign race-period race-nmi-disable
     race-nmi-period race-nmi-add race-nmi-move race-nmi-switch race-nmi-map race-replace
@@ -234,7 +234,6 @@ BOOTS = (
     Boot("idle-other", "idle-lost-other", kernels=f"{OLD}.*"),
     Boot("cpus", "spflt-first first-event hotplug hotplug-reset spflt-hotplug", WITHOUT_CPUFREQ,
          kernels=BOARD, seconds=200),
-    Boot("shell", "knc-stat", "--cores 2", kernels=BOARD),
     Boot("card", BOARD_CARD, f"--cores 61 {WITHOUT_CPUFREQ}", kernels=BOARD, seconds=600,
          prefix="card-"),
     # It measures the clock, and would be wrong if a busy host held it up meanwhile.

@@ -56,7 +56,7 @@ has text '^l1_tlb_miss_ratio +(100(\.0)?|99\.9[0-9]) %$'
 has text 'no value: the emulator has no model of L1_DATA_HIT_INFLIGHT_PF1'
 [ "$(grep -c '^l1_hit_rate' "$tmp/text")" -eq 10 ] || fail "not 2 regions of 4 threads and all"
 [ "$(grep -c '^[0-9]* runs$' "$tmp/text")" -eq 1 ] || fail "$(head -n 3 "$tmp/text")"
-into said knc-metrics -u --regions -f json -o "$tmp/json" --perf 'env ./knc-stat' -M ipc ./calls 5
+into said knc-metrics -u --regions -f json -o "$tmp/json" --perf 'env perf' -M ipc ./calls 5
 into out python3 -c 'import json, sys
 region, = json.load(open(sys.argv[1]))["rows"]
 print(region["region"], region["calls"], region["thread"], region["metrics"]["ipc"]["value"])' "$tmp/json"

@@ -149,8 +149,6 @@ def options_of(boot, flavour, settings, work, tests):
         options += ["--strict-user", "--init", f"{tests}/init"]
     if flavour == BOARD:
         options.append("--board")
-        if os.environ.get("INITRD"):
-            options += ["--initrd", os.environ["INITRD"]]
     return options
 
 

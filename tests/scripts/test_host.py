@@ -81,8 +81,8 @@ class Host(ScriptTest):
                          "--topology", "mic1.cpuinfo", "--show", "v_pipe_share", name)
 
     def test_host_other_perf(self):
-        os.rename(self.path("bin/perf"), self.path("mic0/knc-stat"))
-        self.assertEqual(self.host("stat", "--perf", "./knc-stat", "mic0", "--", "true"),
+        os.rename(self.path("bin/perf"), self.path("mic0/counter"))
+        self.assertEqual(self.host("stat", "--perf", "./counter", "mic0", "--", "true"),
                          (0, "mic0,CPU0,7,,cycles,1,100.00,,\n", ""))
 
     def test_host_other_prefix(self):

@@ -178,7 +178,7 @@ def sources(work):
     with open(f"{work}/user.c", "w", encoding="utf-8") as f:
         f.write(USER)
     for compiler, source in itertools.product((["gcc"], ["clang", "-fno-integrated-as", "-w"]), (
-            f"{work}/user.c", f"{TOP}/tools/knc-stat.c", f"{TOP}/tools/selftest.c")):
+            f"{work}/user.c", f"{TOP}/tools/selftest.c")):
         subprocess.run([*compiler, "-std=gnu99", "-Os", "-S", "-mno-sse", "-mno-mmx",
                         "-mno-80387", "-fcf-protection=none", "-I", f"{TOP}/include",
                         "-o", f"{work}/own.s", source], check=True)

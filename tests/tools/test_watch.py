@@ -310,6 +310,19 @@ def test_watch_models(watch):
     watch.says("mic0: snp_hitm_bunit:u is not modelled", "mic0: mine is not modelled")
 
 
+def test_watch_turns(watch):
+    """The cards' own kernel takes no turns on a CPU that sleeps."""
+    for name, release in (("mic0", "2.6.38.8+mpss3.5"), ("mic1", "6.1.0")):
+        watch.card(name, f'interval 10.0 "{INSTRUCTIONS}" "9;;branches;20000000000;50.00"\n')
+        (watch.work / name / "release").write_text(release)
+    (watch.work / "uname").write_text("#!/bin/sh\ncat release\n")
+    (watch.work / "uname").chmod(0o755)
+    watch.start("mic0", "mic1", "-e", "instructions,branches")
+    watch.until(events("mic1", "branches"), "9")
+    watch.until_said("mic0 has gone away: branches takes turns, which Linux 2.6.38 counts wrongly")
+    assert watch.end() == 0 and watch.value(events("mic0", "branches")) is None
+
+
 UNTRUE = (
     ('"1;;cycles;4;100.00" "2;;cycles;4;100.00"', "cycles stands twice in -e"),
     ('"2;ns;duration_time;4;100.00"', "duration_time: perf prints no number of events"),
