@@ -98,11 +98,6 @@ BOARD_CARD = """count-exact count-both count-kernel sample-one sample-all sample
     cpu-wide sample-wide task-switch selftest pmi-storm
     hotplug hotplug-reset spflt-hotplug"""
 
-# Tests that load the module have no meaning with that kernel's own driver, it knows nothing
-# of SPFLT, and need not survive hostile and fuzz.
-OWN = without(OLD_MAIN, """load-owned reset-state spflt-* unload-left selftest-*
-    hostile fuzz""")
-
 WITHOUT_OWN_DRIVER = "--append initcall_blacklist=init_hw_perf_events"
 # The cards' cpufreq driver hangs when the second CPU comes back (Documentation/board.rst).
 WITHOUT_CPUFREQ = "--append micpm=cpufreq_off"
@@ -138,8 +133,8 @@ WRONG_ON_6_12 = ("race-nmi-disable", "race-nmi-switch", "race-nmi-map")
 class Boot:
     """With run-uos's @options, on the @kernels that this pattern matches, or then @on
     another one. The @prefix stands before the tests' names. @known has more tests, whose results
-    are known, or only told. @seconds is a guess. A boot that has to be @asked for runs by
-    name only. On a @strict one programs have the chip's instructions alone."""
+    are known. @seconds is a guess. A boot that has to be @asked for runs by name only. On a
+    @strict one programs have the chip's instructions alone."""
     name: str
     tests: str
     options: str = "--cores 1"
@@ -158,8 +153,7 @@ class Boot:
         return on + series if on else kernel
 
     def driver(self, kernel):
-        builtin = kernel.startswith(("builtin", "series")) or "mainline" in self.on or \
-            self.name == "own"
+        builtin = kernel.startswith(("builtin", "series")) or "mainline" in self.on
         return "builtin" if builtin else "module"
 
     def tests_on(self, kernel):
@@ -219,8 +213,6 @@ BOOTS = (
          known={**MAINLINE_WRONG, **{f"mainline-wrong-{test}": (test, POINTS)
                                      for test in WRONG_ON_6_12}}),
     Boot("main", OLD_MAIN, "--cores 2", kernels=OLD, seconds=240),
-    Boot("own", "", "--cores 2", kernels=OLD, seconds=100,
-         known={f"own-{test}": (test, "") for test in OWN.split()}),
     Boot("races", OLD_RACES, "--cores 2", kernels=OLD, seconds=200),
     # In which an interrupt is lost
     Boot("idle", "idle-lost card-check", "--cores 2", kernels=OLD),

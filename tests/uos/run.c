@@ -59,7 +59,7 @@ static const char * const without_kcsan[] = {
 };
 
 /* In these boots interrupts are lost on purpose, or are not the driver's, or not told of. */
-static const char * const unbalanced[] = { "idle", "idle-other", "own", "bench", "other" };
+static const char * const unbalanced[] = { "idle", "idle-other", "bench", "other" };
 
 static char *boot;
 static bool with_module, was_refused;
