@@ -183,6 +183,7 @@ static void test_hotplug(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
 	leave_dirty();
 	KUNIT_EXPECT_EQ(test, knc_cpu_online(cpu), 0);
+	KUNIT_EXPECT_EQ(test, record.with_irqs, 0);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);

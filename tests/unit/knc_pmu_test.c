@@ -5,6 +5,7 @@
  * numbers, not names from the driver's headers.
  */
 #include <kunit/test.h>
+#include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/sched/task_stack.h>
 #include <linux/string.h>
@@ -90,7 +91,7 @@ static struct {
 	bool throttle;
 	struct perf_event *throttle_also;
 	struct perf_event *event[4];
-	u64 ctrl, periods, dropped;
+	u64 ctrl, addr, periods, dropped;
 	/* of the event, as perf core sets it for a frequency; 0: it stays */
 	u64 next_period;
 	/* of the last one, and where they were */
@@ -108,6 +109,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	samples.count++;
 	samples.replayed += !!in_nmi();
 	samples.ctrl |= record.msr[0x2f];
+	samples.addr |= data->addr;
 	samples.periods += data->period;
 	samples.regs = *regs;
 	samples.regs_at = regs;

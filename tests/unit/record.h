@@ -22,7 +22,7 @@ struct access {
 #define RECORD_MAX	64
 
 static struct {
-	unsigned int count;
+	unsigned int count, with_irqs;
 	struct access log[RECORD_MAX];
 	/* A hash of what the code that runs has read: model.c */
 	u64 history;
@@ -65,6 +65,7 @@ static void record_access(enum access_kind kind, u32 reg, u64 value)
 	if (record.count < RECORD_MAX)
 		record.log[record.count] = (struct access){ kind, reg, value };
 	record.count++;
+	record.with_irqs += !arch_irqs_disabled();
 	if (record.prints)
 		kunit_info(record.prints, "%s %#x: %#llx", record_names[kind], reg, value);
 }
@@ -72,6 +73,7 @@ static void record_access(enum access_kind kind, u32 reg, u64 value)
 static void record_restart(void)
 {
 	record.count = 0;
+	record.with_irqs = 0;
 }
 
 /* The line to the APIC: an edge is seen unless the entry is masked. */
