@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMS = [os.path.join(TOP, room) for room in ("scripts", "tools")]
@@ -30,13 +29,15 @@ def load(name):
     return module
 
 
-class ScriptTest(unittest.TestCase):
+class ScriptTest:
     """With a directory of its own, that the programs run in."""
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.work = folder.name
+    def setup_method(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.work = self.folder.name
+
+    def teardown_method(self):
+        self.folder.cleanup()
 
     def path(self, name, content=None):
         path = os.path.join(self.work, name)
@@ -48,22 +49,20 @@ class ScriptTest(unittest.TestCase):
     def passes(self, *command, **env):
         """What a command prints that has status 0, and nothing to say on stderr"""
         status, out, err = self.run_it(*command, **env)
-        self.assertEqual((status, err), (0, ""), out)
+        assert (status, err) == (0, ""), out
         return out
 
     def refuses(self, why, status, *command, **env):
         """A command prints nothing, says why, and has begun to build nothing."""
-        with self.subTest(command):
-            got, out, err = self.unbuilt(*command, **env)
-            self.assertEqual((got, out), (status, ""), err)
-            self.assertIn(why, err)
-            self.assertNotIn("Traceback", err)
+        got, out, err = self.unbuilt(*command, **env)
+        assert (got, out) == (status, ""), (command, err)
+        assert why in err and "Traceback" not in err, (command, err)
 
     def unbuilt(self, *command, **env):
         """The same, of a command that must not have begun to build anything."""
         cache = self.path("cache")
         result = self.run_it(*command, KNC_PMU_CACHE=cache, **env)
-        self.assertFalse(os.path.exists(cache), f"{command}: has begun to build")
+        assert not os.path.exists(cache), f"{command}: has begun to build"
         return result
 
     def run_it(self, *command, timeout=600, **env):

@@ -19,15 +19,14 @@ def programs():
                 yield name
 
 
-class Arguments(ScriptTest):
+class TestArguments(ScriptTest):
     def test_help(self):
         for name in programs():
-            with self.subTest(name):
-                status, out, err = self.unbuilt(name, "--help")
-                self.assertEqual((status, err), (0, ""), name)
-                self.assertIn(name, out.splitlines()[0])
-                self.assertGreater(len(out), 80, f"{name}: says little: {out}")
-                self.assertNotIn("shellcheck", out)
+            status, out, err = self.unbuilt(name, "--help")
+            assert (status, err) == (0, ""), name
+            assert name in out.splitlines()[0]
+            assert len(out) > 80, f"{name}: says little: {out}"
+            assert "shellcheck" not in out
 
     def test_arguments_for_nothing(self):
         for name in WITHOUT_ARGUMENTS:
@@ -46,44 +45,42 @@ class Arguments(ScriptTest):
     def test_make_without_headers(self):
         for target in ("all", "modules_install", "clean"):
             status, _, err = self.unbuilt("make", "-C", TOP, target, "KDIR=/nosuch")
-            self.assertEqual(status, 2)
-            self.assertIn("/nosuch: there is no kernel build tree.", err)
-            self.assertIn('"make KDIR=<build tree of the kernel', err)
+            assert status == 2
+            assert "/nosuch: there is no kernel build tree." in err
+            assert '"make KDIR=<build tree of the kernel' in err
 
     def test_unknown_test(self):
         for target in ("check", "check-guest", "check-unit", "check-debug"):
             status, out, err = self.unbuilt("make", "-C", TOP, target, "TEST=nosuch")
-            with self.subTest(target):
-                self.assertEqual(status, 2)
-                self.assertNotIn("FAIL", out + err)
-                self.assertEqual(err.count("no test is called nosuch"), 1, err)
+            assert status == 2
+            assert "FAIL" not in out + err
+            assert err.count("no test is called nosuch") == 1, err
 
     def test_unknown_part(self):
         self.refuses("nosuch: no such part", 4, "check", "nosuch", TEST="")
 
 
-class Install(ScriptTest):
+class TestInstall(ScriptTest):
     def test_make_install(self):
         dest = self.path("dest")
         self.passes("make", "-C", TOP, "install", f"DESTDIR={dest}", "prefix=/opt/knc")
         there = {os.path.relpath(os.path.join(folder, name), f"{dest}/opt/knc")
                  for folder, _, names in os.walk(dest) for name in names}
-        self.assertLessEqual({"include/knc_pmu_user.h", "share/pkgconfig/knc-pmu.pc",
-                              "share/man/man3/knc_pmu_user.3"}, there)
+        assert {"include/knc_pmu_user.h", "share/pkgconfig/knc-pmu.pc",
+                "share/man/man3/knc_pmu_user.3"} <= there
         for kind in ("perf", "perfmon"):
-            self.assertTrue([f for f in there if f.startswith(f"share/knc-pmu/{kind}/")
-                             and f.endswith(".json")], f"no tables for {kind}")
+            assert [f for f in there if f.startswith(f"share/knc-pmu/{kind}/") and
+                    f.endswith(".json")], f"no tables for {kind}"
         with open(f"{dest}/opt/knc/share/pkgconfig/knc-pmu.pc", encoding="utf-8") as f:
-            self.assertNotIn("@", f.read())
+            assert "@" not in f.read()
         flags = self.passes("pkg-config", "--cflags", "knc-pmu",
                             PKG_CONFIG_PATH=f"{dest}/opt/knc/share/pkgconfig")
-        self.assertEqual(flags.strip(), "-I/opt/knc/include -I/opt/knc/include/knc-pmu")
+        assert flags.strip() == "-I/opt/knc/include -I/opt/knc/include/knc-pmu"
         commands = os.listdir(f"{dest}/opt/knc/bin")
-        self.assertIn("knc-draw", commands)
+        assert "knc-draw" in commands
         for name in commands:
             # Of the place where they will be
-            self.assertEqual(os.readlink(f"{dest}/opt/knc/bin/{name}"),
-                             f"/opt/knc/share/knc-pmu/{name}")
+            assert os.readlink(f"{dest}/opt/knc/bin/{name}") == f"/opt/knc/share/knc-pmu/{name}"
             self.passes(f"{dest}/opt/knc/share/knc-pmu/{name}", "--help")
             self.man_page(f"{dest}/opt/knc/share/man/man1/{name}.1")
         # Programs that are marked, with what is there
@@ -100,11 +97,11 @@ class Install(ScriptTest):
         self.passes("tar", "-x", "-C", self.work, "-f", f"{self.work}/dist.tar.xz")
         tree, = glob.glob(f"{self.work}/knc-pmu-*")
         quietly("make", "-s", "-C", tree, f"KDIR={built('build-kernel', 'stock')}/build")
-        self.assertTrue(os.path.exists(f"{tree}/knc_pmu.ko"))
+        assert os.path.exists(f"{tree}/knc_pmu.ko")
 
     def man_page(self, page):
         """groff has nothing to say of it."""
-        self.assertIn("SEE ALSO", self.passes("groff", "-man", "-Tutf8", "-ww", "-P-cbou", page))
+        assert "SEE ALSO" in self.passes("groff", "-man", "-Tutf8", "-ww", "-P-cbou", page)
 
     def test_man_pages(self):
         for name in sorted(os.listdir(os.path.join(TOP, "man"))):

@@ -21,7 +21,7 @@ def test_again(): pass
 """
 
 
-class Check(ScriptTest):
+class TestCheck(ScriptTest):
     def check(self, files, status, *lines):
         top = self.path("copy")
         shutil.copytree(f"{TOP}/scripts", f"{top}/scripts")
@@ -33,15 +33,16 @@ class Check(ScriptTest):
                 f.write(text)
             os.chmod(f"{top}/tests/{name}", 0o755)
         got, out, _ = self.run_it(f"{top}/scripts/check", "demo", TEST="", KNC_PMU_JOBS="1")
-        self.assertEqual(got, status, out)
+        assert got == status, out
         for line in lines:
-            self.assertIn(line, out.splitlines())
-        self.assertEqual(out.splitlines()[-1], lines[-1])
+            assert line in out.splitlines()
+        assert out.splitlines()[-1] == lines[-1]
 
     def ends(self, program, why):
         self.check({"demo/run": program, "demo/test_demo.py": LISTED}, 1, "ok a",
                    "FAIL b because", f"FAIL c no result: the run ended {why}",
-                   "FAIL demo-run status 3", "1 passed, 3 failed")
+                   "FAIL demo-run status 3",
+                   "1 passed, 3 failed")
 
     def test_check_program_ends(self):
         self.ends(PROGRAM, "with status 3")

@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from common import ScriptTest, find, load
+from pytest import approx
 
 draw = load("knc-draw")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -74,16 +75,16 @@ def card_of(values, places=None):
     return draw.Card("event", counts(values), places)
 
 
-class Draw(ScriptTest):
+class TestDraw(ScriptTest):
     def test_draw_reads_perf_stat(self):
         found, units, twice = draw.read_stat(STAT.splitlines(True))
-        self.assertEqual(found["cycles"], {0: (2483009, 45), 1: (None, 0), 5: (1116089, 42)})
-        self.assertEqual({cpu: count.value for cpu, count in found["instructions"].items()},
-                         {0: 212638, 1: 96321, 5: 1616659})
+        assert found["cycles"] == {0: (2483009, 45), 1: (None, 0), 5: (1116089, 42)}
+        assert {cpu: count.value for cpu, count in found["instructions"].items()} == \
+            {0: 212638, 1: 96321, 5: 1616659}
         # As good as the worse of its events, and none without one of them
-        self.assertEqual(found["insn per cycle"], {0: (0.09, 37), 1: (None, 0), 5: (1.45, 40)})
-        self.assertEqual(found["stalled cycles per insn"], {0: (0.03, 37)})
-        self.assertEqual((units["insn per cycle"], twice), ("", set()))
+        assert found["insn per cycle"] == {0: (0.09, 37), 1: (None, 0), 5: (1.45, 40)}
+        assert found["stalled cycles per insn"] == {0: (0.03, 37)}
+        assert (units["insn per cycle"], twice) == ("", set())
 
     def test_draw_adds_intervals(self):
         lines = ["     1.000123,CPU3,10,,cycles,1,100.00,0.5,GHz\n",
@@ -93,29 +94,26 @@ class Draw(ScriptTest):
                  "     2.000456,CPU5,<not counted>,,cycles,0,0.00,,\n",
                  # The sum of all intervals (--summary --no-csv-summary)
                  "CPU3,42,,cycles,2,80.00,,\n", "CPU5,10,,cycles,1,100.00,,\n"]
-        self.assertEqual(draw.read_stat(lines)[0],
-                         {"cycles": {3: (42, 60), 4: (None, 0), 5: (10, 0)}})
+        assert draw.read_stat(lines)[0] == {"cycles": {3: (42, 60), 4: (None, 0), 5: (10, 0)}}
 
     def test_draw_marks_estimates(self):
         """What had a counter for a part of the time is no count."""
         card = draw.Card("cycles", draw.read_stat(STAT.splitlines(True))[0]["cycles"])
         text, svg = draw.text_card(card, 80, False), draw.svg_card(card)
-        self.assertIn("most:  core 0 thread 0: ~2.48M   core 1 thread 1: ~1.12M", text)
-        self.assertIn(">core 1 thread 1 (CPU 5): ~1,116,089<", svg)
+        assert "most:  core 0 thread 0: ~2.48M   core 1 thread 1: ~1.12M" in text
+        assert ">core 1 thread 1 (CPU 5): ~1,116,089<" in svg
         for picture in (text, svg):
-            self.assertIn("cycles (estimates)", picture)
-            self.assertIn("~: estimates; 2 threads have counted 42 to 45 % of the time",
-                          picture)
+            assert "cycles (estimates)" in picture
+            assert "~: estimates; 2 threads have counted 42 to 45 % of the time" in picture
         exact = draw.text_card(card_of({0: 5}), 80, False)
-        self.assertNotRegex(exact, "~|estimate")
+        assert not re.search("~|estimate", exact), exact
 
     def test_draw_tells_events_apart(self):
         """An event has commas in its name; two of one name are no sum."""
         found, _, twice = draw.read_stat(TWO_MASKS.splitlines(True))
-        self.assertEqual(
-            {name: [values[cpu].value for cpu in (0, 1)] for name, values in found.items()},
-            {"cpu/event=0x16,umask=0x0/u": [579, 1801168], "cpu/event=0x16,umask=0x20/u": [3, 5]})
-        self.assertEqual(twice, set())
+        assert {name: [values[cpu].value for cpu in (0, 1)] for name, values in found.items()} == \
+            {"cpu/event=0x16,umask=0x0/u": [579, 1801168], "cpu/event=0x16,umask=0x20/u": [3, 5]}
+        assert twice == set()
         same = self.path("same", TWO_MASKS.replace("0x20", "0x0").encode())
         self.refuses("several by the name cpu/event=0x16,umask=0x0/u", 1, "knc-draw", "card", same)
 
@@ -124,73 +122,73 @@ class Draw(ScriptTest):
         csv, topology = self.path("csv", METRIC.encode()), self.path("cpus", CPUINFO.encode())
         out = self.passes("knc-draw", "card", csv, "--topology", topology,
                           "--show", "l1_tlb_miss_ratio")
-        self.assertIn("l1_tlb_miss_ratio (%): 61 cores", out)
-        self.assertIn("most:  core 60 thread 0: 0.9\n", out)
+        assert "l1_tlb_miss_ratio (%): 61 cores" in out
+        assert "most:  core 60 thread 0: 0.9\n" in out
 
     def test_draw_locales(self):
         """A decimal comma, whatever separates the fields; and a column for the cgroup"""
         for text in ("CPU0,7,,cycles,34759934,45,00,0,014,GHz\nCPU1,9,,cycles,1,100,00,,\n",
                      "CPU0;7;;cycles;34759934;45,00;0,014;GHz\nCPU1;9;;cycles;1;100,00;;\n"):
-            self.assertEqual(draw.read_stat(text.splitlines(True))[0], {
-                "cycles": {0: (7, 45), 1: (9, 100)}, "GHz": {0: (0.014, 45)}})
+            assert draw.read_stat(text.splitlines(True))[0] == \
+                {"cycles": {0: (7, 45), 1: (9, 100)}, "GHz": {0: (0.014, 45)}}
         text = ("     1,000123,CPU3,1,50,msec,task-clock,user.slice/a b,1500000,100,00,0,002,CPUs\n"
                 "     1,000123,CPU3,7,,cpu/event=0x16,umask=0x0/u,/,8852721,100,00,,\n"
                 "     1,000123,CPU3,8,,cpu/event=0x16,umask=0x0/u,,8852721,100,00,,\n")
-        self.assertEqual(draw.read_stat(text.splitlines(True))[0], {
+        assert draw.read_stat(text.splitlines(True))[0] == {
             "task-clock user.slice/a b": {3: (1.5, 100)},
             "cpu/event=0x16,umask=0x0/u /": {3: (7, 100)},
-            "cpu/event=0x16,umask=0x0/u": {3: (8, 100)}})
+            "cpu/event=0x16,umask=0x0/u": {3: (8, 100)}}
 
     def test_draw_topology(self):
         """A card's own system begins with the last core."""
         for text in (CPUINFO, SYSFS):
             places = draw.knc_card.read_topology(text)
             card = card_of({cpu: cpu for cpu in range(244)}, places)
-            self.assertEqual((card.cores, card.threads), (61, 4))
-            self.assertEqual([card.cells[60, t] for t in range(4)], [0, 241, 242, 243])
-            self.assertEqual([card.cells[0, t] for t in range(4)], [1, 2, 3, 4])
+            assert (card.cores, card.threads) == (61, 4)
+            assert [card.cells[60, t] for t in range(4)] == [0, 241, 242, 243]
+            assert [card.cells[0, t] for t in range(4)] == [1, 2, 3, 4]
             # Those that were not counted are there all the same.
-            self.assertEqual(card_of({242: 7}, places).cells, {(60, 2): 7})
+            assert card_of({242: 7}, places).cells == {(60, 2): 7}
 
     def test_draw_warns_without_topology(self):
         stat, cpus = self.path("stat", STAT.encode()), self.path("cpus", CPUINFO.encode())
         status, _, err = self.run_it("knc-draw", "card", stat)
-        self.assertEqual(status, 0)
-        self.assertIn("CPU 0 is the last core's", err)
-        self.assertIn("most:  core 60 thread 0: ~2.48M",
-                      self.passes("knc-draw", "card", stat, "--topology", cpus))
+        assert status == 0
+        assert "CPU 0 is the last core's" in err
+        assert "most:  core 60 thread 0: ~2.48M" in \
+            self.passes("knc-draw", "card", stat, "--topology", cpus)
 
     def test_draw_text_of_a_card(self):
         values = {cpu: 1 for cpu in range(244)} | {51: 1000, 200: None}
         text = draw.text_card(card_of(values), 80, False)
         rows = [line for line in text.splitlines() if line.startswith("thread ")]
-        self.assertEqual(len(rows), 4)
-        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
-        self.assertEqual([(i, row.find("@")) for i, row in enumerate(rows) if "@" in row],
-                         [(3, len("thread 0 ") + 12)])
-        self.assertEqual(rows[0][len("thread 0 ") + 50], "x")
-        self.assertIn("most:  core 12 thread 3: 1k", text)
-        self.assertIn("x: 1 threads have no count", text)
+        assert len(rows) == 4
+        assert all(len(line) <= 80 for line in text.splitlines()), text
+        assert [(i, row.find("@")) for i, row in enumerate(rows) if "@" in row] == \
+            [(3, len("thread 0 ") + 12)]
+        assert rows[0][len("thread 0 ") + 50] == "x"
+        assert "most:  core 12 thread 3: 1k" in text
+        assert "x: 1 threads have no count" in text
         narrow = draw.text_card(card_of(values), 40, False)
-        self.assertTrue(all(len(line) <= 40 for line in narrow.splitlines()
-                            if line.startswith("thread ")), narrow)
-        self.assertEqual(narrow.count("thread 3 "), 2)
+        assert all(len(line) <= 40 for line in narrow.splitlines() if line.startswith("thread ")), \
+            narrow
+        assert narrow.count("thread 3 ") == 2
 
     def test_draw_picture_of_a_card(self):
         values = {cpu: cpu * 1000 for cpu in range(244)} | {200: None}
         root = ElementTree.fromstring(draw.svg_card(card_of(values)))
         cells = {r.find(f"{SVG}title").text: r.get("fill")
                  for r in root.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None}
-        self.assertEqual(len(cells), 243)
-        self.assertEqual(cells["core 60 thread 3 (CPU 243): 243,000"], "#fde725")
-        self.assertEqual(cells["core 0 thread 0 (CPU 0): 0"], "#440154")
+        assert len(cells) == 243
+        assert cells["core 60 thread 3 (CPU 243): 243,000"] == "#fde725"
+        assert cells["core 0 thread 0 (CPU 0): 0"] == "#440154"
         crossed = [g.find(f"{SVG}title").text for g in root.iter(f"{SVG}g")]
-        self.assertEqual(crossed, ["core 50 thread 0 (CPU 200): no count"])
+        assert crossed == ["core 50 thread 0 (CPU 200): no count"]
 
     def test_draw_brighter_is_more(self):
         light = [sum(c * w for c, w in zip(draw.colour(i / 50), (3, 6, 1)))
                  for i in range(51)]
-        self.assertEqual(light, sorted(light))
+        assert light == sorted(light)
 
     def stacks(self, text):
         """{event: {stack: (samples, weight)}}"""
@@ -199,38 +197,37 @@ class Draw(ScriptTest):
 
     def test_draw_reads_stacks(self):
         stacks = {("gt", "main", "inner"): (2, 2), ("two words", "main", "do_<it>_[k]"): (1, 1)}
-        self.assertEqual(self.stacks(SCRIPT), {
+        assert self.stacks(SCRIPT) == {
             "instructions:u": {("gt", "main", "inner"): (2, 200000)},
             "instructions": {("two words", "main", "do_<it>_[k]"): (1, 100000)},
-            "cycles:u": {("gt", "[unknown]", "main"): (1, 100000)}})
-        self.assertEqual(self.stacks(FOLDED), {"": stacks})
-        self.assertEqual(self.stacks("main 1\na::b 2\ngt;main 1\ngt;main 3\n"), {
-            "": {("main",): (1, 1), ("a::b",): (2, 2), ("gt", "main"): (4, 4)}})
-        self.assertEqual([*draw.read_stacks(FOLDED.splitlines(True))[1].says()], [])
+            "cycles:u": {("gt", "[unknown]", "main"): (1, 100000)}}
+        assert self.stacks(FOLDED) == {"": stacks}
+        assert self.stacks("main 1\na::b 2\ngt;main 1\ngt;main 3\n") == \
+            {"": {("main",): (1, 1), ("a::b",): (2, 2), ("gt", "main"): (4, 4)}}
+        assert [*draw.read_stacks(FOLDED.splitlines(True))[1].says()] == []
 
     def test_draw_reads_events_by_number(self):
         """Behind an event that perf has no name for stand what it has no value for."""
-        self.assertEqual(self.stacks(
+        assert self.stacks(
             "gt   286     7.429589:        260 WALK:                0         5080021 "
             "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK  N/A\n"
             "\t            169d fill+0x4d (/root/gt)\n"
-            "\t            14ff main+0xf (/root/gt)\n"), {"WALK": {("gt", "main", "fill"): (1, 260)}})
+            "\t            14ff main+0xf (/root/gt)\n") == {"WALK": {("gt", "main", "fill"): (1, 260)}}
 
     def test_draw_names(self):
         """Blanks, colons and parentheses in names of functions, tasks and files, with an offset
         behind the function or without; and no name at all
         """
-        self.assertEqual(self.stacks(CPLUSPLUS)["instructions"], {
-            ("gt", "call<int (*)(int)>"): (1, 100000), ("gt", "call<int (*)(long)>"): (1, 100000),
-            ("gt", "(anonymous namespace)::run (int)",
-             "std::function<void (int)>::operator()(int) const"): (1, 100000)})
+        assert self.stacks(CPLUSPLUS)["instructions"] == \
+            {("gt", "call<int (*)(int)>"): (1, 100000), ("gt", "call<int (*)(long)>"): (1, 100000),
+             ("gt", "(anonymous namespace)::run (int)",
+              "std::function<void (int)>::operator()(int) const"): (1, 100000)}
         for head, comm in (("my (old) job: 2  7", "my (old) job: 2"), (":-1  -1", ":-1"),
                            ("   7/7", "[no name]"), ("a\x1bb  7/8 [003]", "a?b")):
             for offset in ("+0x1f", ""):
                 text = f"{head}  1.5:   30 r16:u: \n\t  40 f(int (*)(long)){offset} " \
                     f"(/opt/a b (2nd try)/c (deleted))\n\t 50 main{offset} (/opt/(x)/c)\n\n"
-                self.assertEqual(self.stacks(text), {
-                    "r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}})
+                assert self.stacks(text) == {"r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}}
 
     def test_draw_other_fields(self):
         """Without times, tasks or callers, with lines of the source, on one line"""
@@ -240,7 +237,7 @@ class Draw(ScriptTest):
                 ("cycles: \n\t 40 f (/c)\n", "cycles", ("f",), 1),
                 ("job cycles: \n\t 40 f\n", "cycles", ("job", "f"), 1),
                 ("   job 7 1.5:  30 x:   40 f+0x1 (/c (2))\n", "x", ("job", "f"), 30)):
-            self.assertEqual(self.stacks(text), {event: {stack: (1, weight)}}, text)
+            assert self.stacks(text) == {event: {stack: (1, weight)}}, text
 
     def test_draw_weights(self):
         """A sample stands for as many events as its period says, also without a stack."""
@@ -248,8 +245,8 @@ class Draw(ScriptTest):
                        for n, (period, name) in enumerate(((10, "rare"), (30, "rare"), (460, "often"))))
         text += "swapper 0 1.5: 500 x: \n\n"
         out = self.passes("knc-draw", "flame", self.path("x", text.encode()))
-        self.assertIn("4 samples of x;", out)
-        self.assertRegex(out, r" 46\.0%  46\.0% .* often\n *4\.0%   4\.0% .* rare\n")
+        assert "4 samples of x;" in out
+        assert re.search(r" 46\.0%  46\.0% .* often\n *4\.0%   4\.0% .* rare\n", out), out
 
     def test_draw_left_out(self):
         """What is no sample, or not understood, is left out, and said once."""
@@ -263,29 +260,29 @@ class Draw(ScriptTest):
                 "and this\n")
         script = self.path("x", text.encode())
         status, out, err = self.run_it("knc-draw", "flame", "--show", "x", script)
-        self.assertEqual((status, out.splitlines()[0].partition(";")[0]), (0, "1 samples of x:u"))
-        self.assertEqual(err, "knc-draw: 2 records not understood and left out; the first is line 7: "
-                         "what is this\nknc-draw: 12 samples were lost\n")
+        assert (status, out.splitlines()[0].partition(";")[0]) == (0, "1 samples of x:u")
+        assert err == "knc-draw: 2 records not understood and left out; the first is line 7: " \
+            "what is this\nknc-draw: 12 samples were lost\n"
 
     def test_draw_flame_of_one_event(self):
         script = self.path("script", SCRIPT.encode())
         status, out, err = self.run_it("knc-draw", "flame", script)
-        self.assertEqual(status, 0)
-        self.assertIn("2 samples of instructions:u;", out)
-        self.assertIn("instructions:u, instructions, cycles:u", err)
+        assert status == 0
+        assert "2 samples of instructions:u;" in out
+        assert "instructions:u, instructions, cycles:u" in err
         svg = self.path("svg")
         status, out, _ = self.run_it("knc-draw", "flame", script, "--show", "cycles:u",
                                      "--svg", svg)
-        self.assertIn("1 samples of cycles:u;", out)
+        assert "1 samples of cycles:u;" in out
         with open(svg, encoding="utf-8") as f:
-            self.assertIn(">1 samples of cycles:u<", f.read())
+            assert ">1 samples of cycles:u<" in f.read()
 
     def test_draw_flame(self):
         root = draw.tree(draw.read_stacks(FOLDED.splitlines(True))[0][""])
-        self.assertEqual((root.total, root.below["gt"].total), (3, 2))
+        assert (root.total, root.below["gt"].total) == (3, 2)
         text = draw.text_flame(root, 80, "3 samples")
-        self.assertRegex(text, r" 66\.7%  66\.7%  #+ +    inner\n")
-        self.assertLess(text.index("gt"), text.index("two words"))
+        assert re.search(r" 66\.7%  66\.7%  #+ +    inner\n", text), text
+        assert text.index("gt") < text.index("two words")
         svg = draw.svg_flame(root, "a & b")
         boxes = {}
         for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
@@ -295,35 +292,35 @@ class Draw(ScriptTest):
                 tuple(float(rect.get(k)) for k in ("x", "y", "width")))
         # Callees stand on their caller, and are as wide as their part of it.
         (gx, gy, gw), (ix, iy, iw) = boxes["gt"][0], boxes["inner"][0]
-        self.assertAlmostEqual(gw / iw, 1, 2)
-        self.assertEqual(gx, ix)
-        self.assertLess(iy, gy)
-        self.assertAlmostEqual(gw / boxes["all"][0][2], 2 / 3, 2)
-        self.assertIn("do_<it>_[k]", boxes)
-        self.assertEqual(svg, draw.svg_flame(root, "a & b"))
+        assert gw / iw == approx(1, abs=0.005)
+        assert gx == ix
+        assert iy < gy
+        assert gw / boxes["all"][0][2] == approx(2 / 3, abs=0.005)
+        assert "do_<it>_[k]" in boxes
+        assert svg == draw.svg_flame(root, "a & b")
 
     def test_draw_folded(self):
         """Each stack with its weight, as others read it, and we do: ";" and blanks in names"""
         text = "".join(f"a job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\t 50 main+0x1 (/c)\n\n"
                        for n, (period, name) in enumerate(((10, "f(a; b)"), (30, "g"), (960, "g"))))
         out = self.passes("knc-draw", "flame", "--folded", self.path("x", text.encode()))
-        self.assertEqual(out, "a job;main;f(a: b) 10\na job;main;g 990\n")
-        self.assertEqual(self.stacks(out), {"": {("a job", "main", "f(a: b)"): (10, 10),
-                                                 ("a job", "main", "g"): (990, 990)}})
+        assert out == "a job;main;f(a: b) 10\na job;main;g 990\n"
+        assert self.stacks(out) == \
+            {"": {("a job", "main", "f(a: b)"): (10, 10), ("a job", "main", "g"): (990, 990)}}
         self.refuses("it has no y; it has x", 1, "knc-draw", "flame", "--show", "y", self.path("x"))
 
     def test_draw_command(self):
         stat, svg = self.path("stat.csv", STAT.encode()), self.path("card.svg")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--show", "instructions",
                                      "--svg", svg)
-        self.assertEqual(status, 0)
-        self.assertIn("most:  core 1 thread 1: ~1.62M", out)
-        self.assertNotIn("\x1b", out)
+        assert status == 0
+        assert "most:  core 1 thread 1: ~1.62M" in out
+        assert "\x1b" not in out
         with open(svg, encoding="utf-8") as f:
-            self.assertIn("1,616,659", f.read())
+            assert "1,616,659" in f.read()
         self.refuses("knc-draw: [Errno 28]", 1, "sh", "-c", f"{find('knc-draw')} card {stat} >/dev/full")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--colour", "yes")
-        self.assertEqual((status, len(re.findall("\x1b.48;2", out)) > 3), (0, True))
+        assert (status, len(re.findall("\x1b.48;2", out)) > 3) == (0, True)
 
     def test_draw_refuses(self):
         junk = self.path("junk", b"\xff\xfe nothing\n")

@@ -25,9 +25,9 @@ printf '\n# started\nCPU0,%s,,cycles,1,100.00,,\n' "$(cat count)" >&3
 """
 
 
-class Host(ScriptTest):
-    def setUp(self):
-        super().setUp()
+class TestHost(ScriptTest):
+    def setup_method(self):
+        super().setup_method()
         os.mkdir(self.path("bin"))
         for name, text in (("ssh", SSH), ("phi", PHI), ("bin/perf", PERF)):
             os.chmod(self.path(name, text.encode()), 0o755)
@@ -46,21 +46,19 @@ class Host(ScriptTest):
             return f.read()
 
     def test_host_record(self):
-        self.assertEqual(self.host("record", "-d", "run", "mic0", "mic1", "--", "-g",
-                                   "sh", "-c", "echo it's $HOME"), (0, "", ""))
+        assert self.host("record", "-d", "run", "mic0", "mic1", "--", "-g", "sh", "-c",
+                         "echo it's $HOME") == (0, "", "")
         for card in ("mic0", "mic1"):
-            self.assertEqual(self.content(f"run/{card}.data"),
-                             b"DATA\0\xffrecord\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n")
-            self.assertEqual(self.content(f"run/{card}.kallsyms"),
-                             f"ffffffff81000000 T {card}\n".encode())
-            self.assertEqual(self.content(f"run/{card}.log"), b"said\n")
+            assert self.content(f"run/{card}.data") == \
+                b"DATA\0\xffrecord\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n"
+            assert self.content(f"run/{card}.kallsyms") == f"ffffffff81000000 T {card}\n".encode()
+            assert self.content(f"run/{card}.log") == b"said\n"
 
     def test_host_stat(self):
-        self.assertEqual(self.host("stat", "mic0", "mic1", "--", "-a", "true"),
-                         (0, "mic0,CPU0,7,,cycles,1,100.00,,\n"
-                             "mic1,CPU0,8,,cycles,1,100.00,,\n", ""))
-        self.assertIn("core 60 thread 0: 8", self.passes(
-            "knc-draw", "card", "--topology", "mic1.cpuinfo", "mic1.csv"))
+        assert self.host("stat", "mic0", "mic1", "--", "-a", "true") == \
+            (0, "mic0,CPU0,7,,cycles,1,100.00,,\nmic1,CPU0,8,,cycles,1,100.00,,\n", "")
+        assert "core 60 thread 0: 8" in \
+            self.passes("knc-draw", "card", "--topology", "mic1.cpuinfo", "mic1.csv")
 
     def test_host_stat_models(self):
         """What the emulator has no model of has no count, and no picture"""
@@ -74,32 +72,32 @@ class Host(ScriptTest):
                 ("v_pipe_share", "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
                  "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,nan,v_pipe_share")):
             self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n".encode())
-            self.assertEqual(self.host("stat", "mic0", "mic1", "--", "-a"),
-                             (0, f"mic0,{printed}\nmic1,{kept or printed}\n", ""))
+            assert self.host("stat", "mic0", "mic1", "--", "-a") == \
+                (0, f"mic0,{printed}\nmic1,{kept or printed}\n", "")
         for name in ("mic0.csv", "mic1.csv"):
             self.refuses("v_pipe_share: the emulator has no model of it", 1, "knc-draw", "card",
                          "--topology", "mic1.cpuinfo", "--show", "v_pipe_share", name)
 
     def test_host_other_perf(self):
         os.rename(self.path("bin/perf"), self.path("mic0/counter"))
-        self.assertEqual(self.host("stat", "--perf", "./counter", "mic0", "--", "true"),
-                         (0, "mic0,CPU0,7,,cycles,1,100.00,,\n", ""))
+        assert self.host("stat", "--perf", "./counter", "mic0", "--", "true") == \
+            (0, "mic0,CPU0,7,,cycles,1,100.00,,\n", "")
 
     def test_host_other_prefix(self):
         phi = self.path("phi") + " run sh -c"
-        self.assertEqual(self.host("stat", "--prefix", phi, "x", "--", "sh", "-c", "echo it's"),
-                         (0, "x,CPU0,7,,cycles,1,100.00,,\n", ""))
-        self.assertEqual(self.host("record", "--prefix", phi, "x", "--", "true"), (0, "", ""))
-        self.assertEqual(self.content("x.kallsyms"), b"ffffffff81000000 T mic0\n")
+        assert self.host("stat", "--prefix", phi, "x", "--", "sh", "-c", "echo it's") == \
+            (0, "x,CPU0,7,,cycles,1,100.00,,\n", "")
+        assert self.host("record", "--prefix", phi, "x", "--", "true") == (0, "", "")
+        assert self.content("x.kallsyms") == b"ffffffff81000000 T mic0\n"
 
     def test_host_one_card_fails(self):
         self.path("mic0/broken", b"")
         status, _, err = self.host("record", "mic0", "mic1", "--", "true")
-        self.assertEqual(status, 1)
-        self.assertIn("mic0 has failed", err)
-        self.assertIn("no route to mic0", err)
-        self.assertNotIn("mic1", err)
-        self.assertTrue(self.content("mic1.data").startswith(b"DATA"))
+        assert status == 1
+        assert "mic0 has failed" in err
+        assert "no route to mic0" in err
+        assert "mic1" not in err
+        assert self.content("mic1.data").startswith(b"DATA")
 
     def test_host_report(self):
         self.path("mic0.data", b"x")
@@ -107,13 +105,13 @@ class Host(ScriptTest):
         status, out, _ = self.run_it(
             "knc-host", "report", "--symfs", self.path("sys root"), "mic0", "--", "-g", "none",
             PATH=f"{self.path('bin')}:{os.environ['PATH']}")
-        self.assertEqual(status, 0)
-        self.assertEqual(out.splitlines(), [
-            "# card: mic0", "report", "--stdio", "-i", "./mic0.data", "--kallsyms",
-            "./mic0.kallsyms", "--symfs", self.path("sys root"), "-g", "none"])
+        assert status == 0
+        assert out.splitlines() == \
+            ["# card: mic0", "report", "--stdio", "-i", "./mic0.data", "--kallsyms",
+             "./mic0.kallsyms", "--symfs", self.path("sys root"), "-g", "none"]
         status, _, err = self.run_it("knc-host", "report", "mic1")
-        self.assertEqual(status, 1)
-        self.assertIn("mic1.data: there is nothing in it", err)
+        assert status == 1
+        assert "mic1.data: there is nothing in it" in err
 
     def test_host_refuses(self):
         for args, why in (

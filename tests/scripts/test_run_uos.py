@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import random
+import re
 import subprocess
 import tarfile
 import types
@@ -28,7 +29,7 @@ token=${token#token=}
 FINAL = 'printf "\\nsuccess $token\\n"'
 
 
-class RunUos(ScriptTest):
+class TestRunUos(ScriptTest):
     def test_run_uos_arguments(self):
         folder, file = self.work, self.path("file", b"")
         for args, why in (
@@ -60,9 +61,9 @@ class RunUos(ScriptTest):
         for command in ((), ("true",)):
             status, said, err = self.boot(f'cat "$initrd"; {FINAL}', "--init", init,
                                           command=command)
-            self.assertEqual(status, 0, err)
-            self.assertRegex(said, r"uos/settings\0+token=[0-9a-f]{8}\ninteractive=no\n")
-            self.assertRegex(said, r"uos/command\0+%s\n" % "".join(command))
+            assert status == 0, err
+            assert re.search(r"uos/settings\0+token=[0-9a-f]{8}\ninteractive=no\n", said), said
+            assert re.search(r"uos/command\0+%s\n" % "".join(command), said), said
 
     def boot(self, does, *args, command=("true",), kernel=b"none", **env):
         """run-uos with an emulator that does this."""
@@ -82,19 +83,18 @@ class RunUos(ScriptTest):
                  "the emulator ended with status 3; why is told above"),
                 ("echo said; exit 124", 125, "said\n",
                  "run-uos: still running at the limit of the guest's time: 600 s")):
-            with self.subTest(does):
-                status, said, err = self.boot(does)
-                self.assertEqual((status, said), (want, out), err)
-                self.assertIn(why, err)
+            status, said, err = self.boot(does)
+            assert (status, said) == (want, out), err
+            assert why in err
 
     def test_run_uos_timeout(self):
         """The limit is the emulator's, by the guest's time; a shell has none."""
         status, said, err = self.boot(f'echo "$*"; {FINAL}', "--timeout", "7")
-        self.assertEqual(status, 0, err)
-        self.assertIn(" -device knc-pmu-testdev,limit=7 ", said)
+        assert status == 0, err
+        assert " -device knc-pmu-testdev,limit=7 " in said
         status, said, err = self.boot('echo "$*"', "--timeout", "7", "--interactive")
-        self.assertEqual(status, 0, err)
-        self.assertIn(" -device knc-pmu-testdev ", said)
+        assert status == 0, err
+        assert " -device knc-pmu-testdev " in said
 
     def test_run_uos_keeps(self):
         """A run that has succeeded is not made again, with all that it has written."""
@@ -104,14 +104,14 @@ class RunUos(ScriptTest):
             self.path("count", b"")
             status, said, err = self.boot(f"echo >>{count}; {does}", *args, KNC_PMU_RUNS=runs,
                                           **more)
-            self.assertEqual(os.path.getsize(count), made, err)
+            assert os.path.getsize(count) == made, err
             return status, said, err
 
         does = f"cat {sent} >$saved; echo said; {FINAL}"
         for made in (1, 0):
-            self.assertEqual(again(made, does, "--get", f"file:got{made}")[:2], (0, "said\n"))
+            assert again(made, does, "--get", f"file:got{made}")[:2] == (0, "said\n")
             with open(self.path(f"got{made}"), "rb") as f:
-                self.assertEqual(f.read(), b"x")
+                assert f.read() == b"x"
         # Not of other options, another emulator, kernel or file; not with another output
         again(1, does, "--memory", "1G")
         again(1, f"{does}; :")
@@ -124,23 +124,23 @@ class RunUos(ScriptTest):
         # What fails does so again: by itself, by its console, for what it has not saved
         for bad in ('printf "\nfailure 7 $token\n"', "exit 124",
                     f'for w; do case $w in file:*) echo Oops >"${{w#file:}}"; esac; done; {FINAL}'):
-            self.assertEqual(again(1, bad)[0], again(1, bad)[0])
+            assert again(1, bad)[0] == again(1, bad)[0]
         for made in (1, 0):
-            self.assertEqual(again(made, f": ;{FINAL}", "--get", "no")[0], 125)
+            assert again(made, f": ;{FINAL}", "--get", "no")[0] == 125
 
     def test_run_uos_board(self):
         """Its ports in place of serial ones; --init lies over an initrd."""
         init, initrd = self.path("init", b"of ours"), self.path("theirs", b"070701 of theirs")
         status, said, err = self.boot(f'echo "$*"; cat "$initrd"; {FINAL}', "--board",
                                       "--init", init, "--initrd", initrd)
-        self.assertEqual(status, 0, err)
-        self.assertRegex(said, "-M knc -cpu knc-strict .*-chardev stdio,id=results")
-        self.assertNotIn("serial", said)
-        self.assertRegex(said, "(?s)of theirs.*of ours")
+        assert status == 0, err
+        assert re.search("-M knc -cpu knc-strict .*-chardev stdio,id=results", said), said
+        assert "serial" not in said
+        assert re.search("(?s)of theirs.*of ours", said), said
         status, said, err = self.boot('echo "$*"', "--board", "--initrd", initrd,
                                       "--interactive")
-        self.assertEqual(status, 0, err)
-        self.assertRegex(said, "-M knc .*-serial mon:stdio")
+        assert status == 0, err
+        assert re.search("-M knc .*-serial mon:stdio", said), said
         for why, args in (("needs --init FILE", ["--kernel", initrd]),
                           ("needs --init FILE", ["--kernel", initrd, "--initrd", initrd]),
                           ("needs --kernel and a card's kernel", ["--init", init]),
@@ -158,18 +158,19 @@ class RunUos(ScriptTest):
                                  ('echo "$*"; for log; do :; done; echo code=K7 >"$log"', 125,
                                   "    code=K7\n")):
             status, said, err = self.boot(does, "--board", "--init", init, "--kernel", kernel)
-            self.assertEqual(status, want, err)
-            self.assertIn(told, err)
-            self.assertRegex(said, "-M knc,mainline=on .* console=ttyPHI0 .*-serial chardev:log ")
+            assert status == want, err
+            assert told in err
+            assert re.search("-M knc,mainline=on .* console=ttyPHI0 .*-serial chardev:log ",
+                             said), said
 
     def test_run_uos_strict_user(self):
         """No code but the kernel's needs more than the chip has: neither /init nor a vDSO."""
         init = self.path("init", b"of ours")
         status, said, err = self.boot(f'echo "$*"; cat "$initrd"; {FINAL}', "--strict-user",
                                       "--init", init)
-        self.assertEqual(status, 0, err)
-        self.assertRegex(said, "-M pc -cpu knc,strict-user=on .*-append .* vdso=0 ")
-        self.assertIn("of ours", said)
+        assert status == 0, err
+        assert re.search("-M pc -cpu knc,strict-user=on .*-append .* vdso=0 ", said), said
+        assert "of ours" in said
         self.refuses("--strict-user needs --init FILE", 2, "run-uos", "--strict-user", "--", "true")
 
     def test_run_uos_stands_still(self):
@@ -180,12 +181,11 @@ class RunUos(ScriptTest):
                           ("ulimit -t 20; while :; do :; done",
                            "its limit of 1 s of processor time"),
                           ("sleep 1; echo; exec sleep 1", "")):
-            with self.subTest(does), subprocess.Popen(
-                    ["sh", "-c", does], stdout=subprocess.PIPE) as qemu:
+            with subprocess.Popen(["sh", "-c", does], stdout=subprocess.PIPE) as qemu:
                 told = run_uos.follow(qemu, run_uos.Results("", io.BytesIO()), 1)
                 run_uos.stop(qemu)
-                self.assertIn(why, told)
-                self.assertEqual(not why, not told)
+                assert why in told
+                assert (not why) == (not told)
 
     def test_run_uos_says_much(self):
         """Who says something does not stand still, however little time has passed."""
@@ -194,20 +194,17 @@ class RunUos(ScriptTest):
         run_uos.processor_time = lambda qemu: 0
         with subprocess.Popen(["sh", "-c", "for i in 1 2 3 4 5 6; do echo; sleep 0.1; done"],
                               stdout=subprocess.PIPE) as qemu:
-            self.assertEqual(
-                run_uos.follow(qemu, run_uos.Results("", io.BytesIO()), 1), "")
+            assert run_uos.follow(qemu, run_uos.Results("", io.BytesIO()), 1) == ""
 
-    def test_run_uos_flavour(self):
+    def test_run_uos_flavour(self, monkeypatch):
         """A flavour is one where a directory has its name, as in a checkout."""
         image = self.path("bzImage", b"none")
         run_uos = load("run-uos")
         run_uos.build = lambda program, flavour: f"{image} of {flavour}"
-        there = os.getcwd()
-        self.addCleanup(os.chdir, there)
-        os.chdir(self.work)
+        monkeypatch.chdir(self.work)
         os.mkdir("uos")
-        self.assertEqual(run_uos.kernel_image("uos"), f"{image} of uos")
-        self.assertEqual(run_uos.kernel_image("bzImage"), "bzImage")
+        assert run_uos.kernel_image("uos") == f"{image} of uos"
+        assert run_uos.kernel_image("bzImage") == "bzImage"
 
     def test_run_uos_own_driver(self):
         """The kernel's own driver is left out where ours is loaded, and nowhere else."""
@@ -223,9 +220,8 @@ class RunUos(ScriptTest):
             args = types.SimpleNamespace(kernel=kernel, module=module, no_load=no_load,
                                          cores=1, threads_per_core=4, board=False,
                                          strict_user=False)
-            with self.subTest(kernel=kernel, module=module):
-                got = load("run-uos").kernel_arguments(args)
-                self.assertEqual(words in got.split(), want, got)
+            got = load("run-uos").kernel_arguments(args)
+            assert (words in got.split()) == want, got
 
     def archive(self, **files):
         """As the guest's "save" makes one: an archive for each file."""
@@ -244,13 +240,13 @@ class RunUos(ScriptTest):
         old = self.path("perf_data", b"of yesterday")
         status, _, err = self.boot(f"cat {sent} >$saved; {FINAL}", "--get", "perf_data",
                                    "--get", "/tmp/empty:other")
-        self.assertEqual(status, 0, err)
+        assert status == 0, err
         with open(old, "rb") as f:
-            self.assertEqual(f.read(), data)
+            assert f.read() == data
         with open(old + ".old", "rb") as f:
-            self.assertEqual(f.read(), b"of yesterday")
-        self.assertEqual(os.path.getsize(self.path("other")), 0)
-        self.assertIn(f"perf_data: {len(data)} bytes", err)
+            assert f.read() == b"of yesterday"
+        assert os.path.getsize(self.path("other")) == 0
+        assert f"perf_data: {len(data)} bytes" in err
 
     def test_run_uos_get_missing(self):
         sent = self.archive(root__there=b"x")
@@ -258,16 +254,15 @@ class RunUos(ScriptTest):
                            (f'cat {sent} >$saved; printf "\\nfailure 7 $token\\n"', 7),
                            (f": >$saved; {FINAL}", 125)):
             status, _, err = self.boot(does, "--get", "there", "--get", "nosuch")
-            with self.subTest(does):
-                self.assertEqual(status, want, err)
-                self.assertIn("--get /root/nosuch: the guest has no such file", err)
+            assert status == want, err
+            assert "--get /root/nosuch: the guest has no such file" in err
 
     def test_run_uos_get_half(self):
         sent = self.archive(root__big=bytes(100000))
         status, _, err = self.boot(f"head -c 50000 {sent} >$saved; {FINAL}",
                                    "--get", "big")
-        self.assertEqual(status, 125)
-        self.assertIn("files came from the guest only in part", err)
+        assert status == 125
+        assert "files came from the guest only in part" in err
 
     def test_run_uos_get_names_no_place(self):
         """What a guest calls its files is not where they go here."""
@@ -288,7 +283,6 @@ class RunUos(ScriptTest):
         with contextlib.redirect_stderr(io.StringIO()):
             missing = run_uos.take_saved(types.SimpleNamespace(get=[]), "../out")
         os.chdir("/")
-        self.assertEqual(missing, [])
-        self.assertFalse(os.path.exists(outside))
-        self.assertEqual(sorted(os.listdir(self.path("here"))),
-                         ["outside", "outside.old", "plain"])
+        assert missing == []
+        assert not os.path.exists(outside)
+        assert sorted(os.listdir(self.path("here"))) == ["outside", "outside.old", "plain"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """setup, with other programs in place of apt-get and dpkg-query."""
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 from common import ScriptTest
@@ -14,9 +15,9 @@ FAKES = {"apt-get": 'cd "$WORK" && echo "$1" >>calls && mkdir busy || exit 100\n
          "sudo": 'exec "$@"'}
 
 
-class Setup(ScriptTest):
-    def setUp(self):
-        super().setUp()
+class TestSetup(ScriptTest):
+    def setup_method(self):
+        super().setup_method()
         os.mkdir(self.path("bin"))
         for name, body in FAKES.items():
             os.chmod(self.path(f"bin/{name}", f"#!/bin/sh\n{body}\n".encode()), 0o755)
@@ -30,13 +31,13 @@ class Setup(ScriptTest):
         """Runs that come while one installs wait for it, and have nothing to do."""
         with ThreadPoolExecutor() as pool:
             for status, _, err in pool.map(lambda _: self.setup(), range(4)):
-                self.assertEqual(status, 0, err)
+                assert status == 0, err
         with open(self.path("calls"), encoding="utf-8") as f:
-            self.assertEqual(f.read().split(), ["update", "install"])
+            assert f.read().split() == ["update", "install"]
 
     def test_setup_in_a_test(self):
         """Beside tests nothing is installed, and what is missing is named."""
         status, _, err = self.setup(beside="yes")
-        self.assertEqual(status, 1)
-        self.assertRegex(err, "these tests:.* busybox-static .* python3-sphinx")
-        self.assertFalse(os.path.exists(self.path("calls")))
+        assert status == 1
+        assert re.search("these tests:.* busybox-static .* python3-sphinx", err), err
+        assert not os.path.exists(self.path("calls"))

@@ -10,7 +10,7 @@ import subprocess
 from html.parser import HTMLParser
 
 from lines import TOP
-from test_tools import HERE, near, same
+from test_tools import HERE, near
 
 REPORT = f"{TOP}/tools/knc-report"
 HOSTILE = '<script>alert("1")</script>&amp;\'x</title></style>'
@@ -135,18 +135,18 @@ def whole(tmp_path, **files):
 def check_numbers(read, metrics, lines):
     """Each number of the JSON is in the page as it is, and none else."""
     got = {r["id"]: r["data"] for r in read.rows if r["section"] == "metrics" and r["data"]}
-    same(got, {f"metric-{m['metric']}": [m["value"]] for m in metrics["metrics"]
-               if m["value"] is not None})
+    assert got == {f"metric-{m['metric']}": [m["value"]] for m in metrics["metrics"] if m["value"]
+                   is not None}
     rows = [r["data"] for r in read.rows if r["section"] == "lines" and r["data"]]
     want = sorted((r["events"]["DATA_PAGE_WALK"] for r in lines["rows"]),
                   key=lambda e: -e["count"])
-    same(rows, [[e["share"], e["samples"]] for e in want])
+    assert rows == [[e["share"], e["samples"]] for e in want]
 
 
 def test_report_numbers(tmp_path):
     """Read back from the page: metrics, shares, samples, and the marks beside them"""
     page = whole(tmp_path)
-    same(page.status, 0, page.said)
+    assert page.status == 0, page.said
     check_numbers(page.read, METRICS, LINES)
     rows = {r["id"]: " ".join(r["text"].split()) for r in page.read.rows}
     for name, words in (("cpi_thread", "2.013not above 8"),
@@ -157,7 +157,7 @@ def test_report_numbers(tmp_path):
     assert "lines of the kernel need its vmlinux" in page.text("lines"), page.text("lines")
     missing = page.text("missing")
     assert "vectorization_intensitythe emulator has no model of VPU_STALL_REG" in missing, missing
-    same(len(re.findall("<svg", page.html)), 2)
+    assert len(re.findall("<svg", page.html)) == 2
     assert ">core 60 thread 3 (CPU 243): 1,243<" in page.html, "the heat map"
     assert "sum: 40 samples, 100.0%" in page.html, "the flame graph"
     for words in ("./columns 'an argument'", "Threads that worked244 of 244 have 1 % or more of the "
@@ -228,8 +228,8 @@ def test_report_below(tmp_path):
         assert words in said, f"{words}: {said}"
     assert "exceed" not in said, said
     assert "6.900! below 8" in page.text("metrics"), page.text("metrics")
-    same([r["data"][0] for r in page.read.rows if r["section"] == "lines" and r["data"]],
-         [600 / 950, 350 / 950])
+    assert [r["data"][0] for r in page.read.rows if r["section"] == "lines" and r["data"]] == \
+        [600 / 950, 350 / 950]
 
 
 def result(seconds, *metrics):
@@ -253,7 +253,7 @@ def test_report_compared(tmp_path):
             ("cpi_thread", [2, 2.1], "+0.1000 (+5.0 %)not more than the spread, 0.2000"),
             ("once", [4, 8], "+4 (+100.0 %)one run: its spread is not known"),
             ("same", [3, 3], "0 (+0.0 %)not more than the spread, 0"), ("new", [1], "What new is1")):
-        same(rows[name][0], values, name)
+        assert rows[name][0] == values, name
         assert words in rows[name][1], rows[name]
     assert "gone" not in rows, rows
     for words in ("More than the spread of the runs: elapsed_time -1.050 s (-50.0 %).", "1 metric counted once"):
@@ -297,7 +297,7 @@ def test_report_functions(tmp_path):
         **lines_of(*rows), "by": "function", "cost": "DATA_PAGE_WALK"})
     text = page.text("functions")
     assert re.search(r"sum in /root/columns *89\.73 %900 samples.*! above 1\.6.*fill in", text), text
-    same(text.count("!"), 1, text)
+    assert text.count("!") == 1, text
     assert re.search(r" 0\.0% 1690: mov <a>,%rax 98\.7% 1694: add \$0x1,%edx", page.text("summary")), page.text("summary")
     assert '<b> 98.7%  1694: add' in page.html and "columns.c:27" in page.text("summary")
 
@@ -310,17 +310,17 @@ def test_report_hostile(tmp_path):
     lines = lines_of(row(HOSTILE, name, 1, 900), row("f<int>(T&&)", HOSTILE, 2, 3))
     page = whole(tmp_path, metrics=metrics, lines=lines,
                  stacks=STACK.replace("main", HOSTILE.replace(" ", "")))
-    same(page.status, 0, page.said)
-    same(ALIEN & {*page.read.elements}, set())
-    same([(tag, key, value) for tag, key, value in page.read.attributes
-          if key.startswith("on") or key in ("src", "href", "action", "srcset", "xlink:href") or
-          "://" in value or "url(" in value and "url(#scale)" not in value], [])
+    assert page.status == 0, page.said
+    assert ALIEN & {*page.read.elements} == set()
+    assert [(tag, key, value) for tag, key, value in page.read.attributes if key.startswith("on") or
+            key in ("src", "href", "action", "srcset", "xlink:href") or "://" in value or "url(" in
+            value and "url(#scale)" not in value] == []
     assert not re.search("@import|url\\(|@font-face|expression", page.read.css), page.read.css
     for words in (f"{name}:1 in {HOSTILE} has", "</code></pre><script>alert(1)</script>"):
         assert words in page.text("summary"), page.text("summary")
     assert "f<int>(T&&)" in page.text("lines"), page.text("lines")
-    same(page.html.count("<h1>"), 1)
-    same(page.html.count("</html>"), 1)
+    assert page.html.count("<h1>") == 1
+    assert page.html.count("</html>") == 1
 
 
 def test_report_sources(tmp_path):
@@ -379,11 +379,11 @@ def test_report_run(tmp_path):
     done = subprocess.run([REPORT, "-o", "page.html", "-M", "tlb", "-r", "2", "--perf", f"{HERE}/perf", "--",
                            "./program"], check=False, env=env, cwd=tmp_path, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True)
-    same(done.returncode, 3, done.stderr)
+    assert done.returncode == 3, done.stderr
     assert "the program speaks\n" in done.stderr and "knc-metrics: " not in done.stderr, done.stderr
     read = Read((tmp_path / "page.html").read_text())
     rows = {r["id"]: r["data"] for r in read.rows if r["id"]}
-    near(rows["metric-l1_tlb_miss_ratio"][0], 50)
+    assert rows["metric-l1_tlb_miss_ratio"][0] == near(50)
     assert "elapsed_time" in read.texts["metrics"] and "50 to 50" in read.texts["metrics"], read.texts
     for section, words in (("summary", "l1_tlb_miss_ratio exceeds its threshold. Change the"),
                            ("run", "./program"), ("missing", "has ended with status 3"),
@@ -455,11 +455,11 @@ def test_report_browser(tmp_path):
                                      for m in METRICS["metrics"]]}
     page = whole(tmp_path, lines=long, before=before, regions=regions(3, 2.5, 2, 3))
     for width, found in zip(WIDTHS, in_browser(tmp_path, page), strict=True):
-        same((found["wide"], found["beyond"], found["loaded"]), (width, [], 0))
+        assert (found["wide"], found["beyond"], found["loaded"]) == (width, [], 0)
         assert found["whole"] <= width, f"the page is {found['whole']} px wide in {width}"
         assert found["boxes"][1][0] >= 1200 and found["boxes"][1][1] < width, found["boxes"]
         got = {r["id"]: r["data"] for r in Read(found["text"]).rows
                if r["section"] == "metrics" and r["data"]}
-        same(got, {f"metric-{m['metric']}": [m["value"]] * 2 for m in METRICS["metrics"]
-                   if m["value"] is not None})
+        assert got == {f"metric-{m['metric']}": [m["value"]] * 2 for m in METRICS["metrics"] if
+                       m["value"] is not None}
         assert "Change the order of the loops" in found["seen"], found["seen"]

@@ -18,12 +18,9 @@ sys.path.insert(0, TOOLS)
 import knc_table  # noqa: E402
 import knc_tables  # noqa: E402
 
-def same(got, want, what=""):
-    assert got == want, f"{what}: {got!r}, not {want!r}"
 
-
-def near(got, want, what=""):
-    assert abs(got - want) <= 1e-9 * abs(want), f"{what}: {got!r}, not {want!r}"
+def near(want):
+    return pytest.approx(want, rel=1e-9)
 
 
 def code(text):
@@ -62,11 +59,11 @@ def test_tables_manual(tmp_path):
               for row in csv_rows(Path(TOP, "tests/data", name))}
     perfmon = generate(tmp_path, "perfmon") / "KNC/knightscorner_core_v1.json"
     for entries in (perf_tables(tmp_path)[0], json.loads(perfmon.read_text())):
-        same(sorted(entry["EventName"] for entry in entries), sorted(wanted), "names")
+        assert sorted(entry["EventName"] for entry in entries) == sorted(wanted), "names"
         for entry in entries:
             name, umask = entry["EventName"], code(entry["UMask"])
-            same((umask, code(entry["EventCode"])), wanted[name], name)
-            same(entry["Counter"], "0" if umask == 0x10 else "0,1", name)
+            assert (umask, code(entry["EventCode"])) == wanted[name], name
+            assert entry["Counter"] == ("0" if umask == 0x10 else "0,1"), name
             assert entry["BriefDescription"], name
             assert is_prime(int(entry["SampleAfterValue"])), f"{name}: period"
 
@@ -74,19 +71,18 @@ def test_tables_manual(tmp_path):
 def test_tables_topics(tmp_path):
     """perf's own topics, and nothing in it that perf 6.1 would take for another event"""
     events, metrics = perf_tables(tmp_path)
-    same({entry["topic"] for entry in events} - {"cache.json", "floating-point.json",
-                                                 "frontend.json", "memory.json",
-                                                 "pipeline.json", "virtual-memory.json"},
-         set())
-    same({entry["topic"] for entry in metrics}, {"knc-metrics.json"})
+    assert {entry["topic"] for entry in events} - {"cache.json", "floating-point.json",
+                                                   "frontend.json", "memory.json", "pipeline.json",
+                                                   "virtual-memory.json"} == set()
+    assert {entry["topic"] for entry in metrics} == {"knc-metrics.json"}
     for entry in events:
         # These have a unit of their own, or are taken for the fixed counters.
         assert "Unit" not in entry and "." not in entry["EventName"], entry
         assert not entry["BriefDescription"].endswith("."), entry
     names = [m["MetricName"] for m in metrics]
     groups = {group for m in metrics for group in m["MetricGroup"].split(";")}
-    same(len(names), len(set(names)))
-    same(set(names) & groups, set(), "both a metric and a group")
+    assert len(names) == len(set(names))
+    assert set(names) & groups == set(), "both a metric and a group"
     assert {"cpi", "tlb", "vector", "cache", "pairing", "memory"} <= groups
 
 
@@ -103,21 +99,21 @@ def test_tables_at_once(tmp_path):
 def test_tables_seconds(tmp_path):
     """Rates have the unit that they say, of duration_time in seconds as perf has it"""
     rates = {m.name: m for m in knc_tables.load()[1] if "duration_time" in m.expr}
-    same({name: (m.scale, m.unit) for name, m in rates.items()},
-         {"clock_rate": (1e-9, "GHz"), "memory_bandwidth": (1e-9, "GB/s")})
+    assert {name: (m.scale, m.unit) for name, m in rates.items()} == \
+        {"clock_rate": (1e-9, "GHz"), "memory_bandwidth": (1e-9, "GB/s")}
     clock = next(m for m in perf_tables(tmp_path)[1] if m["MetricName"] == "clock_rate")
-    same((clock["MetricExpr"], clock["ScaleUnit"]),
-         ("d_ratio(CPU_CLK_UNHALTED, duration_time)", "1e-9GHz"))
+    assert (clock["MetricExpr"], clock["ScaleUnit"]) == \
+        ("d_ratio(CPU_CLK_UNHALTED, duration_time)", "1e-9GHz")
     got = as_json(tmp_path, "-M", "clock_rate", seconds=[2],
                   counts={"CPU_CLK_UNHALTED": 3 * 10 ** 9})
-    near(got.metrics()["clock_rate"]["value"], 1.5)
+    assert got.metrics()["clock_rate"]["value"] == near(1.5)
 
 
 def test_tables_emulated():
     """Events without a model are those that the emulator's own table has not"""
     events = Path(TOP, "emulator/target/i386/knc/events.c").read_text()
     modelled = set(re.findall(r"EVENT\(0x\w+, (\w+)\)", events))
-    same({e.name for e in knc_tables.load()[0] if e.emulated}, modelled)
+    assert {e.name for e in knc_tables.load()[0] if e.emulated} == modelled
 
 
 def test_tables_perfmon(tmp_path):
@@ -126,12 +122,12 @@ def test_tables_perfmon(tmp_path):
     folder = generate(tmp_path, "perfmon")
     assert {"README.md", "LICENSE"} < {path.name for path in folder.iterdir()}
     row, = csv_rows(folder / "mapfile.csv")
-    same((row["Family-model"], row["EventType"]), ("GenuineIntel-11-1", "core"))
+    assert (row["Family-model"], row["EventType"]) == ("GenuineIntel-11-1", "core")
     path = folder / row["Filename"].lstrip("/")
     assert path.name.endswith(f"_core_{row['Version']}.json"), path
     entries = {entry["EventName"]: entry for entry in json.loads(path.read_text())}
     for key in ("EdgeDetect", "Invert", "AnyThread", "CounterMask", "MSRIndex", "MSRValue"):
-        same({int(entry[key], 16) for entry in entries.values()}, {0}, key)
+        assert {int(entry[key], 16) for entry in entries.values()} == {0}, key
     assert entries["L2_READ_MISS"]["PublicDescription"]
 
 
@@ -194,7 +190,7 @@ class Run:
 
 def as_json(tmp_path, *args, **fake):
     run = Run(tmp_path, "-f", "json", "-o", "-", *args, **fake)
-    same(run.status, 0, run.err)
+    assert run.status == 0, run.err
     return run
 
 
@@ -209,12 +205,12 @@ def test_metrics_pairs(tmp_path):
         assert re.search(r"-e \{cpu/[^}]*\} -e duration_time( -e task-clock)? -- \./program$", call), call
         seen |= set(re.findall(r"name=(\w+?)(?:_any_1)?/", call))
     _, metrics = knc_tables.load()
-    same(seen, {name for m in metrics for name, _ in m.events()} - {"duration_time"})
+    assert seen == {name for m in metrics for name, _ in m.events()} - {"duration_time"}
     for m in metrics:
         keys = [key for key in m.events() if key[0] != "duration_time"]
         has_value = run.metrics()[m.name]["value"] is not None
         if has_value and len(keys) == 2 and not all(k[0].startswith(("L2_", "SNP_")) for k in keys):
-            same(run.metrics()[m.name]["runs"], 1, m.name)
+            assert run.metrics()[m.name]["runs"] == 1, m.name
 
 
 def test_metrics_values(tmp_path):
@@ -225,15 +221,15 @@ def test_metrics_values(tmp_path):
         "DATA_READ_OR_WRITE": 49717513, "DATA_READ_MISS_OR_WRITE_MISS": 14404150,
         "L1_DATA_HIT_INFLIGHT_PF1": 17, "L2_DATA_READ_MISS_MEM_FILL": 329250,
         "L2_DATA_WRITE_MISS_MEM_FILL": 11135332, "HWP_L2MISS": 3}).metrics()
-    near(got["cpi_thread"]["value"], 434333412 / 217166628)
-    near(got["ipc"]["value"], 217166628 / 434333412)
-    near(got["cpi_core"]["value"], 434333412 / 217166630)
-    near(got["l1_tlb_miss_ratio"]["value"], 100 * 580482 / 49717513)
-    same(got["l1_tlb_miss_ratio"]["unit"], "%")
-    near(got["memory_read_bytes"]["value"], 64 * (329250 + 11135332 + 3))
+    assert got["cpi_thread"]["value"] == near(434333412 / 217166628)
+    assert got["ipc"]["value"] == near(217166628 / 434333412)
+    assert got["cpi_core"]["value"] == near(434333412 / 217166630)
+    assert got["l1_tlb_miss_ratio"]["value"] == near(100 * 580482 / 49717513)
+    assert got["l1_tlb_miss_ratio"]["unit"] == "%"
+    assert got["memory_read_bytes"]["value"] == near(64 * (329250 + 11135332 + 3))
     assert got["memory_read_bytes"]["runs"] == 3, got["memory_read_bytes"]
-    near(got["l1_hit_rate"]["value"], 100 - 100 * (14404150 + 17) / 49717513)
-    same(got["vectorization_intensity"]["value"], None)
+    assert got["l1_hit_rate"]["value"] == near(100 - 100 * (14404150 + 17) / 49717513)
+    assert got["vectorization_intensity"]["value"] is None
     assert "divide" in got["vectorization_intensity"]["reason"], got
 
 
@@ -244,8 +240,8 @@ def test_metrics_threshold(tmp_path):
                       counts={"VPU_INSTRUCTIONS_EXECUTED": 100,
                               "VPU_ELEMENTS_ACTIVE": elements})
         got = run.metrics()["vectorization_intensity"]
-        near(got["value"], elements / 100)
-        same([e["threshold"] for e in got["exceeded"]], exceeded)
+        assert got["value"] == near(elements / 100)
+        assert [e["threshold"] for e in got["exceeded"]] == exceeded
     run = Run(tmp_path, "-M", "vectorization_intensity",
               counts={"VPU_INSTRUCTIONS_EXECUTED": 100, "VPU_ELEMENTS_ACTIVE": 100})
     for words in ("! below 8: a part of the vector unit", "S. Naik", "Align the data"):
@@ -260,26 +256,26 @@ def test_tables_threshold(tmp_path):
         assert all(t.meaning and t.source and m.advice and m.advisor for t in m.thresholds), m
     found = {m["MetricName"]: m["MetricThreshold"] for m in perf_tables(tmp_path)[1]
              if "MetricThreshold" in m}
-    same(found, {"cpi_thread": "cpi_thread > 8",
-                 "l1_tlb_miss_ratio": "l1_tlb_miss_ratio > 0.016",
-                 "vectorization_intensity": "vectorization_intensity < 8"})
+    assert found == \
+        {"cpi_thread": "cpi_thread > 8", "l1_tlb_miss_ratio": "l1_tlb_miss_ratio > 0.016",
+         "vectorization_intensity": "vectorization_intensity < 8"}
 
 
 def test_metrics_repeat(tmp_path):
     """Mean and spread of several rounds"""
     counts = {"DATA_READ_MISS_OR_WRITE_MISS": 100, "L1_DATA_HIT_INFLIGHT_PF1": 0}
     run = as_json(tmp_path, "-r", "3", "-M", "l1_misses", grow=10, counts=counts)
-    same(len(run.calls()), 3)
+    assert len(run.calls()) == 3
     got = run.metrics()["l1_misses"]
-    same((got["min"], got["value"], got["max"]), (100, 120, 140))
+    assert (got["min"], got["value"], got["max"]) == (100, 120, 140)
     text = Run(tmp_path, "-r", "3", "-M", "l1_misses", grow=10, counts=counts).err
     assert re.search(r"l1_misses +120 +100 \.\. 140", text), text
 
 
 def test_metrics_numbers():
     """None is so small that it is shown as 0."""
-    same([knc_table.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)],
-         ["0", "12.35", "0.0500", "0.1235", "-0.00123", "0.0000300"])
+    assert [knc_table.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)] == \
+        ["0", "12.35", "0.0500", "0.1235", "-0.00123", "0.0000300"]
 
 
 def test_metrics_locale(tmp_path, monkeypatch):
@@ -291,14 +287,14 @@ def test_metrics_locale(tmp_path, monkeypatch):
         report = json.loads(as_json(tmp_path, "-M", "ipc", *options, point=",", locale="C.UTF-8",
                                     **fake).out)
         found = report["rows"][0]["metrics"]["ipc"] if options else report["metrics"][0]
-        near(found["value"], 0.5)
+        assert found["value"] == near(0.5)
 
 
 def test_metrics_differ(tmp_path):
     """Runs of other lengths are no runs of the same, and that is said"""
     for seconds, word in (([1, 1.05, 1, 1], ""), ([2, 1, 1, 1], "1.000000 to 2.000000 seconds")):
         run = Run(tmp_path, "-M", "l1_hit_rate", seconds=seconds)
-        same("! the runs took" in run.err, bool(word), run.err)
+        assert ("! the runs took" in run.err) == bool(word), run.err
         assert word in run.err, run.err
 
 
@@ -307,13 +303,13 @@ def test_metrics_side_by_side(tmp_path):
     for threads in (0.7, 1, 1.9, 240):
         got = as_json(tmp_path, "-M", "memory_write_bytes,ipc", threads=threads).metrics()
         assert got["ipc"]["value"]
-        same(got["memory_write_bytes"]["value"] is not None, threads <= 1, got)
+        assert (got["memory_write_bytes"]["value"] is not None) == (threads <= 1), got
         assert threads <= 1 or "L2_VICTIM_REQ_WITH_DATA for its core" in \
             got["memory_write_bytes"]["reason"], got
         report, _ = by(tmp_path, "function", *[script_of((50, "L2_VICTIM_REQ_WITH_DATA", "f", "/p"))] * 2,
                        args=("-M", "memory_write_bytes"), threads=threads)
-        same("memory_write_bytes" in report["rows"][0]["metrics"], threads <= 1, report)
-        same("for its core" in str(report["no_value"]), threads > 1, report)
+        assert ("memory_write_bytes" in report["rows"][0]["metrics"]) == (threads <= 1), report
+        assert ("for its core" in str(report["no_value"])) == (threads > 1), report
     got = as_json(tmp_path, "-M", "memory_bandwidth", perf=f"env {HERE}/perf perf").metrics()
     assert got["memory_bandwidth"]["value"], got
 
@@ -332,7 +328,7 @@ def test_metrics_background(tmp_path):
 def test_metrics_interrupted(tmp_path):
     """What was counted before a ^C is not lost; an -o that cannot be written is found first"""
     run = Run(tmp_path, "-M", "cpi,tlb", interrupt=2)
-    same((run.status, len(run.calls())), (130, 3), run.err)
+    assert (run.status, len(run.calls())) == (130, 3), run.err
     assert re.search(r"^cpi_thread +2$", run.err, re.M) and "in run 3; this" in run.err, run.err
     run = Run(tmp_path, "-M", "ipc", "-o", "/no/such/file")
     assert run.status == 1 and "/no/such/file" in run.err and not run.log.exists(), run.err
@@ -349,18 +345,18 @@ def test_metrics_endless(tmp_path):
 def test_metrics_shared(tmp_path):
     """What was counted for a part of the time only is not taken"""
     run = Run(tmp_path, "-M", "cpi_thread", share="40.00")
-    same(run.status, 1)
+    assert run.status == 1
     assert "40 %" in run.err and "watchdog" in run.err, run.err
 
 
 def test_metrics_denied(tmp_path):
     """One event that is refused takes its metric with it, and no other"""
     got = as_json(tmp_path, "-M", "cpi", deny="any=1").metrics()
-    same(got["cpi_core"]["value"], None)
+    assert got["cpi_core"]["value"] is None
     assert "limited" in got["cpi_core"]["reason"], got["cpi_core"]
     assert got["cpi_thread"]["value"] and not got["cpi_thread"]["reason"]
     run = Run(tmp_path, "-M", "cpi", deny="event")
-    same(run.status, 1)
+    assert run.status == 1
     assert "limited" in run.err, run.err
 
 
@@ -368,7 +364,7 @@ def test_metrics_not_counted(tmp_path):
     """What has no count is no 0, and who may have the counters is told"""
     for value, why in (("<not counted>", "another perf"), ("<not supported>", "not supported")):
         got = as_json(tmp_path, "-M", "ipc,branch", counts={"BRANCHES": value}).metrics()
-        same(got["branch_mispredict_ratio"]["value"], None)
+        assert got["branch_mispredict_ratio"]["value"] is None
         assert why in got["branch_mispredict_ratio"]["reason"], got
         assert got["ipc"]["value"]
 
@@ -385,13 +381,13 @@ def test_metrics_not_modelled(tmp_path):
     """On the emulated card what it has no model of is not counted, and has no value"""
     run = as_json(tmp_path, "-M", "v_pipe_share,ipc,memory_read_bytes_by_l2", perf=f"{HERE}/perf perf",
                   files={"cpuinfo": "model name : a card (emulated)"})
-    same(len(run.calls()), 1)
+    assert len(run.calls()) == 1
     got = run.metrics()
     assert got["ipc"]["value"], got
     for name, event in (("v_pipe_share", "INSTRUCTIONS_EXECUTED_V_PIPE"),
                         ("memory_read_bytes_by_l2", "L2_WEAKLY_ORDERED_STREAMING_VSTORE_MISS")):
-        same((got[name]["value"], got[name]["reason"]),
-             (None, f"the emulator has no model of {event}"))
+        assert (got[name]["value"], got[name]["reason"]) == \
+            (None, f"the emulator has no model of {event}")
     run = Run(tmp_path, "-M", "v_pipe_share", perf=f"{HERE}/perf perf",
               files={"cpuinfo": "model name: (emulated)"})
     assert run.status == 1 and "no model of INSTRUCTIONS_EXECUTED_V_PIPE" in run.err, run.err
@@ -403,8 +399,8 @@ def test_metrics_stderr(tmp_path):
     for says in ("no end", "12%\r100%\r", "1;;ipc;1;100.00\n", "", "Error:\nnot perf's\n"):
         for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
             run = Run(tmp_path, "-M", "ipc", "-o", f"{tmp_path}/out", perf=perf, says=says)
-            same((run.status, run.out), (0, ""), run.err)
-            same(run.err, says, perf)
+            assert (run.status, run.out) == (0, ""), run.err
+            assert run.err == says, perf
             assert re.search(r"^ipc +0\.5000$", (tmp_path / "out").read_text(), re.M), says
 
 
@@ -429,7 +425,7 @@ def test_metrics_stdin(tmp_path):
         with subprocess.Popen(["printf", "line"], stdout=subprocess.PIPE) as pipe:
             for stdin in (file, pipe.stdout):
                 calls = as_json(tmp_path, "-M", "tlb", stdin=stdin, reads=True).calls()
-                same([call.split(" < ")[1] for call in calls], ["line"] * 3)
+                assert [call.split(" < ")[1] for call in calls] == ["line"] * 3
 
 
 def test_metrics_turns(tmp_path):
@@ -439,13 +435,13 @@ def test_metrics_turns(tmp_path):
                   counts={"DATA_READ_OR_WRITE": 3000, "DATA_READ_MISS_OR_WRITE_MISS": 100,
                           "L1_DATA_HIT_INFLIGHT_PF1": 0})
     calls = run.calls()
-    same(len(calls), 2)
+    assert len(calls) == 2
     for call in calls:
         assert call.endswith("-p 12 -- sleep 0.5"), call
     # The accesses are those of the short turn or of the long one, whichever has them.
     first = "DATA_READ_OR_WRITE" in calls[0]
     accesses, misses = (3000, 100 / 3) if first else (1000, 100)
-    near(run.metrics()["l1_hit_rate"]["value"], 100 - 100 * misses / accesses)
+    assert run.metrics()["l1_hit_rate"]["value"] == near(100 - 100 * misses / accesses)
     run = as_json(tmp_path, "-a", "-M", "ipc", program=())
     assert run.calls()[0].endswith("-a -- sleep 1"), run.calls()
     run = as_json(tmp_path, "-a", "-M", "ipc")
@@ -455,19 +451,19 @@ def test_metrics_turns(tmp_path):
 def test_metrics_csv(tmp_path):
     """CSV has the values that JSON has"""
     run = Run(tmp_path, "-f", "csv", "-o", f"{tmp_path}/csv")
-    same((run.status, run.out), (0, ""), run.err)
+    assert (run.status, run.out) == (0, ""), run.err
     rows = {row["metric"]: row for row in csv_rows(tmp_path / "csv")}
     for name, m in as_json(tmp_path).metrics().items():
         row = rows.pop(name)
-        same(row["value"], "" if m["value"] is None else repr(m["value"]), name)
-        same(row["groups"].split(";"), m["groups"])
-    same(rows, {})
+        assert row["value"] == ("" if m["value"] is None else repr(m["value"])), name
+        assert row["groups"].split(";") == m["groups"]
+    assert rows == {}
 
 
 def test_metrics_status(tmp_path):
     """The program's status is ours, and its counts are told all the same"""
     run = Run(tmp_path, "-M", "cpi_thread", status=3)
-    same(run.status, 3)
+    assert run.status == 3
     assert "cpi_thread" in run.err, run.err
 
 
@@ -475,15 +471,15 @@ def test_metrics_killed(tmp_path):
     """A program that a signal has ended has the status that a shell gives it"""
     for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
         for says in ("", "no end"):
-            same(Run(tmp_path, "-M", "ipc", perf=perf, signal="Killed", says=says).status, 137)
-    same(Run(tmp_path, "-M", "ipc", signal="Segmentation fault").status, 139)
-    same(Run(tmp_path, "-M", "ipc", says="somebody: Killed\n").status, 0)
+            assert Run(tmp_path, "-M", "ipc", perf=perf, signal="Killed", says=says).status == 137
+    assert Run(tmp_path, "-M", "ipc", signal="Segmentation fault").status == 139
+    assert Run(tmp_path, "-M", "ipc", says="somebody: Killed\n").status == 0
 
 
 def test_metrics_names(tmp_path):
     """Names with blanks, in several -M; and all that there are for one that is not"""
     run = as_json(tmp_path, "-M", "ipc, branch_mispredict_ratio", "-M", "cpi_thread")
-    same(list(run.metrics()), ["ipc", "branch_mispredict_ratio", "cpi_thread"])
+    assert list(run.metrics()) == ["ipc", "branch_mispredict_ratio", "cpi_thread"]
     run = Run(tmp_path, "-M", "ipc,nosuch")
     assert "nosuch: no such metric" in run.err and "l1_hit_rate" in run.err and \
         " tlb" in run.err, run.err
@@ -493,7 +489,7 @@ def test_metrics_list_head(tmp_path):
     """A reader that has seen enough is no error"""
     done = subprocess.run(["sh", "-c", f"{TOOLS}/knc-metrics --list | head -n 1"], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
-    same((len(done.stdout.splitlines()), done.stderr), (1, b""))
+    assert (len(done.stdout.splitlines()), done.stderr) == (1, b"")
 
 
 def test_shell_debian_perf():
@@ -523,15 +519,15 @@ def test_metrics_refused(tmp_path):
 def test_metrics_list(tmp_path):
     """--list has all metrics, their formulas and their sources"""
     run = Run(tmp_path, "--list", program=())
-    same(run.status, 0)
+    assert run.status == 0
     events, metrics = knc_tables.load()
     blank = {event.name for event in events if not event.emulated}
     for metric in metrics:
         assert re.search(rf"^{metric.name}  \(", run.out, re.M), metric.name
         assert re.search(rf"= {re.escape(metric.expr)}\n(    the emulator has no model of .*\n)?"
                          rf"    after {re.escape(metric.source)}\n", run.out), metric.name
-    same(run.out.count("the emulator has no model of "),
-         sum(not blank.isdisjoint(re.findall(r"\w+", metric.expr)) for metric in metrics))
+    assert run.out.count("the emulator has no model of ") == \
+        sum(not blank.isdisjoint(re.findall(r"\w+", metric.expr)) for metric in metrics)
 
 
 # --- by function, line, interval, core ---------------------------------------------------
@@ -545,7 +541,7 @@ def script_of(*samples):
 
 def by(tmp_path, what, *scripts, args=(), **fake):
     run = Run(tmp_path, "--by", what, "-f", "json", "-o", "-", *args, script=scripts, **fake)
-    same(run.status, 0, run.err)
+    assert run.status == 0, run.err
     return json.loads(run.out), run
 
 
@@ -559,30 +555,30 @@ def test_by_function(tmp_path):
         (2498, "CPU_CLK_UNHALTED", "most(int, char (*)[2])", "/a (b) c/p (deleted)"),
         (2, "CPU_CLK_UNHALTED", "rare", "[kernel.kallsyms]")) + ["", "what is this"], args=("-M", "cpi_thread"),
         counts=counts)
-    same([call.split()[0] for call in run.calls()], ["stat", "record"])
+    assert [call.split()[0] for call in run.calls()] == ["stat", "record"]
     # Primes, one sample in 3000
     events = report["events"]
-    same([(e["period"], e["samples"], e["counted"], e["lost"]) for e in events.values()],
-         [(2003, 3000, 6000000, 0), (1009, 3000, 3000000, 0)])
+    assert [(e["period"], e["samples"], e["counted"], e["lost"]) for e in events.values()] == \
+        [(2003, 3000, 6000000, 0), (1009, 3000, 3000000, 0)]
     assert "period=2003,name=CPU_CLK_UNHALTED/,cpu/event=0x16,umask=0x00,period=1009,name=" in \
         run.calls()[1] and run.calls()[1].endswith("}:D -- ./program"), run.calls()[1]
     most, less, rare = report["rows"]
-    same((most["function"], most["object"], most["line"], less["function"]),
-         ("most(int, char (*)[2])", "/a (b) c/p (deleted)", None, "less"))
+    assert (most["function"], most["object"], most["line"], less["function"]) == \
+        ("most(int, char (*)[2])", "/a (b) c/p (deleted)", None, "less")
     clocks = most["events"]["CPU_CLK_UNHALTED"]
-    same((clocks["samples"], clocks["count"]), (2498, 2498 * 2003))
-    near(clocks["share"], 2498 / 3000)
+    assert (clocks["samples"], clocks["count"]) == (2498, 2498 * 2003)
+    assert clocks["share"] == near(2498 / 3000)
     cpi = most["metrics"]["cpi_thread"]
-    near(cpi["value"], 2498 * 2003 / (2940 * 1009))
+    assert cpi["value"] == near(2498 * 2003 / (2940 * 1009))
     # sqrt(1 / n + 1 / m), as far as errors are small
     assert abs(cpi["error"] / (1 / 2498 + 1 / 2940) ** 0.5 - 1) < 0.02, cpi
     # A function exceeds a threshold, though the program does not.
-    same([[t["threshold"] for t in row["metrics"]["cpi_thread"]["exceeded"]] for row in report["rows"]],
-         [[], ["> 8"], []])
-    same((most["hot"], less["hot"], rare["hot"]), (True, False, False))
+    assert [[t["threshold"] for t in row["metrics"]["cpi_thread"]["exceeded"]] for row in
+            report["rows"]] == [[], ["> 8"], []]
+    assert (most["hot"], less["hot"], rare["hot"]) == (True, False, False)
     cpi = rare["metrics"]["cpi_thread"]
-    same((cpi["value"], cpi["reason"]),
-         (None, "too few samples: 2 of CPU_CLK_UNHALTED, 0 of INSTRUCTIONS_EXECUTED"))
+    assert (cpi["value"], cpi["reason"]) == \
+        (None, "too few samples: 2 of CPU_CLK_UNHALTED, 0 of INSTRUCTIONS_EXECUTED")
 
 
 def test_by_few(tmp_path):
@@ -593,8 +589,8 @@ def test_by_few(tmp_path):
             (3000, "BRANCHES", "f", "/p"), (n, "BRANCHES_MISPREDICTED", "f", "/p")),
             args=("-M", "branch_mispredict_ratio"), counts=counts)
         got = report["rows"][0]["metrics"]["branch_mispredict_ratio"]
-        same(got["value"] is not None, shown, got)
-        same("too few samples: " in got["reason"], not shown, got)
+        assert (got["value"] is not None) == shown, got
+        assert ("too few samples: " in got["reason"]) == (not shown), got
     for clocks, words in ((6000000, r"2\.02 +\+- 3 %"), (30000000, r"10\.1 +\+- 3 %  ! above 8")):
         run = Run(tmp_path, "--by", "function", "-M", "cpi_thread", script=[script_of(
             (3000, "INSTRUCTIONS_EXECUTED", "f", "/p"), (3050, "CPU_CLK_UNHALTED", "f", "/p"))],
@@ -619,11 +615,11 @@ def test_by_line(tmp_path):
     # Of the samples of each place one has its line looked up.
     assert re.search(r"^.*dso\n.*,symoff,dso,srcline --full-source-path --time 1\.5,1\.5$",
                      Path(f"{run.log}.script").read_text()), run.log
-    same([(r["file"], r["path"], r["line"]) for r in report["rows"]][:3],
-         [("where.c", "/src/where.c", 28), ("where.c", "/src/where.c", 29), (None,) * 3])
-    same(report["cost"], "l1_l2_bytes")
-    near(report["rows"][1]["cost"], 0.3)
-    near(report["rows"][1]["metrics"]["l1_l2_bytes"]["value"], 64 * 30 * 101)
+    assert [(r["file"], r["path"], r["line"]) for r in report["rows"]][:3] == \
+        [("where.c", "/src/where.c", 28), ("where.c", "/src/where.c", 29), (None,) * 3]
+    assert report["cost"] == "l1_l2_bytes"
+    assert report["rows"][1]["cost"] == near(0.3)
+    assert report["rows"][1]["metrics"]["l1_l2_bytes"]["value"] == near(64 * 30 * 101)
     for row, word in zip(report["rows"][2:], ("with -g", "stripped", "no file /not/here",
                                               "vmlinux", "kptr_restrict", "no file")):
         assert word in row["reason"], (row, word)
@@ -647,9 +643,9 @@ def test_by_assembly(tmp_path):
     counts = {"BRANCHES": 3027000, "BRANCHES_MISPREDICTED": 0}
     report, _ = by(tmp_path, "function", text, args=("-M", "branch"), counts=counts)
     cold, hot = report["rows"]
-    same([(a["instruction"].split()[0], a["share"]) for a in hot["assembly"]],
-         [("nop", 0)] * 4 + [("inc", 0.8), ("ret", 0)])
-    same(cold["assembly"], [])
+    assert [(a["instruction"].split()[0], a["share"]) for a in hot["assembly"]] == \
+        [("nop", 0)] * 4 + [("inc", 0.8), ("ret", 0)]
+    assert cold["assembly"] == []
     run = Run(tmp_path, "--by", "function", "-M", "branch", script=[text], counts=counts)
     assert re.search(r"^hot  \(/.*\n( +0\.0%  [0-9a-f]+:  nop\n){4} +80.0%  [0-9a-f]+:  inc ", run.err, re.M), \
         run.err
@@ -662,7 +658,7 @@ def test_by_lost(tmp_path):
                      (3000, "CPU_CLK_UNHALTED", "f", "/p"))
     for lost in ((100, 0), (0, 100), (60, 100)):
         report, _ = by(tmp_path, "function", text, args=("-M", "ipc"), counts=counts, lost=lost)
-        same([e["lost"] for e in report["events"].values()], [100, 100])
+        assert [e["lost"] for e in report["events"].values()] == [100, 100]
     run = Run(tmp_path, "--by", "function", "-M", "ipc", counts=counts, script=[text], lost=lost)
     assert "! run 1: 100 samples were lost" in run.err, run.err
     for scripts, fake, reason in (
@@ -675,8 +671,8 @@ def test_by_lost(tmp_path):
     # The second run has samples four times as far apart, and was not throttled.
     report, run = by(tmp_path, "function", [], text[::4], args=("-M", "ipc"), counts=counts,
                      throttled=[0, 1, 0])
-    same(len(run.calls()), 3)
-    same({e["period"] for e in report["events"].values()}, {4049, 8017})
+    assert len(run.calls()) == 3
+    assert {e["period"] for e in report["events"].values()} == {4049, 8017}
     assert report["rows"][0]["metrics"]["ipc"]["value"], report["rows"]
 
 
@@ -724,22 +720,22 @@ def test_intervals(tmp_path):
     args = ("-I", "500", "-M", "ipc,clock_rate,cpi_core,latency_impact")
     for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
         run = as_json(tmp_path, *args, perf=perf, **fake)
-        same(len(run.calls()), 2)
+        assert len(run.calls()) == 2
         assert "stat -x ; -I 500 --log-fd" in run.calls()[0], run.calls()
         rows = json.loads(run.out)["rows"]
-        same([(r["run"], r["begin"], r["end"]) for r in rows],
-             [(1, 0, 0.5), (1, 0.5, 1.5), (2, 0, 0.5), (2, 0.5, 1.5)])
-        same([[*r["metrics"]] for r in rows[::2]], [["ipc", "clock_rate"], ["cpi_core"]])
+        assert [(r["run"], r["begin"], r["end"]) for r in rows] == \
+            [(1, 0, 0.5), (1, 0.5, 1.5), (2, 0, 0.5), (2, 0.5, 1.5)]
+        assert [[*r["metrics"]] for r in rows[::2]] == [["ipc", "clock_rate"], ["cpi_core"]]
         # Clocks of an interval by its length: 1000 in half a second, then 2000 in one
         for row in rows[:2]:
-            near(row["metrics"]["clock_rate"]["value"], 2e-6)
+            assert row["metrics"]["clock_rate"]["value"] == near(2e-6)
         assert "take 2 runs" in json.loads(run.out)["no_value"]["latency_impact"], run.out
     run = Run(tmp_path, *args, says="", **fake)
     assert re.search(r"^run 1 of 2: .*\n +seconds +ipc +clock_rate \[GHz\]\n +0\.500 +0\.5000 ",
                      run.err, re.M), run.err
     run = Run(tmp_path, "-I", "500", "-f", "csv", "-o", "-", "-M", "ipc", "-a", program=(), **fake)
-    same(run.out, "run,begin,end,metric,value,unit,min,max,error,runs,reason\n"
-         "1,0.0,0.5,ipc,0.5,,,,,1,\n1,0.5,1.5,ipc,0.5,,,,,1,\n")
+    assert run.out == "run,begin,end,metric,value,unit,min,max,error,runs,reason\n" \
+        "1,0.0,0.5,ipc,0.5,,,,,1,\n1,0.5,1.5,ipc,0.5,,,,,1,\n"
     assert run.calls()[0].endswith("-a -- sleep 1"), run.calls()
 
 
@@ -747,13 +743,13 @@ def test_intervals_missing(tmp_path):
     """An interval in which nothing was counted has no value"""
     run = as_json(tmp_path, "-I", "500", "-M", "ipc", times=[0.5, 1.5], share="40.00")
     for row in json.loads(run.out)["rows"]:
-        same(row["metrics"]["ipc"]["value"], None)
+        assert row["metrics"]["ipc"]["value"] is None
         assert "40 %" in row["metrics"]["ipc"]["reason"], row
     run = Run(tmp_path, "-I", "500", "-M", "memory_bandwidth", times=[0.5])
     assert run.status == 1 and "its events take 5 runs" in run.err, run.err
     run = Run(tmp_path, "-I", "500", "-M", "ipc", deny="event", times=[0.5])
     assert run.status == 1 and "limited" in run.err, run.err
-    same(Run(tmp_path, "-I", "500", "-M", "ipc", status=3, times=[0.5]).status, 3)
+    assert Run(tmp_path, "-I", "500", "-M", "ipc", status=3, times=[0.5]).status == 3
 
 
 CORES = "".join(f"processor\t: {cpu}\nmodel name\t: x\ncore id\t\t: {core}\n\n"
@@ -776,11 +772,11 @@ def test_per_core(tmp_path):
     args = ("-M", "cpi_core,clock_rate,l1_l2_bytes,cpi_thread,ipc,latency_impact,"
             "memory_write_bytes")
     got = places(tmp_path, "--per-core", *args, cpus=cpus, seconds=[2] * 9)
-    same({at: row["cpus"] for at, row in got.items()}, {(0, None): [1, 2], (1, None): [0, 3]})
+    assert {at: row["cpus"] for at, row in got.items()} == {(0, None): [1, 2], (1, None): [0, 3]}
     value = {at: {n: m["value"] for n, m in row["metrics"].items()} for at, row in got.items()}
-    same((value[0, None]["cpi_core"], value[1, None]["cpi_core"]), (4, 2))
-    near(value[1, None]["clock_rate"], 4000 / 2 * 1e-9)
-    same((value[0, None]["l1_l2_bytes"], value[1, None]["l1_l2_bytes"]), (64 * 66, 64 * 99))
+    assert (value[0, None]["cpi_core"], value[1, None]["cpi_core"]) == (4, 2)
+    assert value[1, None]["clock_rate"] == near(4000 / 2 * 1e-9)
+    assert (value[0, None]["l1_l2_bytes"], value[1, None]["l1_l2_bytes"]) == (64 * 66, 64 * 99)
     for name, word in (("cpi_thread", "--per-thread"), ("ipc", "--per-thread"),
                        ("latency_impact", "--per-thread"),
                        ("memory_write_bytes", "neither the sum nor one")):
@@ -789,7 +785,7 @@ def test_per_core(tmp_path):
     # A thread in user mode has not seen all of the core's clocks.
     got = places(tmp_path, "--per-core", "-u", *args, cpus=cpus)
     assert "own user mode" in got[0, None]["metrics"]["cpi_core"]["reason"], got
-    same(got[0, None]["metrics"]["l1_l2_bytes"]["value"], 64 * 66)
+    assert got[0, None]["metrics"]["l1_l2_bytes"]["value"] == 64 * 66
     # Threads that do not agree on what they share, or of which one was not counted
     for clocks, word in (({"0": 4000, "3": 3000}, "do not agree"),
                          ({"0": 4000, "3": "<not counted>"}, "watchdog")):
@@ -804,8 +800,8 @@ def test_per_thread(tmp_path):
             "INSTRUCTIONS_EXECUTED": {"0": 1000, "1": 2000, "2": 500, "3": 4000}}
     args = ("--per-thread", "-M", "cpi_thread,memory_write_bytes")
     got = places(tmp_path, *args, cpus=cpus)
-    same({at: row["metrics"]["cpi_thread"]["value"] for at, row in got.items()},
-         {(0, 0): 2, (0, 1): 8, (1, 0): 4, (1, 1): 1})
+    assert {at: row["metrics"]["cpi_thread"]["value"] for at, row in got.items()} == \
+        {(0, 0): 2, (0, 1): 8, (1, 0): 4, (1, 1): 1}
     got_it = got[0, 0]["metrics"]["memory_write_bytes"]
     assert got_it["value"] is None and "for its core" in got_it["reason"], got_it
     fake = {"perf": f"{HERE}/perf perf", "files": {"cpuinfo": CORES}, "cpus": cpus}
