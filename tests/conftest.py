@@ -43,6 +43,14 @@ def read_parts():
         [part for star, part, _ in found if star]
 
 
+def set_default(name, value):
+    """Of the environment, which the workers inherit"""
+    if name not in os.environ:
+        os.environ[name] = str(random.randrange(1, 2 ** 31)) if value == "new" else value
+        if value == "new":
+            print(f"{name}={os.environ[name]}", file=sys.stderr, flush=True)
+
+
 def read_runs(parts, kernel, keep):
     """The runs of these parts, or of "make check"; on another kernel, if one is named."""
     table, usual = read_parts()
@@ -52,7 +60,7 @@ def read_runs(parts, kernel, keep):
             raise pytest.UsageError(f"{part}: no such part; there are {', '.join(table)}")
         for word in table[part]:
             if "=" in word:
-                os.environ.setdefault(*word.split("="))
+                set_default(*word.split("="))
                 continue
             folder, on, names = re.fullmatch(r"(\w+)@?([\w.-]*):?(\S*)", word).groups()
             if kernel and on and any(run.folder == folder for run in runs):

@@ -523,6 +523,7 @@ static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrator
 	pid_t pids[16];
 
 	f->seed = setting("TEST_FUZZ_SEED", 0x4b4e4350);
+	note("TEST_FUZZ_SEED=%llu", f->seed);
 	f->cpus = cpus_online();
 	f->deadline = now_ns() + ms * 1000000;
 	/* read the PMU's name now: the file may be gone for a moment */
@@ -566,8 +567,7 @@ TEST(fuzz, "fuzz", 240)
 	for (i = 0; i < CGROUPS; i++)
 		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
-	note("seed %llu: %llu steps, %llu events opened, %llu CPUs taken", f->seed, f->steps,
-	     f->opened, f->offline);
+	note("%llu steps, %llu events opened, %llu CPUs taken", f->steps, f->opened, f->offline);
 	must(f->steps > 1000 && f->opened > 10, "%llu steps, %llu events: too few",
 	     f->steps, f->opened);
 	must(f->offline || cards_kernel(), "no CPU was taken offline");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/check, in a copy that has other tests: what is not run has failed."""
 import os
+import re
 import shutil
 
 from common import TOP, ScriptTest
@@ -19,11 +20,16 @@ def test_dies(): os._exit(3)
 def test_after(): pass
 def test_again(): pass
 """
+SEED = """import os
+def test_seed(): assert not os.environ["TEST_DEMO_SEED"], "drawn " + os.environ["TEST_DEMO_SEED"]
+"""
 
 
 class TestCheck(ScriptTest):
-    def check(self, files, status, *lines):
+    def begin(self, files, **env):
+        """Status, output and messages of check in a copy that has these files"""
         top = self.path("copy")
+        shutil.rmtree(top, ignore_errors=True)
         shutil.copytree(f"{TOP}/scripts", f"{top}/scripts")
         os.makedirs(f"{top}/tests/demo")
         for name in ("conftest.py", "lines.py", "pytest.ini"):
@@ -32,7 +38,10 @@ class TestCheck(ScriptTest):
             with open(f"{top}/tests/{name}", "w", encoding="utf-8") as f:
                 f.write(text)
             os.chmod(f"{top}/tests/{name}", 0o755)
-        got, out, _ = self.run_it(f"{top}/scripts/check", "demo", TEST="", KNC_PMU_JOBS="1")
+        return self.run_it(f"{top}/scripts/check", "demo", TEST="", KNC_PMU_JOBS="1", **env)
+
+    def check(self, files, status, *lines):
+        got, out, _ = self.begin(files)
         assert got == status, out
         for line in lines:
             assert line in out.splitlines()
@@ -54,6 +63,16 @@ class TestCheck(ScriptTest):
     def test_check_worker_dies(self):
         self.check({"demo/test_demo.py": DEAD}, 1, "FAIL after was not run",
                    "FAIL again was not run", "0 passed, 3 failed")
+
+    def test_check_seed(self):
+        """A new one each time, which is printed; what is given is taken."""
+        files = {"parts": "demo TEST_DEMO_SEED=new,demo\n", "demo/test_demo.py": SEED}
+        _, first, said = self.begin(files)
+        seed = re.search(r"^TEST_DEMO_SEED=(\d+)$", said, re.M)[1]
+        assert f"FAIL seed drawn {seed}" in first
+        assert self.begin(files)[1] != first
+        _, out, said = self.begin(files, TEST_DEMO_SEED=seed)
+        assert out == first and "TEST_DEMO_SEED" not in said
 
     def test_check_no_test(self):
         self.check({"demo/test_demo.py": "import nosuch\n"}, 1, "0 passed, 1 failed")
