@@ -7,7 +7,7 @@ import shutil
 from common import TOP, ScriptTest
 
 PROGRAM = """#!/bin/sh
-[ "$1" != --list ] || exec echo a b c
+[ "$1" != --list ] || exec echo a b c e
 echo "ok a"; echo "FAIL b because"; echo "FAIL d strange"
 exit 3
 """
@@ -51,7 +51,8 @@ class TestCheck(ScriptTest):
         self.check({"demo/run": program, "demo/test_demo.py": LISTED}, 1, "ok a",
                    "FAIL b because", f"FAIL c no result: the run ended {why}",
                    "FAIL demo-run status 3",
-                   "1 passed, 3 failed")
+                   "1 more failed, as their runs had ended: failures above say why",
+                   "1 passed, 4 failed")
 
     def test_check_program_ends(self):
         self.ends(PROGRAM, "with status 3")
