@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# papi_avail and papi_native_avail: the chip's 14 presets and the manual's events
+# PAPI: the chip's 14 presets, the manual's events, and a program that counts and samples
 . ./lib.sh
 
 into presets papi_avail -a
@@ -11,6 +11,7 @@ for p in TOT_CYC TOT_INS BR_INS BR_MSP L1_DCM L1_DCA L1_ICM L1_ICA TLB_DM TLB_IM
 	 SR_INS L2_LDM VEC_INS; do
 	has presets "^PAPI_$p "
 done
+into said ./papi
 
 # Where it sees tracepoints, PAPI lists them as well, a thousand of them, and takes
 # minutes here.
@@ -18,10 +19,9 @@ umount /sys/kernel/tracing /sys/kernel/debug 2>/dev/null
 trap 'mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 	mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null' EXIT
 into native papi_native_avail
-n=0
-for e in $(column name data/knc_events.csv); do
+column name data/knc_events.csv >"$tmp/names"
+[ -s "$tmp/names" ] || fail "the table has no events"
+while read -r e; do
 	has native "^\| (knc::)?$e( |\$)"
-	n=$((n + 1))
-done
-[ "$n" -gt 0 ] || fail "the table has no events"
+done <"$tmp/names"
 ok
