@@ -182,8 +182,6 @@ BOOTS = (
     Boot("alone", ALONE, f"--cores 1 {WITHOUT_OWN_DRIVER}", kernels="uos-.*", on="stock",
          prefix="alone-"),
     Boot("other", "wrong-cpu", "--cpu qemu64", kernels=MODULE),
-    # One thread, and the demo's program
-    Boot("turns", "perf-turns", "--cores 1 --threads-per-core 1", kernels="stock"),
     Boot("strict", STRICT, kernels="stock", prefix="strict-", strict=True),
     # perf for a card, in its own code, and on the kernel that the cards have
     Boot("perf", "card-perf card-perf-record", kernels="stock", asked=True, strict=True,

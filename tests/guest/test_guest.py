@@ -121,7 +121,7 @@ def card_perf(work, kind, machine):
 
 # More options of some boots
 OPTIONS = {
-    "turns": workload, "again": workload, "tools": tools, "metrics": tools,
+    "again": workload, "tools": tools, "metrics": tools,
     "newest": newest, "suite": suite,
     "perf": lambda work: card_perf(work, "mainline", 62),
     "perf-k1om": lambda work: card_perf(work, "k1om", 181),
