@@ -228,7 +228,7 @@ def shell(_work):
 
 
 def watch(_work):
-    """Prometheus' answers, beside what the cards executed"""
+    """What knc-host watch has written, beside what the cards executed"""
     return quietly(f"{HERE}/watch.py").splitlines()
 
 

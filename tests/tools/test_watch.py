@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """knc-host watch, with cards that are directories, and a perf that prints what a test wants.
-tests/guest/watch has it with emulated cards and Prometheus.
+tests/guest/watch has it with emulated cards.
 """
 import os
 import re
@@ -137,7 +137,7 @@ def watch(tmp_path):
 
 @once
 def promtool():
-    return f"{built('build-programs', 'prometheus', 'prometheus-node-exporter')}/usr/bin/promtool"
+    return f"{built('build-programs', 'prometheus')}/usr/bin/promtool"
 
 
 def events(card, event):
