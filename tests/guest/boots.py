@@ -194,8 +194,6 @@ BOOTS = (
     Boot("metrics", METRICS, kernels="stock", seconds=300),
     # The newest perf with our tables, on its own kernel
     Boot("newest", "perf-newest", kernels="uos-newest"),
-    # perf's own tests
-    Boot("suite", "perf-suite", kernels="stock", asked=True, seconds=600),
     # Debian's fuzzers, which are fetched for it
     Boot("strangers", "trinity stress", "--cores 2", asked=True),
     # A whole card, 244 threads on one host thread

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The driver on the emulated card: a group of tests for each of boots.py."""
 import fnmatch
-import glob
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
 import pytest
@@ -24,9 +22,6 @@ PROGRAMS = """/usr/bin/papi_avail /usr/bin/papi_native_avail /usr/bin/stress-ng
     /usr/bin/bpftrace /usr/bin/lua5.3 /usr/bin/likwid-perfctr /usr/bin/likwid-genTopoCfg
     /usr/sbin/likwid-accessD /usr/lib/x86_64-linux-gnu/liblikwid.so
     /usr/share/lua/likwid.lua"""
-# For the boot "suite"
-SUITE = """/bin/bash /bin/dash /usr/bin/mktemp /usr/bin/head /usr/bin/tail /usr/bin/sleep
-    /usr/lib/python3/dist-packages/perf.cpython-311-x86_64-linux-gnu.so"""
 PHI = "/usr/share/likwid/perfgroups/phi"
 
 
@@ -55,16 +50,6 @@ def with_libraries(programs, root):
         os.makedirs(root + os.path.dirname(file), exist_ok=True)
         shutil.copy(file, root + file)
     return [word for name in os.listdir(root) for word in ("--add-dir", f"{root}/{name}:/{name}")]
-
-
-def suite(work):
-    """perf's own tests, and what they call that busybox does not have, or otherwise"""
-    modules = f"{work}/root/usr/lib/python3{sys.version_info.minor}.zip"
-    os.makedirs(os.path.dirname(modules))
-    quietly("/usr/bin/python3", "-I", "-S", f"{TOP}/uos/pack-python", modules,
-            *glob.glob("/usr/lib/perf-core/tests/**/*.py", recursive=True))
-    return [*with_libraries(SUITE, f"{work}/root"), "--add", "/bin/dash:/bin/sh",
-            "--add-dir", "/usr/lib/perf-core:/usr/lib/perf-core"]
 
 
 def tools(work):
@@ -122,7 +107,7 @@ def card_perf(work, kind, machine):
 # More options of some boots
 OPTIONS = {
     "again": workload, "tools": tools, "metrics": tools,
-    "newest": newest, "suite": suite,
+    "newest": newest,
     "perf": lambda work: card_perf(work, "mainline", 62),
     "perf-k1om": lambda work: card_perf(work, "k1om", 181),
     "strangers": lambda _: ["--add-dir", f"{built('build-programs')}:/strangers"]}
