@@ -54,40 +54,6 @@ TEST(move_throttled_test, "move-throttled", 60)
 }
 
 /*
- * A sample has the period that has ended, not the next one: perf core computes the next
- * one from it. At a low frequency the first periods differ by a factor of a thousand.
- */
-TEST(sample_freq_low, "sample-freq-low", 60)
-{
-	static const u64 rates[] = { 1, 10, 100 };
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 count;
-	struct ring r;
-	size_t i;
-	int fd;
-
-	for (i = 0; i < ARRAY_SIZE(rates); i++) {
-		struct tally t = {};
-
-		attr.freq = 1;
-		attr.sample_freq = rates[i];
-		attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-		fd = ring_open(&r, 64, attr, 0, -1, -1);
-		ev_on(fd);
-		spin_for_ms(1500);
-		ev_off(fd);
-		count = ev_count(fd);
-		ring_tally(&r, &t, NULL, NULL);
-		must(!t.lost, "%llu records lost", t.lost);
-		must(t.samples > 3, "freq %llu: %llu samples", rates[i], t.samples);
-		must(t.period_sum <= count + 1000 * t.samples,
-		     "freq %llu: periods of %llu in all, and counted %llu", rates[i],
-		     t.period_sum, count);
-		ring_close(&r, fd);
-	}
-}
-
-/*
  * The preference belongs to the task. perf core swaps the events of two children of one
  * parent at a switch, and a child that exits may take another child's event with it.
  */
