@@ -124,8 +124,8 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 }
 
 /*
- * No filters, and the bit 0: INIT leaves both as they were (1.4.4). No program runs here, as
- * the CPU comes or goes.
+ * No filters, and the bit 0: INIT leaves both as they were (1.4.4). No task's bit is lost: a
+ * CPU that comes or goes runs no program, and at load and unload there are no SPFLT events.
  */
 void knc_spflt_reset(struct knc_cpu *kc)
 {
