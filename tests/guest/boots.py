@@ -31,8 +31,7 @@ MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet
     rdpmc-stale sample-user-only sample-syscall"""
-# The rest of it, so that both take about as long: CPUs and the driver come and go, and random
-# tests
+# The rest of it, so that both take about as long: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use hostile fuzz soak hotplug
     hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     first-event unload-left unload-exec unload-offline fault-open fault-hotplug"""
