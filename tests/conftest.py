@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from lines import NOT_RUN, TESTS, TOP, once
+from lines import TESTS, TOP, once
 from knc_scripts import CACHE
 
 # These take a part of a name.
@@ -169,8 +169,8 @@ class Results:
 
     def __init__(self, config):
         self.config, self.results, self.wanted = config, {}, None
-        # How many tests had no turn; {the cause of a failure: the test that told it first}
-        self.not_run, self.causes = 0, {}
+        # {the cause of a failure: the test that told it first}; what has no result, as told before
+        self.causes, self.untold = {}, 0
         # For each run that run-uos keeps: when it was used last
         self.kept = {entry.name: entry.stat().st_mtime for entry in self.runs()}
 
@@ -208,9 +208,6 @@ class Results:
     def tell(self, verdict, nodeid, why=""):
         if self.results.get(nodeid) != "FAIL":
             self.results[nodeid] = verdict
-            if why == NOT_RUN:
-                self.not_run += 1
-                return
             first, *more = why.strip().splitlines() or [""]
             print(f"{verdict} {name_of(nodeid)} {first}".rstrip())
             print("".join(f"    {line}\n" for line in more[:60]), end="", flush=True)
@@ -219,12 +216,17 @@ class Results:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             why = f"{crash.message}\n{report.longrepr}" if crash else str(report.longrepr)
+            if why.startswith("no result") and why in self.causes:
+                # An earlier test of the run has said why it ended.
+                self.results[report.nodeid] = "FAIL"
+                self.untold += 1
+                return
+            self.causes.setdefault(why, report.nodeid)
             # The same exception of the same line; or two boots whose ends differ in numbers alone
-            cause = (crash.path, crash.lineno, crash.message) if crash else why
-            if why.startswith("no result"):
-                cause = re.sub(r"[0-9a-f]*\d[0-9a-f]*", "0", why)
+            cause = (crash.path, crash.lineno, crash.message) if crash else \
+                re.sub(r"[0-9a-f]*\d[0-9a-f]*", "0", why) if why.startswith("no result") else why
             said = self.causes.setdefault(cause, report.nodeid)
-            if said != report.nodeid and why != NOT_RUN:
+            if said != report.nodeid:
                 first = why.partition("\n")[0]
                 why = f"{first}\nas {name_of(said)}"
             self.tell("FAIL", report.nodeid, re.sub(r"^(Failed|AssertionError): ", "", why))
@@ -256,8 +258,8 @@ class Results:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self):
         counts = list(self.results.values())
-        if self.not_run:
-            print(f"{self.not_run} more failed, as their runs had ended: failures above say why")
+        if self.untold:
+            print(f"{self.untold} more failed, as their runs had ended: failures above say why")
         again = sum(entry.stat().st_mtime > self.kept.get(entry.name, float("inf"))
                     for entry in self.runs())
         if again:
@@ -312,14 +314,10 @@ def running(request):
                 [case_of(item).name for item in request.session.items
                  if case_of(item) and case_of(item).group == group]))
 
-        broken = set()
-
         def get(case):
-            if case.group in broken:
-                pytest.fail(NOT_RUN, pytrace=False)
-            broken.add(case.group)
-            made = begin(case.group, case.check)
-            broken.remove(case.group)
-            return made
+            try:
+                return begin(case.group, case.check)
+            except pytest.fail.Exception as why:
+                pytest.fail(f"no result: {why}", pytrace=False)
 
         yield get
