@@ -8,10 +8,10 @@ from common import ScriptTest
 
 # As apt-get and dpkg do: a second one fails, and a package that is being replaced is not
 # there for a while.
-FAKES = {"apt-get": 'cd "$WORK" && echo "$1" >>calls && mkdir busy || exit 100\n'
+FAKES = {"apt-get": 'echo "$1" >>calls && mkdir busy || exit 100\n'
                     'rm -f installed; sleep 0.5\n'
                     '[ "$1" = update ] || echo installed >installed\nrmdir busy',
-         "dpkg-query": 'cat "$WORK/installed"',
+         "dpkg-query": "cat installed",
          "sudo": 'exec "$@"'}
 
 
@@ -22,22 +22,22 @@ class TestSetup(ScriptTest):
         for name, body in FAKES.items():
             os.chmod(self.path(f"bin/{name}", f"#!/bin/sh\n{body}\n".encode()), 0o755)
 
-    def setup(self, beside=""):
-        return self.run_it("setup", "demo", "book", WORK=self.work, KNC_PMU_TESTS_RUN=beside,
+    def run_setup(self, beside=""):
+        return self.run_it("setup", "demo", "book", KNC_PMU_TESTS_RUN=beside,
                            KNC_PMU_CACHE=self.path("cache"),
                            PATH=f"{self.path('bin')}:{os.environ['PATH']}")
 
     def test_setup_beside_another(self):
         """Runs that come while one installs wait for it, and have nothing to do."""
         with ThreadPoolExecutor() as pool:
-            for status, _, err in pool.map(lambda _: self.setup(), range(4)):
+            for status, _, err in pool.map(lambda _: self.run_setup(), range(4)):
                 assert status == 0, err
         with open(self.path("calls"), encoding="utf-8") as f:
             assert f.read().split() == ["update", "install"]
 
     def test_setup_in_a_test(self):
         """Beside tests nothing is installed, and what is missing is named."""
-        status, _, err = self.setup(beside="yes")
+        status, _, err = self.run_setup(beside="yes")
         assert status == 1
         assert re.search("these tests:.* busybox-static .* python3-sphinx", err), err
         assert not os.path.exists(self.path("calls"))
