@@ -182,6 +182,7 @@ static void test_hotplug(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_cpu_prepare(cpu), 0);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
 	leave_dirty();
+	record_restart();
 	KUNIT_EXPECT_EQ(test, knc_cpu_online(cpu), 0);
 	KUNIT_EXPECT_EQ(test, record.with_irqs, 0);
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);

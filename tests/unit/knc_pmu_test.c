@@ -91,7 +91,7 @@ static struct {
 	bool throttle;
 	struct perf_event *throttle_also;
 	struct perf_event *event[4];
-	u64 ctrl, addr, periods, dropped;
+	u64 ctrl, flags, periods, dropped;
 	/* of the event, as perf core sets it for a frequency; 0: it stays */
 	u64 next_period;
 	/* of the last one, and where they were */
@@ -109,7 +109,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	samples.count++;
 	samples.replayed += !!in_nmi();
 	samples.ctrl |= record.msr[0x2f];
-	samples.addr |= data->addr;
+	samples.flags |= data->sample_flags;
 	samples.periods += data->period;
 	samples.regs = *regs;
 	samples.regs_at = regs;
