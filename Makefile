@@ -88,6 +88,10 @@ checks := check $(addprefix check-,$(parts))
 $(checks):
 	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$(filter-out check,$@))
 
+prove:
+	@sed -n '/^Not proved/,/^$$/p' Documentation/contributing.rst
+	@TEST='$(TEST)' scripts/check prove --notes
+
 help:
 	@echo 'The driver:'
 	@echo '  all, modules     knc_pmu.ko for the running kernel, or for KDIR=<kernel build tree>'
@@ -112,10 +116,11 @@ help:
 	@awk '/^[*a-z]/ { star = sub(/^\*/, "") ? "*" : " "; name = "check-" $$1 } \
 		/^  / { printf "%s %-16s%s\n", star, name, substr($$0, 2); name = ""; star = " " }' \
 		tests/parts
+	@echo '  prove            check-prove, with the time and the size of each obligation'
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
 	@echo '  bench            what the driver costs, beside the mainline driver; with KDIR'
 	@echo '                   and IMAGE as of check-uos, on that kernel beside its own'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	book dist help setup demo shell perf card tables bench bench-card bench-emulator $(checks)
+	book dist help setup demo shell perf card tables prove bench bench-card bench-emulator $(checks)

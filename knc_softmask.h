@@ -19,20 +19,23 @@
  * quiesce leads to OFF from STOP and RUN. "Task side" is code that runs with interrupts off
  * on this CPU, and is no NMI.
  *
- * what        who writes it     when
- * ----------  ----------------  ---------------------------------------------------
- * state       task side         before GLOBAL_CTRL is cleared, after it is set
- *             PMI, replay       PMI before GLOBAL_CTRL is cleared, then back
- *             hotplug           OFF, before the CPU comes online
- * pending     PMI               to true, in READ, STOP and PMI
- *             PMI, replay       to false, in PMI, after STATUS has been cleared
- *             quiesce           to false, in OFF
- * event       task side         in STOP and OFF
- *             PMI, replay       in PMI
- * evtsel,     task side         in STOP and OFF
- * filters
- * counts of   task side         in STOP, and a reader in READ
- * an event    PMI, replay       in PMI
+ * what     who writes it  in which state
+ * -------  -------------  -----------------------------------------------------------
+ * state    task side      OFF, STOP, RUN, READ; before GLOBAL_CTRL is cleared, after it
+ *                         is set
+ *          PMI            RUN, STOP, PMI; before GLOBAL_CTRL is cleared, then back
+ *          replay         STOP, PMI
+ * pending  PMI            STOP, READ, PMI; to true
+ *          PMI, replay    PMI; to false, after STATUS has been cleared
+ *          quiesce        OFF; to false
+ * event    task side      STOP
+ *          PMI, replay    PMI
+ * evtsel   task side      STOP, OFF
+ * filters  task side      STOP, OFF
+ * counts   task side      STOP, READ; of an event, in READ by a reader
+ *          PMI, replay    PMI
+ *
+ * Hotplug sets the state to OFF before the CPU comes online.
  *
  * With CONFIG_KNC_PMU_DEBUG the driver warns when code breaks a rule of this table.
  *

@@ -12,6 +12,7 @@ where the faults below it are, "in FILE" that they may be anywhere in the file. 
     builtin TEST...             and of the driver that is built in
     uos TEST...                 and of the module on the kernel of the cards, a boot
                                 for each; skipped where there is no such kernel
+    proof OBLIGATION...         and of "make prove", which tries these itself
     -<a line of the file>
     +<what it becomes>
      <a line that stays>
@@ -54,7 +55,7 @@ class Fault:
     def __init__(self, file, function, where="", name="", breaks=""):
         self.file, self.function, self.where, self.name = file, function, where, name
         self.breaks = breaks
-        self.unit, self.guest, self.builtin, self.uos = [], [], [], []
+        self.unit, self.guest, self.builtin, self.uos, self.proof = [], [], [], [], []
         self.before, self.after, self.beside = [], [], []
         # By kind, the tests that failed with it, or None if the guest died
         self.failed = {}
@@ -69,7 +70,7 @@ class Fault:
             raise Wrong(f"{self.where}: {self.name} has no line of the driver")
         if not self.breaks:
             raise Wrong(f"{self.where}: {self.name} does not say what it breaks")
-        if not any(getattr(self, kind) for kind in KINDS):
+        if not any(getattr(self, kind) for kind in (*KINDS, "proof")):
             self.unit = ["*"]
 
     def tests(self, kind):
@@ -148,7 +149,7 @@ def read_faults(path):
         elif line[0] in "-+ ":
             fault.before += [line[1:]] * (line[0] != "+")
             fault.after += [line[1:]] * (line[0] != "-")
-        elif word in (*KINDS, "beside"):
+        elif word in (*KINDS, "proof", "beside"):
             getattr(fault, word).extend(rest.split())
         else:
             raise Wrong(f"{where}: \"{word}\" is none of the words of a fault")

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The protocol, proved on the driver's sources (proof.c): a test for each obligation."""
+import contextlib
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
+
+sys.path.append(f"{TESTS}/mutants")
+from faults import read_faults  # noqa: E402
+
+HERE = f"{TESTS}/proof"
+STATES = ("OFF", "STOP", "RUN", "READ", "PMI")
+WRITERS = {"task side": 0, "PMI": 1, "replay": 2, "quiesce": 0}
+# 3 is any slot, 4 any STATUS.
+DEFAULTS = {"NARROW": 1, "READERS": 0, "EVENT": 0, "SLOT0": 3, "SLOT1": 3, "STATUS": 4,
+            "OWN": "nondet_bool()", "LATE": "nondet_bool()"}
+
+
+def obligations():
+    """{name: macros}: each operation from each state, and by cases where it is large"""
+    for state in STATES[:3]:
+        yield f"idle-{state}", f"IDLE {state}"
+    yield "disable", "DISABLE RUN STOP"
+    yield "enable", "ENABLE STOP RUN"
+    yield "quiesce", "QUIESCE STOP OFF"
+    yield "quiesce-run", "QUIESCE RUN OFF"
+    yield "quiesce-off", "QUIESCE OFF"
+    yield "reset", "RESET OFF STOP"
+    yield "add-off", "ADD OFF STOP EVENT=2"
+    for state, event in itertools.product(("STOP", "RUN"), range(3)):
+        for name in ("READ", "STOP", "START", "ADD", "DEL"):
+            if event < 2 or name in ("READ", "STOP", "ADD"):
+                yield f"{name.lower()}-{state}-{event}", f"{name} {state} EVENT={event}"
+    for event in range(3):
+        yield f"reader-{event}", f"READER STOP EVENT={event}"
+    # With readers at any place; and counters of 40 bits
+    for name, macros in (("disable", "DISABLE RUN STOP"), ("read-RUN-0", "READ RUN"),
+                         ("start-STOP-0", "START STOP"), ("stop-STOP-0", "STOP STOP"),
+                         ("pmi-RUN-201", "PMI RUN SLOT0=2 SLOT1=0 STATUS=1")):
+        yield f"{name}-readers", f"{macros} READERS=1"
+        if name != "stop-STOP-0":
+            yield f"{name}-wide", f"{macros} NARROW=0"
+    # By what each counter is (free, its event stopped, or on it), and what STATUS is
+    for state, *slots, status in itertools.product(("RUN", "STOP"), range(3), range(3), range(4)):
+        on = sum(1 << i for i in range(2) if slots[i] == 2)
+        if status & ~on or state == "STOP" and not on:
+            continue
+        case = f"PMI {state} SLOT0={slots[0]} SLOT1={slots[1]} STATUS={status}"
+        for more in ("OWN=0 LATE=0", "OWN=0 LATE=1", "OWN=1 LATE=0", "OWN=1 LATE=1") \
+                if status == 3 else ("",):
+            name = f"pmi-{state}-{slots[0]}{slots[1]}{status}-{re.sub('[^01]', '', more)}"
+            yield name.rstrip("-"), f"{case} {more}"
+
+
+OBLIGATIONS = dict(obligations())
+PROTOCOL = re.compile(r"knc_(softmask|counter|pmu_msr)\.h|knc_(pmi|pmu|sched)\.c")
+# Each row of the table of knc_softmask.h is reached by one of these.
+REACHING = ("quiesce", "reset", "disable", "enable", "read-RUN-0", "start-STOP-0", "stop-STOP-0",
+            "pmi-RUN-201", "pmi-STOP-201")
+
+
+# --- what is proved ------------------------------------------------------------------
+
+
+ROW = re.compile(r"^ \* (\w*) +((?:(?:task side|PMI|replay|quiesce)(?:, )?)+) {2,}"
+                 r"((?:(?:OFF|STOP|RUN|READ|PMI)(?:, )?)+)(;.*)?$", re.M)
+
+
+def table(softmask):
+    """The table of knc_softmask.h in C: for each of its variables the states in which each
+    writer may write it, and a line for each of these, which must be reached."""
+    rows, what = {}, ""
+    for name, who, states, rest in ROW.findall(softmask.partition("who writes it")[2]):
+        what = name or what
+        to = "".join(re.findall(r" to (true|false)", rest))
+        rows.setdefault(what + (to and f"_to_{to}"), []).extend(itertools.product(
+            map(WRITERS.get, who.split(", ")), map(STATES.index, states.split(", "))))
+    text = ""
+    for what, cells in rows.items():
+        masks = [sum(1 << state for by, state in cells if by == writer) for writer in range(3)]
+        lines = [f"ROW_REACHED(writer() == {by} && knc_cpu.state == {state}); // {what}"
+                 for by, state in cells]
+        text += "\n".join([f"static const u32 table_{what}[] = {{ {str(masks)[1:-1]} }};",
+                           f"static void reached_{what}(void) {{", *lines, "}", ""])
+    return text
+
+
+def prepare(work, top):
+    """Beside the driver's own files: empty headers of the kernel, and the table"""
+    for file in Path(top).glob("knc_*.[ch]"):
+        for header in re.findall(r"#include <(.*)>", file.read_text()):
+            os.makedirs(os.path.dirname(f"{work}/{header}"), exist_ok=True)
+            Path(work, header).touch()
+    Path(work, "table.h").write_text(table(Path(top, "knc_softmask.h").read_text()))
+
+
+def run(work, top, name, reach, *options):
+    """What CBMC says of an obligation"""
+    operation, state, *more = OBLIGATIONS[name].split()
+    to = more.pop(0) if more and more[0] in STATES else state
+    defines = {**DEFAULTS, "OPERATION": operation, "FROM": f"KNC_{state}", "TO": f"KNC_{to}",
+               "REACH": reach, **dict(word.split("=") for word in more)}
+    quietly("gcc", "-E", *(f"-D{macro}={value}" for macro, value in defines.items()),
+            f"-I{work}", f"-I{top}", f"{HERE}/proof.c", "-o", f"{work}/proof.i")
+    done = subprocess.run(
+        [built("build-cbmc"), "--no-standard-checks", "--unwind", "4", *options,
+         f"{work}/proof.i"], check=False, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    return done.stdout if done.returncode in (0, 10) else done.stdout + done.stderr
+
+
+# --- a counterexample, to be read ---------------------------------------------------------
+
+SHOWN = re.compile(r"hw\.(?!line|\$)\w+(\[\dl\])?|knc_cpu\.(state|pending|event\[\dl\])|"
+                   r"event\d\.(hw\.(period_left|prev_count)|count)\.value")
+HAPPENS = {"deliver_nmi": "an NMI comes", "handled_pmis": "PMIs may be handled",
+           "account": "a BPF program reads the event in a slot",
+           "perf_event_overflow": "perf core takes a sample"}
+
+
+def steps(trace, top):
+    """What happened: places of the driver, and what is other than it was there"""
+    said, stack, now = [], [], {}
+    for step in trace:
+        kind, where = step["stepType"], step.get("sourceLocation", {})
+        if kind == "function-call":
+            stack.append((step["function"]["displayName"], where))
+            name = stack[-1][0]
+            if name in HAPPENS:
+                said.append(f"--> {HAPPENS[name]}")
+            ours = [at for _, at in stack if re.fullmatch(
+                r".*\bknc_(p|c|m)\w*(?<!_msr)\.[ch]", at.get("file", ""))]
+            if name == "place" and ours:
+                said.append(source(top, **ours[-1]))
+        elif kind == "function-return":
+            stack.pop()
+        elif kind == "failure":
+            said.append(f"FAILED: {step['reason']}")
+        elif kind == "assignment" and SHOWN.fullmatch(step.get("lhs", "")):
+            name, value = step["lhs"].replace("l]", "]"), step["value"].get("data", "")
+            if now.get(name) != value and len(stack) > 1:
+                said.append(f"    {name.removesuffix('.value')} = "
+                            f"{re.sub('.*(enum.*/|struct.*)', '', value).strip(')')}")
+            now[name] = value
+    return said
+
+
+def source(top, file, line, function, **_):
+    name = os.path.basename(file)
+    code = Path(top, name).read_text().splitlines()[int(line) - 1]
+    return f"{name}:{line} {function}(): {code.strip()}"
+
+
+# --- the tests ----------------------------------------------------------------------------
+
+
+def prove(name, top=TOP):
+    """(why an obligation does not hold, if so, and its size)"""
+    with tempfile.TemporaryDirectory(prefix="proof.") as work:
+        prepare(work, top)
+        said = run(work, top, name, 0, "--unwinding-assertions", "--slice-formula", "--stop-on-fail",
+                   "--trace", "--json-ui", "--verbosity", "8")
+    if '"cProverStatus": "success"' in said:
+        return None, "".join(re.findall(r"\d+ variables, \d+ clauses", said)[-1:])
+    trace = [part["trace"] for part in json.loads(said) if "trace" in part] \
+        if '"cProverStatus": "failure"' in said else []
+    return "\n".join([OBLIGATIONS[name], *steps(trace[0], top)]) if trace else said, ""
+
+
+def reached(name, reach, top=TOP):
+    """Lines of table.h that an obligation reaches, and 0 for its end"""
+    with tempfile.TemporaryDirectory(prefix="proof.") as work:
+        prepare(work, top)
+        said = run(work, top, name, reach, "--cover", "cover")
+        return {int(line) if file.endswith("table.h") else 0 for file, line in re.findall(
+            r"^\[\S+coverage\S+ file (\S+) line (\d+) .*: SATISFIED$", said, re.M)}
+
+
+def check(name):
+    start = time.time()
+    why, size = prove(name)
+    if why:
+        pytest.fail(why, pytrace=False)
+    took = time.time() - start
+    assert reached(name, 1), "its end is not reached: it proves nothing"
+    return f"{took:.1f} s, {size or 'trivial'}"
+
+
+@contextlib.contextmanager
+def faulty(fault):
+    with tempfile.TemporaryDirectory(prefix="proof.") as top:
+        copy(sources(r"knc_\w+\.[ch]"), top)
+        Path(top, fault.file).write_text(fault.apply(read(fault.file)))
+        yield top
+
+
+def check_fault(fault):
+    """A fault of tests/mutants/faults.txt breaks each obligation that it names."""
+    with faulty(fault) as top:
+        results = {name: prove(name, top)[0] or "it holds" for name in fault.proof}
+    none_of(f"{name}: {why}" for name, why in results.items() if "FAILED: " not in why)
+    return ", ".join(why.splitlines()[-1] for why in results.values())
+
+
+def disproved_by(fault):
+    """For tests/mutants/run: the first obligation that a fault breaks, if any does"""
+    with faulty(fault) as top:
+        for name in PROTOCOL.fullmatch(fault.file) and OBLIGATIONS or ():
+            if "FAILED: " in (prove(name, top)[0] or ""):
+                return {name}
+    return set()
+
+
+def check_table():
+    """Each row of the table of knc_softmask.h is needed: what it allows happens."""
+    rows = {number: line for number, line in enumerate(
+        table(read("knc_softmask.h")).splitlines(), 1) if "ROW_REACHED" in line}
+    for name in REACHING:
+        for number in reached(name, 2):
+            rows.pop(number, None)
+    none_of(rows.values())
+    return ""
+
+
+def cases(_run):
+    for name in OBLIGATIONS:
+        yield Case(name, lambda name=name: check(name), seconds=20)
+    yield Case("table", check_table, seconds=30)
+    for fault in read_faults(Path(TESTS, "mutants/faults.txt")):
+        if fault.proof:
+            yield Case(f"fault-{fault.name}", lambda fault=fault: check_fault(fault), seconds=10)
+
+
+def test(case, record_property):
+    record_property("note", case.check())
