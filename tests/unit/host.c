@@ -168,6 +168,17 @@ static void test_init_offline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
 }
 
+/* What may be in the registers of a CPU before the driver has seen it */
+static void leave_dirty(void)
+{
+	static const u8 regs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2d, 0x2f };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(regs); i++)
+		record.msr[regs[i]] = 3;
+	record.lvtpc = 0x10400;
+}
+
 /* A CPU that comes online has its registers reset, unless they are in use. */
 static void test_hotplug(struct kunit *test)
 {
@@ -188,56 +199,6 @@ static void test_hotplug(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
-}
-
-/* A CPU on its way up may run events before the driver's hotplug callback. */
-static void test_add_off(struct kunit *test)
-{
-	struct perf_event *event;
-
-	knc_cpu_prepare(smp_processor_id());
-	leave_dirty();
-	event = add_new(test, INSTRUCTIONS, 1000);
-
-	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
-	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
-	KUNIT_EXPECT_EQ(test, record.msr[0x28], 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x20], 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2c], 0);
-	count(1, 10);
-	expect_count(test, event, 10);
-}
-
-/* An event that is only added does not run; a second start changes nothing. */
-static void start_and_stop(struct kunit *test, struct perf_event *event, int idx)
-{
-	disable();
-	KUNIT_ASSERT_EQ(test, knc_add(event, 0), 0);
-	enable();
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-
-	knc_start(event, PERF_EF_RELOAD);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], BIT(idx));
-	count(idx, 100);
-	knc_start(event, PERF_EF_RELOAD);
-	count(idx, 10);
-	expect_count(test, event, 110);
-
-	knc_stop(event, PERF_EF_UPDATE);
-	knc_stop(event, PERF_EF_UPDATE);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), 110);
-	knc_del(event, 0);
-	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
-}
-
-/* On each counter: core-ring events are on counter 0. */
-static void test_start_and_stop(struct kunit *test)
-{
-	start_and_stop(test, new_event(test, INSTRUCTIONS, 1000), 1);
-	start_and_stop(test, new_event(test, L2_MISS, 1000), 0);
 }
 
 /* Groups with software events, and with events of another PMU */
@@ -270,28 +231,6 @@ static void test_group_of_others(struct kunit *test)
 	two->group_leader = software;
 	KUNIT_EXPECT_EQ(test, knc_check_group(two), -EINVAL);
 	local_irq_enable();
-}
-
-static void test_quiesced(struct kunit *test)
-{
-	struct perf_event *again = new_event(test, INSTRUCTIONS, 1000);
-	struct knc_cpu *kc = this_cpu();
-
-	add_new(test, INSTRUCTIONS, 1000);
-	kc->pending = true;
-	record_restart();
-	knc_pmu_quiesce(kc);
-	KUNIT_EXPECT_EQ(test, kc->state, KNC_OFF);
-	KUNIT_EXPECT_FALSE(test, kc->pending);
-	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x10400);
-	KUNIT_EXPECT_PTR_EQ(test, kc->event[1], NULL);
-
-	/* PerfEvtSel is written again for the same event. */
-	knc_pmu_reset(kc);
-	this_cpu_ptr(&knc_owners)->event[1] = NULL;
-	add_all(test, &again, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
 }
 
 /* The two-counter scheduler */
@@ -337,74 +276,6 @@ static void test_sched(struct kunit *test)
 	}
 }
 
-/* Cycles on counter 1, instructions by @period on counter 0 */
-static void add_reversed(struct kunit *test, struct perf_event *event[2], u64 period)
-{
-	event[0] = new_event(test, CYCLES, 0);
-	event[1] = new_event(test, INSTRUCTIONS, period);
-	add_all(test, event, 2);
-	KUNIT_ASSERT_EQ(test, event[1]->hw.idx, 0);
-}
-
-/* An event on counter 0 that fits both is moved, and keeps its count. */
-static void test_move_aside(struct kunit *test)
-{
-	struct perf_event *event[2], *l2;
-
-	add_reversed(test, event, 0);
-	del_all(event, 1);
-	count(0, 1000);
-
-	l2 = add_new(test, L2_MISS, 0);
-	KUNIT_EXPECT_EQ(test, l2->hw.idx, 0);
-	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x28], SEL_ALL | L2_MISS);
-	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
-
-	count(0, 7);
-	count(1, 11);
-	expect_count(test, event[1], 1011);
-	expect_count(test, l2, 7);
-}
-
-/* An event that is throttled as it is moved stays stopped. */
-static void test_move_throttled(struct kunit *test)
-{
-	struct perf_event *event[2];
-
-	add_reversed(test, event, 1000);
-	del_all(event, 1);
-	count(0, 1000);
-	samples.throttle = true;
-	add_new(test, L2_MISS, 0);
-	KUNIT_EXPECT_EQ(test, samples.count, 1);
-	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
-	KUNIT_EXPECT_FALSE(test, is_on_counter(event[1]));
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
-
-	knc_start(event[1], 0);
-	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
-	count(1, 10);
-	expect_count(test, event[1], 1010);
-}
-
-static void test_move_stopped(struct kunit *test)
-{
-	struct perf_event *event[2];
-
-	add_reversed(test, event, 1000);
-	count(0, 100);
-	knc_stop(event[1], 0);
-	del_all(event, 1);
-	add_new(test, L2_MISS, 0);
-	KUNIT_EXPECT_EQ(test, event[1]->hw.idx, 1);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
-	knc_start(event[1], 0);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 3);
-}
-
 /* One in 16 PMIs is timed, and no NMI of another source. */
 static void test_pmi_timed(struct kunit *test)
 {
@@ -431,14 +302,8 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_init_others),
 	KUNIT_CASE(test_init_offline),
 	KUNIT_CASE(test_hotplug),
-	KUNIT_CASE(test_add_off),
-	KUNIT_CASE(test_start_and_stop),
 	KUNIT_CASE(test_group_of_others),
-	KUNIT_CASE(test_quiesced),
 	KUNIT_CASE_PARAM(test_sched, sched_gen_params),
-	KUNIT_CASE(test_move_aside),
-	KUNIT_CASE(test_move_throttled),
-	KUNIT_CASE(test_move_stopped),
 	KUNIT_CASE(test_pmi_timed),
 	{}
 };

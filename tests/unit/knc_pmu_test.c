@@ -28,37 +28,11 @@
 #define __exit __maybe_unused
 #endif
 
-/* Accesses to what an NMI reads or writes */
-#undef READ_ONCE
-#undef WRITE_ONCE
-#undef local64_read
-#undef local64_set
-#undef local64_add
-#undef local64_sub
-#undef local64_xchg
-#define RECORD_WRITE(place, write)	(record_place(place), write)
-#define RECORD_READ(place, read) ({					\
-	typeof(read) value_ = RECORD_WRITE(place, read);		\
-									\
-	record_saw((unsigned long)value_);				\
-	value_;								\
-})
-#define READ_ONCE(x)		RECORD_READ("read " #x, __READ_ONCE(x))
-#define WRITE_ONCE(x, value) do {					\
-	record_place(#x " = " #value);					\
-	__WRITE_ONCE(x, value);						\
-} while (0)
-#define local64_read(l)		RECORD_READ("read " #l, local_read(&(l)->a))
-#define local64_set(l, value)	RECORD_WRITE(#l " = " #value, local_set(&(l)->a, value))
-#define local64_add(value, l)	RECORD_WRITE(#l " += " #value, local_add(value, &(l)->a))
-#define local64_sub(value, l)	RECORD_WRITE(#l " -= " #value, local_sub(value, &(l)->a))
-#define local64_xchg(l, value)	RECORD_READ("exchange " #l, local_xchg(&(l)->a, value))
-
 /* Where samples go */
-static int (*deliver)(struct perf_event *event, struct perf_sample_data *data,
-		      struct pt_regs *regs);
+static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
+			   struct pt_regs *regs);
 #undef perf_event_overflow
-#define perf_event_overflow(event, data, regs)	deliver(event, data, regs)
+#define perf_event_overflow(event, data, regs)	record_overflow(event, data, regs)
 
 #define KNC_PMU_RECORD_ACCESSES
 #include "../../knc_config.c"
@@ -86,12 +60,8 @@ static int (*deliver)(struct perf_event *event, struct perf_sample_data *data,
 /* The samples that the driver has delivered */
 static struct {
 	unsigned int count;
-	/* of these, in a replay, which has entered NMI context */
-	unsigned int replayed;
 	bool throttle;
-	struct perf_event *throttle_also;
-	struct perf_event *event[4];
-	u64 ctrl, flags, periods, dropped;
+	u64 ctrl, flags, periods;
 	/* of the event, as perf core sets it for a frequency; 0: it stays */
 	u64 next_period;
 	/* of the last one, and where they were */
@@ -102,23 +72,12 @@ static struct {
 static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
 			   struct pt_regs *regs)
 {
-	s64 beyond = -local64_read(&event->hw.period_left);
-
-	if (samples.count < ARRAY_SIZE(samples.event))
-		samples.event[samples.count] = event;
 	samples.count++;
-	samples.replayed += !!in_nmi();
 	samples.ctrl |= record.msr[0x2f];
 	samples.flags |= data->sample_flags;
 	samples.periods += data->period;
 	samples.regs = *regs;
 	samples.regs_at = regs;
-	/* a whole period too late: the next one begins anew */
-	if (beyond >= (s64)event->hw.sample_period)
-		samples.dropped += beyond;
-	/* as Linux 6.16 and newer, which stop the whole group */
-	if (samples.throttle_also)
-		knc_stop(samples.throttle_also, 0);
 	if (samples.next_period)
 		event->hw.sample_period = samples.next_period;
 	return samples.throttle;
@@ -208,7 +167,6 @@ static void reset_hardware(void)
 /* A CPU that has come online, with its PMU enabled and nothing recorded */
 static int knc_test_init(struct kunit *test)
 {
-	deliver = record_overflow;
 	test_pmu.stop = knc_stop;
 	host_begin();
 #ifndef KNC_SERIES
@@ -224,7 +182,6 @@ static int knc_test_init(struct kunit *test)
 
 static void knc_test_exit(struct kunit *test)
 {
-	record.runs = false;
 	host_begin();
 	/* After a failed assertion another thread runs this. */
 	if (get_current()->migration_disabled)
@@ -300,17 +257,6 @@ static void count(unsigned int idx, u64 events)
 	if (value > COUNTER_MAX)
 		record.msr[0x2d] |= 1 << idx;
 	record.msr[0x20 + idx] = value & COUNTER_MAX;
-}
-
-/* What may be in the registers of a CPU before the driver has seen it */
-static void leave_dirty(void)
-{
-	static const u8 regs[] = { 0x20, 0x21, 0x28, 0x29, 0x2c, 0x2d, 0x2f };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(regs); i++)
-		record.msr[regs[i]] = 3;
-	record.lvtpc = 0x10400;
 }
 
 /* Encoding */
@@ -555,220 +501,7 @@ static void test_switch_same_events(struct kunit *test)
 	record_expect(test, LOAD(1, P40 - 900), LOAD(0, P40 - 350), RUN(3));
 }
 
-static void test_switch_other_task(struct kunit *test)
-{
-	struct perf_event *one = add_new(test, INSTRUCTIONS, 1000);
-	struct perf_event *other = new_event(test, INSTRUCTIONS, 700);
-
-	count(1, 100);
-	record_restart();
-	del_all(&one, 1);
-	add_all(test, &other, 1);
-	record_expect(test, STOP, PMC(1, P40 - 900), LOAD(1, P40 - 700), RUN(2));
-}
-
-static void test_idle_pmu(struct kunit *test)
-{
-	disable();
-	enable();
-	KUNIT_EXPECT_EQ(test, record.count, 0);
-}
-
-/* A nested disable does nothing, nor does an enable without a disable. */
-static void test_disable_twice(struct kunit *test)
-{
-	add_new(test, INSTRUCTIONS, 1000);
-	record_restart();
-	disable();
-	disable();
-	enable();
-	enable();
-	record_expect(test, STOP, RUN(2));
-}
-
-/* Start and stop take effect at once while the PMU is enabled. */
-static void test_start_stop_enabled(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	record_restart();
-	knc_stop(event, PERF_EF_UPDATE);
-	record_expect(test, STOP, PMC(1, P40 - 1000));
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 0);
-	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
-	knc_start(event, PERF_EF_RELOAD);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
-
-	add_new(test, CYCLES, 500);
-	knc_stop(event, PERF_EF_UPDATE);
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 1);
-	record_restart();
-	knc_start(event, PERF_EF_RELOAD);
-	record_expect(test, STOP, LOAD(1, P40 - 1000), RUN(3));
-}
-
-/* While it is disabled they take effect when it is enabled. */
-static void test_start_stop_disabled(struct kunit *test)
-{
-	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
-
-	disable();
-	record_restart();
-	knc_stop(event, PERF_EF_UPDATE);
-	knc_start(event, PERF_EF_RELOAD);
-	record_expect(test, PMC(1, P40 - 1000), LOAD(1, P40 - 1000));
-	enable();
-	KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
-}
-
-/* A reset gives the known state (1.4.4), whatever the registers held. */
-static void test_reset(struct kunit *test)
-{
-	struct knc_cpu *kc = this_cpu();
-	unsigned int i;
-
-	leave_dirty();
-	kc->pending = true;
-	record_restart();
-
-	knc_pmu_reset(kc);
-	KUNIT_EXPECT_EQ(test, kc->state, KNC_STOP);
-	KUNIT_EXPECT_FALSE(test, kc->pending);
-
-	for (i = 0; i < ARRAY_SIZE(record.msr); i++)
-		KUNIT_EXPECT_EQ_MSG(test, record.msr[i], 0, "MSR %#x", i);
-	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
-
-	/* The counters stop first, and the LVT entry is unmasked last. */
-	KUNIT_EXPECT_EQ(test, record.log[0].reg, 0x2f);
-	KUNIT_EXPECT_EQ(test, record.log[1].kind, LVTPC);
-	KUNIT_EXPECT_EQ(test, record.log[1].value, 0x10400);
-	KUNIT_EXPECT_EQ(test, record.log[record.count - 1].kind, LVTPC);
-}
-
-/* What CONFIG_KNC_PMU_DEBUG checks: the rules of knc_softmask.h */
-
-static const char state_letters[] = "OSRrP";	/* OFF, STOP, RUN, READ, PMI */
-
-static unsigned int broken_by(enum knc_state from, enum knc_state to)
-{
-	record.broken = 0;
-	this_cpu()->state = from;
-	knc_set_state(this_cpu(), to);
-
-	return record.broken;
-}
-
-static void test_rules_state(struct kunit *test)
-{
-	static const char arrows[] = "OO OS SO SR SP RO RS Rr RP rR PS PR";
-	unsigned int from, to, in_nmi[4];
-	unsigned long flags;
-
-	for (from = KNC_OFF; from <= KNC_PMI; from++) {
-		for (to = KNC_OFF; to <= KNC_PMI; to++) {
-			char arrow[] = { state_letters[from], state_letters[to], 0 };
-
-			KUNIT_EXPECT_EQ_MSG(test, broken_by(from, to), !strstr(arrows, arrow),
-					    "%s", arrow);
-		}
-	}
-
-	host.irqs_on = true;
-	KUNIT_EXPECT_EQ(test, broken_by(KNC_OFF, KNC_STOP), 0);
-	KUNIT_EXPECT_EQ(test, broken_by(KNC_STOP, KNC_RUN), 1);
-	host.irqs_on = false;
-
-	host.no_nmi = true;
-	KUNIT_EXPECT_EQ(test, broken_by(KNC_RUN, KNC_PMI), 1);
-	KUNIT_EXPECT_EQ(test, broken_by(KNC_PMI, KNC_STOP), 1);
-	KUNIT_EXPECT_EQ(test, broken_by(KNC_STOP, KNC_RUN), 0);
-	host.no_nmi = false;
-
-	local_irq_save(flags);
-	compat_nmi_level_enter();
-	in_nmi[0] = broken_by(KNC_RUN, KNC_STOP);
-	in_nmi[1] = broken_by(KNC_RUN, KNC_READ);
-	in_nmi[2] = broken_by(KNC_READ, KNC_RUN);
-	this_cpu()->state = KNC_STOP;
-	knc_fill_slot(this_cpu(), 1, NULL);
-	in_nmi[3] = record.broken;
-	this_cpu()->state = KNC_RUN;
-	compat_nmi_level_exit();
-	local_irq_restore(flags);
-	KUNIT_EXPECT_EQ(test, in_nmi[0], 1);
-	KUNIT_EXPECT_EQ(test, in_nmi[1] + in_nmi[2], 0);
-	KUNIT_EXPECT_EQ(test, in_nmi[3], 1);
-	record.broken = 0;
-}
-
-static void test_rules_others(struct kunit *test)
-{
-	static const struct {
-		const char *what;
-		unsigned int broken[KNC_PMI + 1];
-	} rules[] = {
-		{ "pending to true", { 1, 0, 1, 0, 0 } },
-		{ "pending to false", { 1, 1, 1, 1, 0 } },
-		{ "an event's counts", { 1, 0, 1, 0, 0 } },
-		{ "a slot", { 0, 0, 1, 1, 0 } },
-		/* Filling the slot is wrong as well in READ. RUN is left. */
-		{ "PerfEvtSel", { 0, 0, 0, 3, 1 } },
-#ifndef KNC_SERIES
-		{ "filters", { 0, 0, 1, 1, 1 } },
-#endif
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-	struct knc_cpu *kc = this_cpu();
-	unsigned int i, state;
-
-	event->hw.idx = 1;
-	for (i = 0; i < ARRAY_SIZE(rules); i++) {
-		for (state = KNC_OFF; state <= KNC_PMI; state++) {
-			kc->state = KNC_STOP;
-			reset_hardware();
-			record.broken = 0;
-			kc->state = state;
-			switch (i) {
-			case 0:
-				knc_set_pending(kc, true);
-				break;
-			case 1:
-				knc_set_pending(kc, false);
-				break;
-			case 2:
-				knc_event_account(event, 1);
-				break;
-			case 3:
-				knc_fill_slot(kc, 1, NULL);
-				break;
-			case 4:
-				knc_event_start(event);
-				break;
-#ifndef KNC_SERIES
-			case 5:
-				kc->event[1] = event;
-				kc->filters = BIT(1);
-				knc_spflt_update(kc);
-				break;
-#endif
-			}
-			KUNIT_EXPECT_EQ_MSG(test, record.broken, rules[i].broken[state],
-					    "%s in %c", rules[i].what, state_letters[state]);
-		}
-	}
-
-	host.no_nmi = true;
-	kc->state = KNC_STOP;
-	record.broken = 0;
-	knc_set_pending(kc, true);
-	KUNIT_EXPECT_EQ(test, record.broken, 1);
-	record.broken = 0;
-}
-
 #include "user.c"
-#include "model.c"
-#include "races.c"
 #ifndef KNC_SERIES
 #include "filters.c"
 #include "host.c"
@@ -879,14 +612,6 @@ static struct kunit_case knc_period_cases[] = {
 
 static struct kunit_case knc_registers_cases[] = {
 	KUNIT_CASE(test_switch_same_events),
-	KUNIT_CASE(test_switch_other_task),
-	KUNIT_CASE(test_idle_pmu),
-	KUNIT_CASE(test_disable_twice),
-	KUNIT_CASE(test_start_stop_enabled),
-	KUNIT_CASE(test_start_stop_disabled),
-	KUNIT_CASE(test_reset),
-	KUNIT_CASE(test_rules_state),
-	KUNIT_CASE(test_rules_others),
 	{}
 };
 
@@ -909,14 +634,12 @@ KNC_SUITE(knc_groups, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_period, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_pmi, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_registers, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_read, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_user_regs, knc_user_regs_init, knc_user_regs_exit);
-KNC_SUITE(knc_races, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_tables, knc_test_init, knc_test_exit);
 
 kunit_test_suites(&knc_encoding_suite, &knc_groups_suite, &knc_period_suite,
-		  &knc_pmi_suite, &knc_read_suite, &knc_registers_suite,
-		  &knc_user_regs_suite, &knc_races_suite, &knc_tables_suite);
+		  &knc_pmi_suite, &knc_registers_suite,
+		  &knc_user_regs_suite, &knc_tables_suite);
 
 #ifndef KNC_SERIES
 KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
