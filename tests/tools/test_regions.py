@@ -25,9 +25,9 @@ class Run(test_tools.Run):
     """What became of knc-metrics --regions with the program @fake"""
 
     def __init__(self, tmp_path, *args, files=None, **fake):
-        os.environ["FAKE_REGIONS"] = json.dumps({"log": str(tmp_path / "log"), **fake})
         super().__init__(tmp_path, "--pmu", "cpu", "--regions", "-o", "-", *args,
                          perf=f"{HERE}/perf perf", program=[f"{HERE}/regions"],
+                         env={"FAKE_REGIONS": json.dumps({"log": str(tmp_path / "log"), **fake})},
                          files=files or CARD)
 
     def json(self):

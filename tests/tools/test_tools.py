@@ -164,14 +164,15 @@ class Run:
     """What became of a call of knc-metrics"""
 
     def __init__(self, tmp_path, *args, program=("./program",), perf=f"{HERE}/perf",
-                 stdin=subprocess.DEVNULL, **fake):
+                 stdin=subprocess.DEVNULL, env=None, **fake):
         self.log = tmp_path / "log"
         self.log.unlink(missing_ok=True)
         if "script" in fake:
             # Longer than an environment may be
             (tmp_path / "script").write_text(json.dumps(fake["script"]))
             fake["script"] = str(tmp_path / "script")
-        env = {**os.environ, "FAKE_PERF": json.dumps({"log": str(self.log), **fake})}
+        env = {**os.environ, **(env or {}),
+               "FAKE_PERF": json.dumps({"log": str(self.log), **fake})}
         # A job in the background ignores SIGINT, and so does what it starts.
         command = ["env", "--default-signal=INT", f"{TOOLS}/knc-metrics"]
         if perf:
@@ -677,26 +678,22 @@ def test_by_lost(tmp_path):
     assert report["rows"][0]["metrics"]["ipc"]["value"], report["rows"]
 
 
-def test_by_where(tmp_path):
+def test_by_where(tmp_path, monkeypatch):
     """Of another machine: through a pipe, with its kernel's symbols, and files by --symfs"""
     here = tmp_path / "bin"
     here.mkdir()
     (here / "perf").write_text(f'#!/bin/sh\nexec {HERE}/perf "$@"\n')
     (here / "perf").chmod(0o755)
-    path = os.environ["PATH"]
-    os.environ["PATH"] = f"{here}:{path}"
-    try:
-        for args, word in (((), "--symfs DIR names"), (("--symfs", "/usr"), "stripped")):
-            samples = script_of((50, "BRANCHES", "[unknown]", "/bin"))
-            report, run = by(tmp_path, "function", samples,
-                             perf="env perf", args=("-M", "branch", *args),
-                             counts={"BRANCHES": 5000, "BRANCHES_MISPREDICTED": 0})
-            assert word in report["rows"][0]["reason"], report["rows"][0]
-            assert run.calls()[1].startswith("record -q -B -P -o - "), run.calls()
-            said = Path(f"{run.log}.script").read_text()
-            assert re.search(r"script -i \S+/perf.data .* --kallsyms \S+ --symfs /", said), said
-    finally:
-        os.environ["PATH"] = path
+    monkeypatch.setenv("PATH", f"{here}:{os.environ['PATH']}")
+    for args, word in (((), "--symfs DIR names"), (("--symfs", "/usr"), "stripped")):
+        samples = script_of((50, "BRANCHES", "[unknown]", "/bin"))
+        report, run = by(tmp_path, "function", samples,
+                         perf="env perf", args=("-M", "branch", *args),
+                         counts={"BRANCHES": 5000, "BRANCHES_MISPREDICTED": 0})
+        assert word in report["rows"][0]["reason"], report["rows"][0]
+        assert run.calls()[1].startswith("record -q -B -P -o - "), run.calls()
+        said = Path(f"{run.log}.script").read_text()
+        assert re.search(r"script -i \S+/perf.data .* --kallsyms \S+ --symfs /", said), said
 
 
 def test_by_refused(tmp_path):
