@@ -38,7 +38,8 @@ class TestCheck(ScriptTest):
             with open(f"{top}/tests/{name}", "w", encoding="utf-8") as f:
                 f.write(text)
             os.chmod(f"{top}/tests/{name}", 0o755)
-        return self.run_it(f"{top}/scripts/check", "demo", TEST="", KNC_PMU_JOBS="1", **env)
+        return self.run_it(f"{top}/scripts/check", "demo", TEST="", TEST_ORDER="",
+                           KNC_PMU_JOBS="1", **env)
 
     def check(self, files, status, *lines):
         got, out, _ = self.begin(files)
