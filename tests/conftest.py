@@ -115,6 +115,8 @@ def pytest_generate_tests(metafunc):
             if case.group:
                 case.group = run.prefix + case.group
                 marks = pytest.mark.xdist_group(f"{folder}-{case.group}")
+            elif case.timed:
+                marks = pytest.mark.xdist_group("timed")
             params.append(pytest.param(case, id=run.prefix + case.name, marks=marks))
     metafunc.parametrize("case", params)
 

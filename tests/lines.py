@@ -24,12 +24,14 @@ LINE = re.compile(r"(ok|FAIL|skip) (\S+) ?(.*)")
 @dataclass
 class Case:
     """A test: what @check does; or a line of the program that check(names) begins, which
-    prints those of a whole @group. One that @closes the group is run if any of it is."""
+    prints those of a whole @group. One that @closes the group is run if any of it is. No two that
+    are @timed, by the host's clock, run at a time."""
     name: str
     check: Callable = None
     group: str = ""
     seconds: int = 1
     closes: bool = False
+    timed: bool = False
 
 
 def once(function):

@@ -226,7 +226,7 @@ CHECKS = {
 
 
 def cases(_run):
-    return [Case(name, check, seconds=400 if name == "commands" else 60)
+    return [Case(name, check, seconds=400 if name == "commands" else 60, timed=name == "commands")
             for name, check in CHECKS.items()]
 
 

@@ -272,7 +272,7 @@ def cases(run):
     if kernel == DEFAULT:
         for function in (get, from_host, shell, watch, perf_selftest):
             yield Case(function.__name__.replace("_", "-"),
-                       lambda function=function: from_outside(function), seconds=60)
+                       lambda function=function: from_outside(function), seconds=60, timed=True)
 
 
 def test(case, running, record_property):
