@@ -82,7 +82,7 @@ class Watch:
             r'^knc_events_total\{card="(.*)",event="(.*)"\} (\d+)$', self.file.read_text(), re.M)}
 
     def is_up(self, card, up=1):
-        return f'knc_up{{card="{card}"}} {up}\n' in self.file.read_text()
+        return self.file.exists() and f'knc_up{{card="{card}"}} {up}\n' in self.file.read_text()
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
