@@ -171,7 +171,7 @@ struct pmu *knc_perf_register(void)
 	if (ret)
 		return ERR_PTR(ret);
 
-	/* The kernel's own driver's, or ours if the kernel has no driver of its own */
+	/* The PMU of the kernel's driver, or ours if the kernel has none */
 	stop_machine(compat_adopt_contexts, compat_cpu_context(0)->pmu, NULL);
 	compat_watch_idle();
 

@@ -151,7 +151,7 @@ static void test_spflt_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
-/* The bit is each task's own, whatever events it has. */
+/* Each task has its bit, with or without events. */
 static void test_spflt_tasks(struct kunit *test)
 {
 	new_spflt_event(test, INSTRUCTIONS, true);
