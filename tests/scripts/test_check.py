@@ -39,7 +39,7 @@ class TestCheck(ScriptTest):
                 f.write(text)
             os.chmod(f"{top}/tests/{name}", 0o755)
         return self.run_it(f"{top}/scripts/check", "demo", TEST="", TEST_ORDER="",
-                           KNC_PMU_JOBS="1", **env)
+                           KNC_PMU_JOBS="1", KNC_PMU_RUNS="", **env)
 
     def check(self, files, status, *lines):
         got, out, _ = self.begin(files)
