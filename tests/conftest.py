@@ -5,6 +5,7 @@ A folder has tests as pytest knows them, or a function cases(run), which yields 
 tests whose names come from elsewhere. Cases of one group run on one worker, in their
 order: a boot is made once for its group.
 """
+import collections
 import contextlib
 import fnmatch
 import glob
@@ -147,6 +148,10 @@ def unit_of(item):
     return group.args[0] if group else item.nodeid
 
 
+def seconds_of(item):
+    return case_of(item).seconds if case_of(item) else 70 if item.path.stem == "test_watch" else 1
+
+
 def case_of(item):
     return item.callspec.params.get("case") if hasattr(item, "callspec") else None
 
@@ -160,12 +165,15 @@ def pytest_collection_modifyitems(items):
         items[:] = [item for item in items if asked_for(item.nodeid) or
                     case_of(item) and case_of(item).closes and case_of(item).group in groups]
     # The longest first, and those of knc-host watch, which mostly wait, beside what computes
-    items.sort(key=lambda item: case_of(item).seconds if case_of(item)
-               else 70 if item.path.stem == "test_watch" else 1, reverse=True)
+    items.sort(key=seconds_of, reverse=True)
     if order:
-        units = sorted({unit_of(item) for item in items})
-        random.Random(order).shuffle(units)
-        items.sort(key=lambda item: units.index(unit_of(item)))
+        units = collections.Counter()
+        for item in items:
+            units[unit_of(item)] += seconds_of(item)
+        draw = random.Random(order)
+        # Long ones tend to come early here, too: the last one runs alone.
+        place = {unit: draw.random() / (10 + units[unit]) for unit in sorted(units)}
+        items.sort(key=lambda item: place[unit_of(item)])
 
 
 class Results:
