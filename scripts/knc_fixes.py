@@ -10,7 +10,7 @@ import sys
 import tempfile
 import textwrap
 
-from knc_scripts import Edit, Refused, apply, read, write
+from knc_scripts import TOP, Edit, Refused, apply, read, write
 
 KNC_C = "arch/x86/events/intel/knc.c"
 # The commits that brought the defects in, which a tree with history is asked for
@@ -157,13 +157,24 @@ def check_commits(tree):
             raise Refused(f"Fixes: {commit} is not \"{subject}\" in {tree}")
 
 
-def author(tree):
-    """Name and address of the user, as git's configuration has them, for Signed-off-by"""
-    done = subprocess.run(["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"],
+def author():
+    """Who has written the patches: as this project's history has it, or its MAINTAINERS where
+    there is no history, "NAME <ADDRESS>"
+    """
+    done = subprocess.run(["git", "-C", TOP, "log", "-1", "--format=%an <%ae>", "--",
+                           "scripts/knc_fixes.py"], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return done.stdout.strip() or re.search(r"^M:\t(.*)", read(TOP, "MAINTAINERS"), re.M).group(1)
+
+
+def sender(tree):
+    """Name and address of the user, as git's configuration has them"""
+    done = subprocess.run(["git", "-c", "user.useConfigOnly=true", "var",
+                           "GIT_COMMITTER_IDENT"],
                           cwd=tree, check=False, stdout=subprocess.PIPE, text=True)
     found = re.match(r"(.*) <(.*)> ", done.stdout)
     if done.returncode or not found:
-        raise Refused("git does not know who you are, and patches have an author: "
+        raise Refused("git does not know who you are, and a cover letter has a sender: "
                       "git config user.name, user.email")
     return found.groups()
 
@@ -177,8 +188,10 @@ def put(tree, path, text):
 
 
 def format_patches(tree, patches, folder, cover="", options=()):
-    """Of (subject, body, [(path, text before or None, text or None)]), by git."""
-    name, email = author(tree)
+    """Of (subject, body, [(path, text before or None, text or None)]), by git. Nobody has
+    signed them off: the sender does, with -s.
+    """
+    name, email = sender(tree)
     with tempfile.TemporaryDirectory() as tmp:
         def git(*args):
             subprocess.run(["git", "-C", tmp, "-c", f"user.name={name}",
@@ -189,7 +202,7 @@ def format_patches(tree, patches, folder, cover="", options=()):
             for path, text in files:
                 put(tmp, path, text)
             git("add", ".")
-            git("commit", "-q", "-s", "-m", message)
+            git("commit", "-q", "--author", author(), "-m", message)
 
         base = {}
         for _, _, changes in patches:

@@ -452,7 +452,7 @@ def commits(tree, plain):
     bare = without_soft_masking(masked)
     with_any = only_events(bare)
 
-    who = "{} <{}>".format(*author(tree))
+    who = author()
     major, minor = version_of(tree)
     abi = {ABI: ABI_TEXT.format(who=who, date=time.strftime("%B %Y"), major=major, minor=minor + 1)}
     beside = Files(before)
