@@ -13,6 +13,7 @@ import knc_perf
 import knc_tables
 
 WHY = "not modelled"
+THREADS_PER_CORE = 4
 
 
 def processor(cpuinfo):
@@ -34,15 +35,21 @@ def is_emulated(cpuinfo):
 
 def read_topology(text):
     """{CPU: (core, thread)} from a card's /proc/cpuinfo, or from
-    "grep . /sys/devices/system/cpu/cpu*/topology/core_id" there; empty if it has no core
+    "grep . /sys/devices/system/cpu/cpu*/topology/core_id" there; empty if it does not say so.
+    CPUs that are offline are in neither. An APIC id says which of the core's threads a CPU is;
+    without one they are in their order, if no core lacks any.
     """
-    cores = (re.findall(r"cpu(\d+)/topology/core_id:(\d+)$", text, re.M) or
-             re.findall(r"^processor\s*: (\d+)\n(?:.+\n)*?core id\s*: (\d+)$", text, re.M))
+    cpus = re.findall(r"cpu(\d+)/topology/core_id:(\d+)()$", text, re.M)
+    for block in [] if cpus else re.split(r"^(?=processor\t)", text, flags=re.M):
+        of = processor(block)
+        if {"processor", "core id"} <= {*of}:
+            cpus.append((of["processor"], of["core id"], of.get("apicid", "")))
     places, threads = {}, collections.Counter()
-    for cpu, core in sorted((int(cpu), int(core)) for cpu, core in cores):
-        places[cpu] = core, threads[core]
+    for cpu, core, apicid in sorted((int(cpu), int(core), apicid) for cpu, core, apicid in cpus):
+        places[cpu] = core, int(apicid) % THREADS_PER_CORE if apicid else threads[core]
         threads[core] += 1
-    return places
+    lacks = len({*threads.values()}) > 1 and not all(apicid for _, _, apicid in cpus)
+    return {} if lacks or len({*places.values()}) < len(places) else places
 
 
 class Models:

@@ -150,6 +150,14 @@ class TestDraw(ScriptTest):
             # Those that were not counted are there all the same.
             assert card_of({242: 7}, places).cells == {(60, 2): 7}
 
+    def test_draw_offline(self):
+        """The others of its core stay in their places, or there is no place."""
+        places = draw.knc_card.read_topology("".join(
+            block + f"\napicid\t\t: {(cpu - 1) % 244}\n\n"
+            for cpu, block in enumerate(CPUINFO.split("\n\n")[:244]) if cpu not in (2, 241)))
+        assert (places[1], places[3], places[0]) == ((0, 0), (0, 2), (60, 3))
+        assert draw.knc_card.read_topology(SYSFS.partition("\n")[2]) == {}
+
     def test_draw_warns_without_topology(self):
         stat, cpus = self.path("stat", STAT.encode()), self.path("cpus", CPUINFO.encode())
         status, _, err = self.run_it("knc-draw", "card", stat)
