@@ -18,6 +18,7 @@ stands in several places, and commands that run tests need none. ``make TARGET``
 names a target, and ``scripts/NAME --option`` an option that is in --help. With WORD in
 TEST_COMMANDS "commands" runs only blocks that have it.
 """
+import html
 import itertools
 import os
 import re
@@ -163,6 +164,21 @@ def check_listed(_):
     none_of(wrong)
 
 
+def check_rendered(_):
+    """Each indented block behind a paragraph or a comment is in the page: a comment takes what is
+    indented below it for its own."""
+    book, wrong = Path(quietly(f"{SCRIPTS}/build-book").split()[-1]).parent, []
+    for path in DOCUMENTS:
+        page = html.unescape(re.sub(r"<[^>]*>", "", (book / f"{path.stem}.html").read_text()))
+        page = " ".join(page.split())
+        behind = re.finditer(r"^(?!- |\d+\. )(?:\w.*[^:]::|\.\. \w+: .*|::)\n\n((?:[ \t]+\S.*\n|\n)+)",
+                             path.read_text(), re.M)
+        wrong += [f"{path.name}: {line.strip()}: is not in the page"
+                  for found in behind for line in found[1].splitlines()
+                  if " ".join(line.split()) not in page]
+    none_of(wrong)
+
+
 # --- running them ------------------------------------------------------------------------
 
 def program(folder, name):
@@ -221,7 +237,7 @@ def run_blocks(work):
 
 
 CHECKS = {
-    "book-builds": lambda _: quietly(f"{SCRIPTS}/build-book"),
+    "book-builds": check_rendered,
     "commands-listed": check_listed,
     "commands": run_blocks,
 }
