@@ -191,9 +191,10 @@ def of_series(series, flavour, linked):
     yield Case(f"gcc-W1-{series}",
                lambda: compile_modules(flavour, linked, "gcc", "W=1"), seconds=60)
     for name, test in (("in-tree", "install_in_tree"), ("unknown", "unknown_tree"),
-                       ("series", "patch_series"), ("fixes", "mainline_fixes")):
-        # The series is for newer ones.
-        if (name, series) != ("series", "6.1"):
+                       ("series", "patch_series"), ("fixes", "mainline_fixes"),
+                       ("perf-core", "perf_core")):
+        # The series is for newer ones, and the patches of perf core for the newest one.
+        if (name, series) not in (("series", "6.1"), ("perf-core", "6.1"), ("perf-core", "6.12")):
             yield Case(f"{name}-{series}", lambda test=test: in_tree(test, series, flavour),
                        seconds=40)
 
