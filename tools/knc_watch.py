@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Count events on cards for weeks, for the textfile collector of Prometheus' node_exporter.
 
-perf stat runs on each card as long as ssh does, and prints what it has counted
-in each interval. That is added up, and FILE is written anew:
+perf stat runs on each card for a tenth of each interval, a second at most, and not while
+another process there has events open: the counters are free for others. With --all it
+runs all the time, and nobody else can count. What it prints is added up, and FILE is
+written anew:
 
   knc_events_total                     events that were counted, on all CPUs of the card
   knc_counted_seconds_total            seconds for which the event was counted: the mean of
                                        the card's CPUs
   knc_up                               1 if the card counts, or 0
-  knc_last_interval_timestamp_seconds  when its last counts came, by this machine's clock
+  knc_last_interval_timestamp_seconds  when the event's last counts came, by this machine's
+                                       clock
 
 Events that do not fit the two counters take turns, except on Linux 2.6.38, where they
 are refused. Nothing is scaled: what is in knc_events_total was counted. Events a second are
 
   rate(knc_events_total[5m]) / rate(knc_counted_seconds_total[5m])
 
-A card that has gone away, or is silent, keeps its counts, and is tried again.
+--rules prints recording rules and an alert for these events, with a window for this -I. A
+card that has gone away, or is silent, keeps its counts, and is tried again.
 
-  knc-host watch mic0 mic1 --openmetrics /var/lib/prometheus/node-exporter/knc.prom
+  knc-host watch mic0 mic1 --textfile /var/lib/prometheus/node-exporter/knc.prom
 """
 import argparse
 import contextlib
 import fcntl
+import math
 import os
+import random
 import re
 import selectors
 import shlex
@@ -40,11 +46,21 @@ CONNECT, LATE = 60, 15
 LONGEST_PAUSE = 60
 # Seconds for perf to end
 ENDING = 5
+# Seconds after which a card is looked at again that others have measured on, and perf
+# begins anew that has an event without counts
+QUIET, RETRY = 60, 60
+# perf's status if it does not know an event or an option
+USAGE = 129
 LINE, TAIL = 1 << 16, 1 << 12
 # knc_perf reads numbers as floats.
 EXACT = 2 ** 53
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NSEC = 10 ** 9
+
+ONLINE = "echo cpus $(cat /sys/devices/system/cpu/online)"
+# An ordinary user sees the user's own processes only.
+OTHERS = r"ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q 'perf_event\]$'"
+RULES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "knc_rules.yml")
 
 # The Prometheus text format. OpenMetrics, which node_exporter does not read, has the name in
 # TYPE without _total.
@@ -54,7 +70,7 @@ METRICS = (
      "Seconds for which the event was counted, the mean of the card's CPUs."),
     ("knc_up", "gauge", "1 if the card counts, or 0."),
     ("knc_last_interval_timestamp_seconds", "gauge",
-     "When the card's last counts came, in seconds since 1970."),
+     "When the event's last counts came, in seconds since 1970."),
 )
 
 
@@ -62,14 +78,40 @@ class Gone(Exception):
     """Of a card, and why"""
 
 
+class Wrong(Exception):
+    """perf does not know what -e or --perf has"""
+
+
 def say(text):
     # A log that is full is no reason to end.
     with contextlib.suppress(OSError):
-        print(f"knc-host watch: {text}", file=sys.stderr, flush=True)
+        print(f"{time.strftime('%F %T')} knc-host watch: {text}", file=sys.stderr, flush=True)
 
 
 def escaped(text):
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def number_of(cpus):
+    """In a list such as 0-2,4"""
+    return sum(int(last or first) - int(first) + 1
+               for first, last in re.findall(r"(\d+)(?:-(\d+))?", cpus))
+
+
+class Count:
+    """Of an event on a card: what was counted in all, when its last counts came, and why it
+    has none, if that was said"""
+
+    def __init__(self):
+        self.events, self.running, self.when, self.why = 0, 0, None, ""
+
+    def add(self, events, running):
+        # The first interval is left out: increase() sees nothing of a counter that does not
+        # begin with 0.
+        if self.when:
+            self.events += events
+            self.running += running
+        self.when = time.time()
 
 
 class Card:
@@ -77,27 +119,39 @@ class Card:
 
     def __init__(self, name, args, selector):
         self.name, self.args, self.selector = name, args, selector
-        # {event: [events, nanoseconds]}
-        self.totals, self.names = {}, set()
-        self.process, self.last, self.up = None, None, False
-        self.pause, self.due, self.told = 1, time.monotonic(), False
+        self.counts, self.names = {}, set()
+        self.process, self.up, self.pause, self.told = None, False, 1, False
+        self.interval, self.due = args.interval / 1000, time.monotonic()
+
+    def command(self):
+        """What the card's shell runs. It reads a line for each interval, and ends with its input:
+        when this process ends in any way, or the connection."""
+        args = self.args
+        perf = (f"LC_ALL=C {args.perf} stat -a --no-scale -x ';' --log-fd 3 "
+                f"-e {shlex.quote(args.events)} -I ")
+        about = ("echo kernel $(uname -r); echo driver $(ls -d /sys/bus/event_source/devices/*"
+                 "/events/data_read 2>/dev/null | wc -l); "
+                 f"grep -s -m 1 '^model name' /proc/cpuinfo; {ONLINE}; ")
+        if args.all:
+            return (f"{about}{perf}{args.interval} sh -c 'while read -r _; do {ONLINE} >&3; done' "
+                    "3>&1 >/dev/null")
+        return (f"{about}while read -r _; do if {OTHERS}; then echo others; continue; fi; {ONLINE}; "
+                f"{perf}{min(args.interval // 10, 1000)} --interval-count 1 "
+                f"3>&1 >/dev/null </dev/null || exit; {ONLINE}; done")
 
     def start(self):
         args = self.args
-        # perf ends with cat, and cat when its input does: when this process ends in any way,
-        # or the connection.
-        command = ("echo cpus $(grep -c ^processor /proc/cpuinfo); echo kernel $(uname -r); "
-                   f"grep -m 1 '^model name' /proc/cpuinfo; LC_ALL=C {args.perf} stat "
-                   f"-a -I {args.interval} --no-scale -x ';' --log-fd 3 "
-                   f"-e {shlex.quote(args.events)} cat 3>&1 >/dev/null")
         self.rest, self.said = b"", b""
-        self.cpus, self.time, self.pending, self.is_old = None, None, {}, False
+        self.online, self.time, self.pending, self.is_old = None, None, {}, False
+        self.has_driver, self.lacks = False, False
         self.models = knc_card.Models("")
-        self.due = time.monotonic() + CONNECT + 3 * args.interval / 1000
+        self.began, self.turn = time.monotonic(), None
+        self.due = self.began + CONNECT + 3 * self.interval
         try:
             # In a session without a terminal ssh cannot ask for a password.
             self.process = subprocess.Popen(
-                [*(word.replace("{}", self.name) for word in args.prefix), command], bufsize=0, stdin=subprocess.PIPE,
+                [*(word.replace("{}", self.name) for word in args.prefix), self.command()],
+                bufsize=0, stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                 env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
         except OSError as e:
@@ -106,6 +160,21 @@ class Card:
         for pipe, read in ((self.process.stdout, self.read), (self.process.stderr, self.listen)):
             os.set_blocking(pipe.fileno(), False)
             self.selector.register(pipe, selectors.EVENT_READ, (self, read))
+        if not args.all:
+            self.ask()
+
+    def ask(self):
+        """For the counts of a while, or with --all for the CPUs that are online"""
+        self.asked, self.turn = time.monotonic(), None
+        with contextlib.suppress(OSError, ValueError):
+            self.process.stdin.write(b"\n")
+
+    def answered(self, pause=0):
+        """It asks again at a random moment of an interval: what the card does may have its period."""
+        now = time.monotonic()
+        if not self.args.all:
+            self.turn = max(now, self.asked + self.interval * random.uniform(0.5, 1.5)) + pause
+        self.due = (self.turn or now) + 3 * self.interval + LATE
 
     def listen(self):
         """To messages, of which the last is of interest"""
@@ -128,15 +197,34 @@ class Card:
 
     def take(self, line):
         """A line, which may be anything"""
-        found = re.fullmatch(r"cpus ([1-9]\d{0,5})", line)
-        if found and not self.cpus:
-            self.cpus = int(found[1])
+        found = re.fullmatch(r"cpus (\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*)", line)
+        if found and number_of(found[1]) > 0:
+            self.see(found[1])
         self.is_old |= line.startswith("kernel 2.6.")
+        self.has_driver |= line == "driver 1"
+        if line == "others":
+            self.up = False
+            self.tell(f"{self.name}: another process counts there; its counters are left to it")
+            self.answered(QUIET)
         if line.startswith("model name"):
             self.models = knc_card.Models(line, self.args.events)
         for record in knc_perf.read([line], ";"):
-            if record.event and record.time is not None and self.cpus:
+            if record.event and record.time is not None and self.online:
                 self.note(self.models.record(record))
+
+    def see(self, online):
+        """Which CPUs are online. If they are others than before, it is not known how many have
+        counted meanwhile; perf counts on those on which it has begun."""
+        if online == self.online:
+            self.add()
+            return
+        if self.online and self.args.all:
+            self.pending = {}
+            raise Gone(f"CPUs {online} are online now")
+        if self.pending:
+            self.pending = {}
+            self.answered()
+        self.online, self.cpus = online, number_of(online)
 
     def note(self, record):
         """A count of the interval that ended at that time"""
@@ -156,27 +244,40 @@ class Card:
         self.names.add(record.event)
         if len(self.names) > self.args.expected:
             raise Gone(f"perf prints more events than -e has, {record.event} among them")
-        if len(self.pending) == self.args.expected:
-            self.add()
+        if len(self.pending) == self.args.expected and self.args.all:
+            self.ask()
 
     def add(self):
         """What was counted in an interval"""
+        if not self.pending:
+            return
+        self.up = self.lacks = False
         for event, record in self.pending.items():
+            count = self.counts.setdefault(event, Count())
             if record.value is None:
-                if event not in self.totals:
-                    self.totals[event] = None
+                self.lacks |= record.why != knc_card.WHY
+                # A turn may come later.
+                if count.why != record.why and not (
+                        count.when and time.time() < count.when + 3 * self.interval + LATE):
                     say(f"{self.name}: {event} is {record.why}")
+                    count.why = record.why
                 continue
-            total = self.totals.get(event) or [0, 0]
-            self.totals[event] = [total[0] + int(record.value),
-                                  total[1] + record.running // self.cpus]
-            self.last, self.up, self.pause = time.time(), True, 1
-        if self.pending:
-            self.due = time.monotonic() + 3 * self.args.interval / 1000 + LATE
+            if count.why:
+                say(f"{self.name}: {event} is counted")
+                count.why = ""
+            count.add(int(record.value), record.running // self.cpus)
+            self.up = True
         self.pending = {}
+        self.answered()
         if self.up and self.told:
             say(f"{self.name} counts again")
             self.told = False
+
+    def tell(self, text):
+        """Once, until it counts again"""
+        if not self.told:
+            say(text)
+        self.told = True
 
     def end(self):
         """perf prints its last counts, and ends."""
@@ -198,56 +299,74 @@ class Card:
             if pipe in watched:
                 self.selector.unregister(pipe)
             pipe.close()
-        lines = self.said.decode(errors="replace").split("\n")
+        lines = [line.strip() for line in self.said.decode(errors="replace").split("\n")
+                 if line.strip()]
         status, self.process, self.up = self.process.returncode, None, False
-        return status, next((line.strip() for line in reversed(lines) if line.strip()), "")
+        # Behind perf's error stands what usage it has.
+        return status, next((line for line in lines if re.search(r"\berror: \S", line, re.I)),
+                            lines[-1] if lines else "")
 
     def has_gone(self, why=""):
         if self.process:
             # At the end of its output ssh ends, too, and may have a message.
             status, message = self.clear(0 if why else 1)
+            # Without the driver perf does not know its events yet.
+            if not why and status == USAGE and self.has_driver and b"Usage: " in self.said:
+                raise Wrong(f"{self.name}: {message}")
             why = why or message or f"status {status}"
+            if time.monotonic() > self.began + LONGEST_PAUSE:
+                self.pause = 1
         self.due = time.monotonic() + self.pause
         self.pause = min(2 * self.pause, LONGEST_PAUSE)
-        if not self.told:
-            say(f"{self.name} has gone away: {why}; trying again")
-            self.told = True
+        self.tell(f"{self.name} does not count: {why}; trying again")
+
+    def renewal(self):
+        """When perf is to begin anew: what was refused, or on no counter, may be counted then."""
+        return self.began + RETRY if self.process and self.args.all and self.lacks else math.inf
+
+    def next(self):
+        return min(self.due, (self.process and self.turn) or math.inf, self.renewal())
 
     def is_due(self):
-        """The card is to be tried again, or is silent."""
-        if time.monotonic() < self.due:
+        """The card is to be asked, or to be tried again, or is silent."""
+        now = time.monotonic()
+        if self.process and self.turn and now >= self.turn:
+            self.ask()
+        elif now >= self.renewal():
+            self.clear(1)
+            self.start()
+        elif now < self.due:
             return
-        if self.process:
+        elif self.process:
             self.has_gone("it is silent")
         else:
             self.start()
 
 
 class File:
-    """What node_exporter reads. Who has written the file that is there holds its lock."""
+    """What node_exporter reads, under another user. Another file has the lock, as this one is
+    replaced."""
 
     def __init__(self, path):
-        self.path, self.file, self.failed = path, None, False
-        with contextlib.suppress(FileNotFoundError), open(path, "rb") as old:
-            fcntl.flock(old, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.path, self.text, self.failed = path, "", False
+        self.lock = open(f"{path}.lock", "w", encoding="utf-8")
+        fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def write(self, cards):
+    def write(self, text):
         """Replace it as a whole; the collector does not read the name in between."""
         between = f"{self.path}.tmp"
-        with contextlib.ExitStack() as stack:
-            file = stack.enter_context(open(between, "w", encoding="utf-8"))
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file.write(text_of(cards))
-            file.flush()
-            os.replace(between, self.path)
-            stack.pop_all()
-        if self.file:
-            self.file.close()
-        self.file = file
+        with open(between, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o644)
+            file.write(text)
+        os.replace(between, self.path)
+        self.text = text
 
-    def try_to_write(self, cards):
+    def update(self, cards):
+        text = text_of(cards)
+        if text == self.text:
+            return
         try:
-            self.write(cards)
+            self.write(text)
         except OSError as e:
             if not self.failed:
                 say(f"{self.path}: {e.strerror}; counting goes on")
@@ -267,14 +386,15 @@ def text_of(cards):
         lines[name].append(f"{name}{{{of}}} {value}")
 
     for card in cards:
-        for event, total in card.totals.items():
-            if total:
-                put("knc_events_total", total[0], card=card.name, event=event)
-                put("knc_counted_seconds_total", f"{total[1] // NSEC}.{total[1] % NSEC:09}",
+        for event, count in card.counts.items():
+            if count.when:
+                put("knc_events_total", count.events, card=card.name, event=event)
+                put("knc_counted_seconds_total",
+                    f"{count.running // NSEC}.{count.running % NSEC:09}",
+                    card=card.name, event=event)
+                put("knc_last_interval_timestamp_seconds", f"{count.when:.3f}",
                     card=card.name, event=event)
         put("knc_up", int(card.up), card=card.name)
-        if card.last:
-            put("knc_last_interval_timestamp_seconds", f"{card.last:.3f}", card=card.name)
     return "".join(f"{line}\n" for name in lines for line in lines[name])
 
 
@@ -282,8 +402,7 @@ def watch(cards, file, selector, signals):
     """Until there is a signal"""
     ending = None
     while ending is None or any(card.process for card in cards):
-        due = [card.due for card in cards] if ending is None else [ending]
-        before = [(card.last, card.up) for card in cards]
+        due = [card.next() for card in cards] if ending is None else [ending]
         for key, _ in selector.select(max(min(due) - time.monotonic(), 0)):
             if key.fileobj is signals:
                 ending = time.monotonic() + ENDING
@@ -307,26 +426,34 @@ def watch(cards, file, selector, signals):
                 card.is_due()
         elif time.monotonic() >= ending:
             break
-        if [(card.last, card.up) for card in cards] != before:
-            file.try_to_write(cards)
-    for card in cards:
-        if card.process:
-            card.clear(0)
-    file.try_to_write(cards)
+        file.update(cards)
+
+
+def rules(interval):
+    """With a window of five intervals or more: each has several counts in it."""
+    seconds = max(300, 5 * interval / 1000)
+    minutes = math.ceil(seconds / 60)
+    window = f"{minutes // 60}h" if minutes % 60 == 0 else f"{minutes}m"
+    with open(RULES, encoding="utf-8") as f:
+        return f.read().replace("WINDOW", window).replace("SECONDS", str(60 * minutes))
 
 
 def arguments():
     parser = argparse.ArgumentParser(
         prog="knc-host watch", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cards", metavar="CARD", nargs="+")
-    parser.add_argument("--openmetrics", metavar="FILE", required=True,
+    parser.add_argument("cards", metavar="CARD", nargs="*")
+    parser.add_argument("--textfile", metavar="FILE",
                         help="what is written; node_exporter wants NAME.prom")
+    parser.add_argument("--rules", action="store_true",
+                        help="print rules for Prometheus, and no more")
+    parser.add_argument("--all", action="store_true",
+                        help="count all the time; nobody else on the card can count then")
     parser.add_argument("-e", dest="events", metavar="EVENT,...", action="append",
                         help="as perf has them; those in {} are counted at the same time "
                         "(cycles,instructions)")
     parser.add_argument("-I", dest="interval", metavar="MS", type=int, default=10000,
-                        help="the interval, 100 to 3600000 ms (10000)")
+                        help="the interval, 1000 to 3600000 ms (10000); with --all 100 or more")
     parser.add_argument("--prefix", metavar="WORDS", default="ssh {}",
                         help="what a command line for a card's shell is added to; {} is the "
                         "card's name (ssh {})")
@@ -338,8 +465,14 @@ def arguments():
             parser.error(f"{card}: no name of a card")
         if args.cards.count(card) > 1:
             parser.error(f"{card} stands twice")
-    if not 100 <= args.interval <= 3600000:
-        parser.error("-I: 100 to 3600000 ms")
+    if not (100 if args.all else 1000) <= args.interval <= 3600000:
+        parser.error("-I: 1000 to 3600000 ms, or 100 with --all")
+    if args.rules:
+        return args
+    if not args.cards or not args.textfile:
+        parser.error("which CARD, and which --textfile?")
+    if os.path.isdir(args.textfile):
+        parser.error(f"{args.textfile}: Is a directory")
     args.events = ",".join(args.events or ["cycles,instructions"])
     args.expected = re.sub("/[^/]*/", "", args.events).count(",") + 1
     try:
@@ -355,16 +488,19 @@ def arguments():
 
 def main():
     args = arguments()
+    if args.rules:
+        print(rules(args.interval), end="")
+        return
     signals, wakeup = socket.socketpair()
     with selectors.DefaultSelector() as selector, signals, wakeup:
         cards = [Card(name, args, selector) for name in args.cards]
         try:
-            file = File(args.openmetrics)
-            file.write(cards)
+            file = File(args.textfile)
+            file.write(text_of(cards))
         except BlockingIOError:
-            sys.exit(f"knc-host watch: error: {args.openmetrics}: another watch writes it")
+            sys.exit(f"knc-host watch: error: {args.textfile}: another watch writes it")
         except OSError as e:
-            sys.exit(f"knc-host watch: error: {args.openmetrics}: {e.strerror}")
+            sys.exit(f"knc-host watch: error: {args.textfile}: {e.strerror}")
         selector.register(signals, selectors.EVENT_READ)
         wakeup.setblocking(False)
         signal.set_wakeup_fd(wakeup.fileno())
@@ -372,7 +508,15 @@ def main():
             # A shell's job in the background ignores SIGINT, and nohup's SIGHUP.
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, lambda *_: None)
-        watch(cards, file, selector, signals)
+        try:
+            watch(cards, file, selector, signals)
+        except Wrong as why:
+            sys.exit(f"knc-host watch: error: {why}")
+        finally:
+            for card in cards:
+                if card.process:
+                    card.clear(0)
+            file.update(cards)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 """knc-host watch on two emulated cards.
 
 The cards run a program whose prefetches are its arguments, and nothing else on them
-prefetches so: the file must have their sum. Meanwhile one card goes away.
+prefetches so: the file must have their sum. Meanwhile one card goes away, and a CPU of the other.
+Then it counts now and then, and a person on the card measures as if it did not.
 """
 import contextlib
 import re
@@ -72,7 +73,7 @@ class Watch:
         with self.said.open("w") as said:
             self.process = subprocess.Popen(
                 [f"{TOP}/tools/knc-host", "watch", "--prefix", f"ssh -F {config} {{}}",
-                 "--openmetrics", self.file, *args],
+                 "--textfile", self.file, *args],
                 stdin=subprocess.DEVNULL, stderr=said)
         stack.callback(self.process.wait)
         stack.callback(self.process.terminate)
@@ -80,6 +81,9 @@ class Watch:
     def events(self):
         return {found[:2]: int(found[2]) for found in re.findall(
             r'^knc_events_total\{card="(.*)",event="(.*)"\} (\d+)$', self.file.read_text(), re.M)}
+
+    def has_said(self, words):
+        return words in self.said.read_text()
 
     def is_up(self, card, up=1):
         return self.file.exists() and f'knc_up{{card="{card}"}} {up}\n' in self.file.read_text()
@@ -117,6 +121,13 @@ def exact(cards, watch):
     work_on(cards, 5, *both)
     agree(cards, watch)
 
+    # perf does not notice that a CPU has come or gone.
+    cards.ssh("mic0", "echo 0 >/sys/devices/system/cpu/cpu3/online")
+    until("a CPU is missed", lambda: watch.has_said("mic0 does not count: CPUs 0-2 are online"))
+    until("mic0 is up", lambda: watch.is_up("mic0"))
+    work_on(cards, 2, *both)
+    agree(cards, watch)
+
     # One is switched off.
     with contextlib.suppress(Failed):
         cards.ssh("mic1", "kill $(cat /tmp/dropbear.pid)")
@@ -128,13 +139,30 @@ def exact(cards, watch):
 def end(cards, watch):
     """What was said, and what is left"""
     said = watch.end()
-    if len(said) != 1 or not said[0].startswith("knc-host watch: mic1 has gone away:"):
+    if [re.sub(".* knc-host watch: (.{20}).*", r"\1", line) for line in said] != [
+            "mic0 does not count:", "mic0 counts again", "mic1 does not count:"]:
         raise Failed(f"watch said {said}")
     left = cards.ssh("mic0", "ps")
     if "perf stat" in left:
         raise Failed(f"left on mic0: {left}")
     return [f"{card} {event}: {number}, as the card executed"
             for (card, event), number in cards.sums.items()]
+
+
+def leaves_room(cards, watch):
+    """While another process has events open, and after it"""
+    until("mic0 is up", lambda: watch.is_up("mic0"))
+    with subprocess.Popen(["ssh", "-F", cards.config, "mic0", "perf stat -e cycles cat"],
+                          stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as other:
+        until("it is seen", lambda: watch.has_said("mic0: another process counts there"))
+        other.stdin.close()
+    for _ in range(3):
+        said = cards.ssh("mic0", "perf stat -x, -e '{cycles:u,instructions:u}' ./workload 2>&1")
+        if len(re.findall(r"^[1-9]\d*,,.*:u,\d+,100.00,", said, re.M)) != 2:
+            raise Failed(f"a person counted {said}")
+    said = cards.ssh("mic0", "perf record -o /tmp/x -c 1000000 -e instructions:u ./workload 2>&1")
+    if not re.search(r"\(\d+ samples\)", said):
+        raise Failed(f"a person recorded {said}")
 
 
 def main():
@@ -144,9 +172,12 @@ def main():
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="watch.")))
         cards = Cards(work, stack)
         watch = Watch(work, cards.config, stack, "mic0", "mic1", "-I", str(int(1000 * INTERVAL)),
-                      "-e", ",".join(EVENTS))
+                      "-e", ",".join(EVENTS), "--all")
         exact(cards, watch)
         print("\n".join(end(cards, watch)))
+        watch = Watch(work, cards.config, stack, "mic0", "-I", "1000")
+        leaves_room(cards, watch)
+        watch.end()
 
 
 if __name__ == "__main__":
