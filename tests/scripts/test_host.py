@@ -3,8 +3,9 @@
 given. tests/guest has it with emulated cards.
 """
 import os
+import subprocess
 
-from common import ScriptTest
+from common import ScriptTest, find
 
 # Each card is a directory; a shell runs the command there, as ssh's does.
 SSH = """#!/bin/sh
@@ -55,8 +56,9 @@ class TestHost(ScriptTest):
             assert self.content(f"run/{card}.log") == b"said\n"
 
     def test_host_stat(self):
-        assert self.host("stat", "mic0", "mic1", "--", "-a", "true") == \
-            (0, "mic0,CPU0,7,,cycles,1,100.00,,\nmic1,CPU0,8,,cycles,1,100.00,,\n", "")
+        status, out, err = self.host("stat", "mic0", "mic1", "--", "-a", "true")
+        assert (status, sorted(out.splitlines()), err) == \
+            (0, ["mic0,CPU0,7,,cycles,1,100.00,,", "mic1,CPU0,8,,cycles,1,100.00,,"], "")
         assert "core 60 thread 0: 8" in \
             self.passes("knc-draw", "card", "--topology", "mic1.cpuinfo", "mic1.csv")
 
@@ -72,11 +74,37 @@ class TestHost(ScriptTest):
                 ("v_pipe_share", "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
                  "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,nan,v_pipe_share")):
             self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n".encode())
-            assert self.host("stat", "mic0", "mic1", "--", "-a") == \
-                (0, f"mic0,{printed}\nmic1,{kept or printed}\n", "")
+            status, out, err = self.host("stat", "mic0", "mic1", "--", "-a")
+            assert (status, sorted(out.splitlines()), err) == \
+                (0, [f"mic0,{printed}", f"mic1,{kept or printed}"], "")
         for name in ("mic0.csv", "mic1.csv"):
             self.refuses("v_pipe_share: the emulator has no model of it", 1, "knc-draw", "card",
                          "--topology", "mic1.cpuinfo", "--show", "v_pipe_share", name)
+
+    def test_host_stat_refused(self):
+        """Said, and what was counted is kept"""
+        self.path("bin/perf", b"#!/bin/sh\nfor cpu in 0 1; do echo \"CPU$cpu,<not supported>,,cycles,0,100.00,,\"\n"
+                              b"echo \"CPU$cpu,7,,instructions,1,100.00,,\"; done >&3\n")
+        status, out, err = self.host("stat", "mic0", "--", "-a")
+        assert (status, out.count("mic0,CPU1,7,,instructions")) == (1, 1)
+        assert err == "knc-host: mic0 has failed:\n    perf: cycles is not supported\n"
+
+    def test_host_stat_hangs(self):
+        """A card that hangs keeps no other's counts back; ssh has a limit for it."""
+        os.unlink(self.path("mic1/cpuinfo"))
+        os.mkfifo(self.path("mic1/cpuinfo"))
+        os.rename(self.path("ssh"), self.path("bin/ssh"))
+        self.path("ssh", b"#!/bin/sh\necho \"$@\" >>$WORK/given\nshift 4\nexec $WORK/bin/ssh \"$@\"\n")
+        os.chmod(self.path("ssh"), 0o755)
+        with subprocess.Popen([find("knc-host"), "stat", "mic0", "mic1", "--", "true"],
+                              cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              text=True, env={**os.environ, "WORK": self.work,
+                                              "PATH": f"{self.work}:{os.environ['PATH']}"}) as host:
+            assert host.stdout.readline() == "mic0,CPU0,7,,cycles,1,100.00,,\n"
+            # Now it goes on.
+            self.path("mic1/cpuinfo", b"")
+            assert host.communicate(timeout=60)[0] == "mic1,CPU0,8,,cycles,1,100.00,,\n"
+        assert "-o ConnectTimeout=60 -o ServerAliveInterval=20 mic0 " in self.content("given").decode()
 
     def test_host_other_perf(self):
         os.rename(self.path("bin/perf"), self.path("mic0/counter"))
@@ -98,6 +126,24 @@ class TestHost(ScriptTest):
         assert "no route to mic0" in err
         assert "mic1" not in err
         assert self.content("mic1.data").startswith(b"DATA")
+
+    def test_host_stat_status(self):
+        """Of a program that fails there are counts all the same."""
+        self.path("bin/perf", PERF.encode() + b"exit 3\n")
+        status, out, err = self.host("stat", "mic0", "--", "false")
+        assert (status, out) == (1, "mic0,CPU0,7,,cycles,1,100.00,,\n")
+        assert "mic0 has failed" in err
+
+    def test_host_begins_with_nothing(self):
+        """What an earlier call has left is not taken for what a later one should have brought."""
+        for name in ("mic0.data", "mic0.kallsyms", "mic0.csv"):
+            self.path(name, b"old")
+        self.path("mic0/broken", b"")
+        assert self.host("record", "mic0", "--", "true")[0] == 1
+        assert self.host("stat", "mic0", "--", "true")[:2] == (1, "")
+        status, _, err = self.run_it("knc-host", "report", "mic0")
+        assert status == 1 and "mic0.data: there is nothing in it" in err, err
+        assert not os.path.exists(self.path("mic0.csv")) or self.content("mic0.csv") == b""
 
     def test_host_report(self):
         self.path("mic0.data", b"x")
