@@ -166,6 +166,17 @@ class TestDraw(ScriptTest):
         assert "most:  core 60 thread 0: ~2.48M" in \
             self.passes("knc-draw", "card", stat, "--topology", cpus)
 
+    def test_draw_what_knc_host_prints(self):
+        """The card's name is before each line; of two cards it is not one picture."""
+        cpus = self.path("cpus", CPUINFO.encode())
+        plain = self.passes("knc-draw", "card", "--topology", cpus,
+                            self.path("stat", STAT.encode()))
+        lines = "".join(f"mic0,{line}" for line in STAT.splitlines(True))
+        assert self.passes("knc-draw", "card", "--topology", cpus,
+                           self.path("stat", lines.encode())) == plain
+        self.refuses("it has the counts of mic0 and mic1", 1, "knc-draw", "card",
+                     self.path("both", (lines + lines.replace("mic0", "mic1")).encode()))
+
     def test_draw_text_of_a_card(self):
         values = {cpu: 1 for cpu in range(244)} | {51: 1000, 200: None}
         text = draw.text_card(card_of(values), 80, False)
