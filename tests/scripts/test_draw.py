@@ -304,11 +304,12 @@ class TestDraw(ScriptTest):
         assert text.index("gt") < text.index("two words")
         svg = draw.svg_flame(root, "a & b")
         boxes = {}
-        for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
-            name = group.find(f"{SVG}title").text.split(":")[0]
-            rect = group.find(f"{SVG}rect")
+        for box in ElementTree.fromstring(svg).iterfind(f"{SVG}svg"):
+            name = box.find(f"{SVG}title").text.split(":")[0]
+            assert box.get("aria-label") == box.find(f"{SVG}title").text
             boxes.setdefault(name, []).append(
-                tuple(float(rect.get(k)) for k in ("x", "y", "width")))
+                tuple(float(box.get(k).rstrip("%")) for k in ("x", "y", "width")))
+        assert boxes["all"][0][2] == 100
         # Callees stand on their caller, and are as wide as their part of it.
         (gx, gy, gw), (ix, iy, iw) = boxes["gt"][0], boxes["inner"][0]
         assert gw / iw == approx(1, abs=0.005)

@@ -157,7 +157,7 @@ def test_report_numbers(tmp_path):
     assert "lines of the kernel need its vmlinux" in page.text("lines"), page.text("lines")
     missing = page.text("missing")
     assert "vectorization_intensitythe emulator has no model of VPU_STALL_REG" in missing, missing
-    assert len(re.findall("<svg", page.html)) == 2
+    assert len(re.findall('<div class="box".*\n?<svg|<div class="box"[^>]*><svg', page.html)) == 2
     assert ">core 60 thread 3 (CPU 243): 1,243<" in page.html, "the heat map"
     assert "sum: 40 samples, 100.0%" in page.html, "the flame graph"
     for words in ("./columns 'an argument'", "Threads that worked244 of 244 have 1 % or more of the "
@@ -311,7 +311,9 @@ def test_report_hostile(tmp_path):
     page = whole(tmp_path, metrics=metrics, lines=lines,
                  stacks=STACK.replace("main", HOSTILE.replace(" ", "")))
     assert page.status == 0, page.said
-    assert ALIEN & {*page.read.elements} == set()
+    # The one script is the page's.
+    assert (ALIEN - {"script"}) & {*page.read.elements} == set()
+    assert [*page.read.elements].count("script") == 1
     assert [(tag, key, value) for tag, key, value in page.read.attributes if key.startswith("on") or
             key in ("src", "href", "action", "srcset", "xlink:href") or "://" in value or "url(" in
             value and "url(#scale)" not in value] == []
@@ -424,7 +426,15 @@ def test_report_refused(tmp_path):
 MEASURE = """<script>addEventListener("load", () => {
     document.body.textContent = JSON.stringify([...document.querySelectorAll("iframe")].map(frame => {
         const page = frame.contentDocument, wide = frame.contentWindow.innerWidth
-        return { wide, whole: page.scrollingElement.scrollWidth,
+        const box = page.querySelectorAll("#flame svg svg")[1], search = page.querySelector("input")
+        const before = box?.getAttribute("width")
+        box?.focus()
+        const told = page.querySelector("#flame output")?.value
+        box?.dispatchEvent(new MouseEvent("click", { bubbles: true }))
+        search.value = "main"
+        search.dispatchEvent(new Event("input"))
+        return { wide, told, zoomed: [before, box?.getAttribute("width")],
+            found: page.querySelectorAll(".found").length, whole: page.scrollingElement.scrollWidth,
             beyond: [...page.querySelectorAll("body *")].filter(e => !e.closest(".box, pre") &&
                 e.getBoundingClientRect().right > wide + 1).map(e => e.outerHTML.slice(0, 100)),
             boxes: [...page.querySelectorAll(".box")].map(e => [e.scrollWidth, e.clientWidth]),
@@ -457,7 +467,10 @@ def test_report_browser(tmp_path):
     for width, found in zip(WIDTHS, in_browser(tmp_path, page), strict=True):
         assert (found["wide"], found["beyond"], found["loaded"]) == (width, [], 0)
         assert found["whole"] <= width, f"the page is {found['whole']} px wide in {width}"
-        assert found["boxes"][1][0] >= 1200 and found["boxes"][1][1] < width, found["boxes"]
+        # The flame graph fits, and its numbers are for the keyboard, too.
+        assert found["boxes"][1][0] == found["boxes"][1][1] < width, found["boxes"]
+        assert re.match(r"\w.*: \d+ samples", found["told"]) and found["found"] > 0, found
+        assert found["zoomed"][1] == "100%", found["zoomed"]
         got = {r["id"]: r["data"] for r in Read(found["text"]).rows
                if r["section"] == "metrics" and r["data"]}
         assert got == {f"metric-{m['metric']}": [m["value"]] * 2 for m in METRICS["metrics"] if
