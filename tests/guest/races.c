@@ -77,6 +77,7 @@ struct shot {
 	u64 injected;			/* how many orders the emulator has carried out */
 	char why[256];			/* the first failure, or empty */
 	bool late;			/* the failure is a late sample: try again */
+	bool miscounted;		/* a count is wrong */
 };
 
 /* Steps of an operation: an event on or off, by its index, and others */
@@ -299,6 +300,7 @@ static void check_idle(struct shot *s)
 	if (counted() == before)
 		return;
 	wrong(s, "the counters go on while all events are off");
+	s->miscounted = true;
 	/* do not fail the next point for this */
 	if (have_msr())
 		wrmsr_on(s->cpu, MSR_GLOBAL_CTRL, 0);
@@ -465,9 +467,11 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 	if (other.fd[0] >= 0)
 		usleep(2000);
 	check_idle(s);
-	if (sum(s) != counted() - before)
+	if (sum(s) != counted() - before) {
 		wrong(s, "events counted %lld, the counters %lld", (long long)sum(s),
 		      (long long)(counted() - before));
+		s->miscounted = true;
+	}
 	check_samples(s);
 	if (td_read(s->cpu, TD_LOST_EDGES) != lost)
 		wrong(s, "an edge was lost");
@@ -555,9 +559,11 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 		period = overflow ? run_up + overflow : NEVER;
 	for (tries = 0; tries < 10; tries++) {
 		fire(r, s, &draw, period, point);
-		if (s->exact != whole->exact)
+		if (s->exact != whole->exact) {
 			wrong(s, "counted %llu, but %llu without an overflow", s->exact,
 			      whole->exact);
+			s->miscounted = true;
+		}
 		if (*s->why && (!s->late || ++late > 1))
 			return true;
 		if (!*s->why && s->run_up == run_up && (!r->action || s->injected) &&
@@ -573,7 +579,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	u64 step = setting("TEST_STRIDE", 1) * (r->slow ? 8 : 1);
 	u64 only = setting("TEST_POINT", 0);
 	u64 points = 0, bad = 0, missed = 0, first_bad = 0, hits = 0, point, run_up;
-	u64 late = 0, nmis = 0;
+	u64 late = 0, nmis = 0, miscounted = 0;
 	struct shot whole = measure(r), s, first;
 
 	seed = setting("TEST_SEED", 1);
@@ -608,6 +614,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 		hits += r->action ? s.injected : s.samples;
 		late += s.draw.skid && s.samples;
 		nmis += !!s.draw.nmi;
+		miscounted += s.miscounted;
 		if (!*s.why)
 			continue;
 		if (bad < 4)
@@ -621,8 +628,8 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad", points,
 	     whole.length, hits, late, nmis, missed, bad);
 	must(points, "no points");
-	must(!bad, "%llu of %llu points, the first is TEST_POINT=%llu TEST_SEED=%llu: %s",
-	     bad, points, first_bad, seed, first.why);
+	must(!bad, "%llu of %llu points, %llu miscounted, the first is TEST_POINT=%llu "
+	     "TEST_SEED=%llu: %s", bad, points, miscounted, first_bad, seed, first.why);
 	must(only || missed <= points / 10, "%llu of %llu points were not reached", missed, points);
 	must(only || hits >= points / 2, "%llu hits at %llu points", hits, points);
 }
