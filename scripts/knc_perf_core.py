@@ -123,14 +123,13 @@ REPORTS = (
            the same.
 
            How to see it: in an emulator that lets the overflow come at each
-           instruction in turn, 69 of 301 reads (6.1) and 81 of 301 (7.2) are wrong
-           (race-read-again of knc-pmu). scripts/perf-core/read-again.c of knc-pmu
-           tries it on hardware by reading often. It has not been run on hardware.
+           instruction in turn, 64 of 301 reads are wrong on 6.1 (race-read-again of
+           knc-pmu: make check-mainline). It was not tried on hardware.
 
            Fix: none here. Only what the NMI cannot change to the same value would be
            seen, such as a number of reloads in struct hw_perf_event; or the PMI has
            to wait while an event is read.
-           """, program="read-again.c"),
+           """),
     Report("perf: A software sibling outlives the PMU of its leader",
            """\
            What: a software event that joins a group of another PMU belongs to the

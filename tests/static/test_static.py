@@ -164,14 +164,17 @@ def licence():
             yield f"{name}: no SPDX line"
 
 
-def in_tree(test, series, flavour):
+# A new format attribute is written like mainline's beside it.
+SERIES_STYLE = "SPACING"
+
+
+def in_tree(test, series, flavour, *make):
     source = built("build-kernel", "source" + suffix(series))
     tree = built("build-kernel", flavour) if test == "patch_series" else "none"
-    unless_passed(lambda: silent(f"{HERE}/in-tree", test, source, tree,
-                                 f"{LISTS},SPACING,{X86},FILE_PATH_CHANGES"),
+    unless_passed(lambda: silent(f"{HERE}/in-tree", test, source, tree, SERIES_STYLE, *make),
                   sources(r"[^/]*\.[ch]|K[^/]*|(compat|scripts|tools|tests/(unit|data))/.*|"
                           r"tests/static/in-tree"),
-                  test, source, tree, version("gcc"))
+                  test, source, tree, make, version("gcc"))
 
 
 def check_k1om():
@@ -193,10 +196,12 @@ def of_series(series, flavour, linked):
     for name, test in (("in-tree", "install_in_tree"), ("unknown", "unknown_tree"),
                        ("series", "patch_series"), ("fixes", "mainline_fixes"),
                        ("perf-core", "perf_core")):
-        # The series is for newer ones, and the patches of perf core for the newest one.
-        if (name, series) not in (("series", "6.1"), ("perf-core", "6.1"), ("perf-core", "6.12")):
-            yield Case(f"{name}-{series}", lambda test=test: in_tree(test, series, flavour),
-                       seconds=40)
+        # The patches of perf core are for the newest one.
+        if (name, series) not in (("perf-core", "6.1"), ("perf-core", "6.12")):
+            # The newest kernel wants a newer sparse.
+            sparse = ["C=2"] if name == "series" and series != "newest" else []
+            yield Case(f"{name}-{series}", lambda test=test, more=sparse: in_tree(
+                test, series, flavour, *more), seconds=40)
 
 
 def cases(run):
@@ -206,6 +211,8 @@ def cases(run):
     yield from of_series("6.1", "prepared", False)
     yield from of_series("6.12", "prepared-6.12", False)
     usual = {
+        "series-clang": lambda: in_tree("patch_series", "6.1", "clang", "CC=clang"),
+        "series-i386": lambda: in_tree("patch_series", "6.1", "i386"),
         "clang-W1": lambda: compile_modules("clang", False, "clang", "CC=clang", "W=1"),
         "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,

@@ -14,7 +14,6 @@
 #include <asm/cpu_entry_area.h>
 #include <asm/perf_event.h>
 
-#ifndef KNC_SERIES
 #include <linux/cpuhotplug.h>
 #include <linux/kprobes.h>
 #include <linux/tracepoint.h>
@@ -31,10 +30,8 @@ enum host_thing {
 	HOST_THINGS,
 	HOST_MEMORY = HOST_THINGS
 };
-#endif
 
 static struct {
-#ifndef KNC_SERIES
 	/* A bit for each thing: what is refused, registered, asked for */
 	unsigned long refused;
 	unsigned long held;
@@ -59,7 +56,6 @@ static struct {
 	bool hook_after_events;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
-#endif
 	unsigned int irqs;
 	/* The current task, or NULL for the test's */
 	struct task_struct *runs;
@@ -69,7 +65,6 @@ static struct {
 
 static struct pmu host_pmu = { .type = PERF_TYPE_RAW };
 
-#ifndef KNC_SERIES
 /* Returns true if it exists. */
 static bool host_ask(enum host_thing thing)
 {
@@ -211,10 +206,6 @@ static void *host_vzalloc(size_t size)
 #define vzalloc(size)				host_vzalloc(size)
 #define COMPAT_HOOK_BEFORE_EVENTS		(!host.hook_after_events)
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
-#else
-/* Of what the kernel exports to no module */
-#define perf_allow_cpu(...)			0
-#endif
 
 static struct task_struct *host_current(void)
 {

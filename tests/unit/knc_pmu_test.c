@@ -14,7 +14,6 @@
 #include "record.h"
 #include "host.h"
 
-#ifndef KNC_SERIES
 /* The module's host is tested as well, but not bound to this CPU. */
 #undef module_init
 #undef module_exit
@@ -26,7 +25,6 @@
 #define MODULE_DEVICE_TABLE(bus, table)
 #define __init __maybe_unused
 #define __exit __maybe_unused
-#endif
 
 /* Where samples go */
 static int record_overflow(struct perf_event *event, struct perf_sample_data *data,
@@ -39,14 +37,10 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 #include "../../knc_pmu.c"
 #include "../../knc_pmi.c"
 #include "../../knc_user_regs.c"
-#ifndef KNC_SERIES
 #include "../../spflt.c"
 #include "../../knc_sched.c"
 #include "../../knc_module.c"
 #include "../../knc_register.c"
-#else
-#include "knc_sched.c"
-#endif
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
 /* PerfEvtSel: USR | OS | INT | EN, as every unfiltered event has them */
@@ -139,16 +133,12 @@ static void enable(void)
 /* The kernel before the driver is in it */
 static void host_begin(void)
 {
-#ifndef KNC_SERIES
 	vfree(knc_spflt_bits);
 	knc_spflt_bits = NULL;
 	knc_spflt_tracepoint = NULL;
 	knc_pmu = NULL;
-#endif
 	memset(&host, 0, sizeof(host));
-#ifndef KNC_SERIES
 	host.raw_event = -ENOENT;
-#endif
 }
 
 static void reset_hardware(void)
@@ -169,9 +159,7 @@ static int knc_test_init(struct kunit *test)
 {
 	test_pmu.stop = knc_stop;
 	host_begin();
-#ifndef KNC_SERIES
 	knc_spflt_init();
-#endif
 
 	/* The driver's state is per CPU. */
 	migrate_disable();
@@ -502,10 +490,8 @@ static void test_switch_same_events(struct kunit *test)
 }
 
 #include "user.c"
-#ifndef KNC_SERIES
 #include "filters.c"
 #include "host.c"
-#endif
 
 /* The tables of events against tests/data */
 
@@ -641,13 +627,8 @@ kunit_test_suites(&knc_encoding_suite, &knc_groups_suite, &knc_period_suite,
 		  &knc_pmi_suite, &knc_registers_suite,
 		  &knc_user_regs_suite, &knc_tables_suite);
 
-#ifndef KNC_SERIES
 KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
 KNC_SUITE(knc_host, knc_test_init, knc_test_exit);
 
 kunit_test_suites(&knc_spflt_suite, &knc_host_suite);
 /* MODULE_LICENSE() has come with knc_module.c. */
-#else
-MODULE_DESCRIPTION("KUnit tests of the Knights Corner driver");
-MODULE_LICENSE("GPL");
-#endif

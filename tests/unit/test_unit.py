@@ -6,31 +6,23 @@ import re
 import subprocess
 import tempfile
 
-import knc_series
 import pytest
 from ktap import results
 from lines import Case, SCRIPTS, TESTS, built, once
 
 MODULES = (("tests/unit", "knc_pmu_test.ko"), ("tests/compat", "knc_compat_test.ko"))
-# The kernel that the series of patches makes has its tests.
-IN_SERIES = f"{knc_series.OURS}/tests/knc_pmu_test.ko"
 
 
 def modules(kernel):
-    if kernel.startswith("series"):
-        return [f"{built('build-kernel', kernel)}/{IN_SERIES}"]
     return [built("build-module", kernel, folder, name) for folder, name in MODULES]
 
 
-def names(kernel):
+def names():
     """All cases, as the module will print them: SUITE.CASE."""
     text = ""
     for file in sorted(glob.glob(f"{TESTS}/unit/*.c") + glob.glob(f"{TESTS}/compat/*.c")):
-        if not kernel.startswith("series") or os.path.basename(file) in knc_series.TESTS:
-            with open(file, encoding="utf-8") as f:
-                text += f.read()
-    if kernel.startswith("series"):
-        text = re.sub(r"^#ifndef KNC_SERIES\n.*?^#(else|endif)", "", text, flags=re.M | re.S)
+        with open(file, encoding="utf-8") as f:
+            text += f.read()
     for suite, body in re.findall(r"struct kunit_case (\w+)_cases\[\] = {(.*?)^};", text,
                                   re.M | re.S):
         for case in re.findall(r"KUNIT_CASE(?:_PARAM)?\((\w+)", body):
@@ -63,13 +55,13 @@ def check(kernel, name):
 def check_boot(kernel):
     """Every suite is whole, each case is known, and the guest came to its end."""
     told, status = boot(kernel)
-    strange = told.keys() - set(names(kernel))
+    strange = told.keys() - set(names())
     assert not status and not strange, f"status {status}, {[told[name] for name in strange]}"
 
 
 def cases(run):
     kernel = run.kernel or "builtin"
-    for name in names(kernel):
+    for name in names():
         yield Case(name, lambda name=name: check(kernel, name), "boot", 60)
     yield Case("boot-unit", lambda: check_boot(kernel), "boot", 60, True)
 
