@@ -329,6 +329,29 @@ class TestDraw(ScriptTest):
             {"": {("a job", "main", "f(a: b)"): (10, 10), ("a job", "main", "g"): (990, 990)}}
         self.refuses("it has no y; it has x", 1, "knc-draw", "flame", "--show", "y", self.path("x"))
 
+    def test_draw_before(self):
+        """What has more events than before is red, less is blue; what is gone is in the text"""
+        before = self.path("before", b"p;main;a 60\np;main;b 40\np;old;c 100\n")
+        after = self.path("after", b"p;main;a 90\np;main;b 10\np;main;d 40\n")
+        svg = self.path("out.svg")
+        out = self.passes("knc-draw", "flame", "--before", before, after, "--svg", svg)
+        assert "140 events; before 200" in out, out
+        for words in ("50.0%   70.0%   +20.0%    main", "30.0%   45.0%   +15.0%      a",
+                      "20.0%    5.0%   -15.0%      b", "0.0%   20.0%   +20.0%      d",
+                      "50.0%    0.0%   -50.0%    old", "100.0%   70.0%   -30.0%  p"):
+            assert re.search(rf"^ *{re.escape(words)}$", out, re.M), (words, out)
+        fills = {}
+        for box in ElementTree.parse(svg).getroot().findall(f"{SVG}svg"):
+            tip = box.find(f"{SVG}title").text
+            fills[tip.split(":")[0]] = tip, box.find(f"{SVG}rect").get("fill")
+        assert fills["a"][0].endswith("; before 60, after 90: +30") and fills["a"][1][:3] == "#ff", fills
+        assert fills["b"][1][-2:] == "ff" and fills["b"][1][:3] != "#ff" and "old" not in fills, fills
+        same = self.passes("knc-draw", "flame", "--before", before, before, "--svg", svg)
+        assert "100.0%  100.0%    +0.0%  p" in same and {"#ffffff"} == {
+            box.find(f"{SVG}rect").get("fill")
+            for box in ElementTree.parse(svg).getroot().findall(f"{SVG}svg")}
+        self.refuses("No such file", 1, "knc-draw", "flame", "--before", self.path("no"), after)
+
     def test_draw_command(self):
         stat, svg = self.path("stat.csv", STAT.encode()), self.path("card.svg")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--show", "instructions",
