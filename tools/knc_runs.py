@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import knc_perf
 import knc_table
@@ -110,7 +111,7 @@ class Plan:
 
     def head(self, **more):
         """What JSON says of the whole"""
-        return {"command": self.args.command, **more,
+        return {"command": self.args.command, **more, "context": self.args.context,
                 "runs": [[spoken(key) for key in run] for run in self.runs]}
 
 
@@ -269,6 +270,19 @@ def file_there(args, name):
 def pmu_there(args):
     """What the PMU is called"""
     return "knc" if file_there(args, f"{DEVICES}/knc/type") else "cpu"
+
+
+def context(args):
+    """Where a result is from, and how it was counted: two results are compared if they agree in
+    that (knc_compare.py).
+    """
+    said = ask(args, "sh", "-c", "uname -n; uname -r; cat /sys/module/knc_pmu/srcversion "
+               f"2>/dev/null || echo; {shlex.quote(args.perf[-1])} --version").split("\n")
+    machine, kernel, driver, perf = (line.strip() for line in [*said, "", "", "", ""][:4])
+    return {"machine": machine, "emulated": args.emulated, "kernel": kernel,
+            "driver": f"the module {driver}" if driver else "built in, or another one", "perf": perf,
+            "pmu": args.pmu, "date": time.strftime("%Y-%m-%d %H:%M:%S %z"), "user": args.user,
+            "turns": args.turns}
 
 
 def rewindable():
@@ -445,4 +459,5 @@ class Result:
     def described(self):
         """With what there is to say of the value"""
         m = self.metric
-        return self.entry(exceeded=exceeded(m, self.value), groups=m.groups, description=m.brief)
+        return self.entry(exceeded=exceeded(m, self.value), groups=m.groups, description=m.brief,
+                          values=self.values)

@@ -52,9 +52,9 @@ def differ(durations):
                "and a metric of several runs mixes them")
 
 
-def elapsed(seconds, mean=None):
+def elapsed(seconds):
     """[how long the runs took, as a metric], if that is known"""
-    return [entry("elapsed_time", mean or sum(seconds) / len(seconds), "s", exceeded=[],
+    return [entry("elapsed_time", sum(seconds) / len(seconds), "s", exceeded=[], values=seconds,
                   description="Seconds from beginning to end, on the average of all runs", spread=(
                       min(seconds), max(seconds)) if len(seconds) > 1 else None)] if seconds else []
 
@@ -172,8 +172,8 @@ class Csv:
             if not self.writer:
                 names = dict.fromkeys([*(key for key in keys if key not in e), *e,
                                        *(name for other in entries for name in other)])
-                names.pop("cpus", None)
-                names.pop("assembly", None)
+                for lists in ("cpus", "assembly", "values", "all_seconds"):
+                    names.pop(lists, None)
                 self.writer = csv.DictWriter(self.out, names, lineterminator="\n",
                                              extrasaction="ignore")
                 self.writer.writeheader()

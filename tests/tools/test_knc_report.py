@@ -232,44 +232,81 @@ def test_report_below(tmp_path):
         [600 / 950, 350 / 950]
 
 
-def result(seconds, *metrics):
-    """Of knc-metrics -r: (name, mean, least, most)"""
-    return {**METRICS, "seconds": seconds, "metrics": [
-        {**metric(name, value), "min": least, "max": most} for name, value, least, most in metrics]}
+CONTEXT = {"machine": "mic0", "emulated": False, "kernel": "6.1", "driver": "the module 1", "perf": "6.1",
+           "pmu": "cpu", "date": "today", "user": False, "turns": False}
+
+
+def result(seconds, context=None, **values):
+    """Of knc-metrics -r: what each run has of each metric; percents of a name with "ratio\""""
+    return {**METRICS, "seconds": seconds, "context": {**CONTEXT, **(context or {})}, "metrics": [
+        {**metric(name, sum(each) / len(each), "%" * ("ratio" in name)), "min": min(each), "max": max(each),
+         "values": each} for name, each in values.items()]}
+
+
+def about(middle):
+    return [middle + n / 100 for n in range(-2, 3)]
 
 
 def test_report_compared(tmp_path):
-    """Before and after a change: each difference, and whether it is more than the spread"""
-    before = result([2, 2.2], ("ipc", 0.5, 0.48, 0.52), ("cpi_thread", 2, 1.9, 2.1),
-                    ("once", 4, None, None), ("gone", 1, 1, 1), ("same", 3, 3, 3))
-    after = result([1, 1.1], ("ipc", 0.45, 0.4, 0.46), ("cpi_thread", 2.1, 2, 2.2),
-                   ("once", 8, None, None), ("new", 1, 1, 1), ("same", 3, 3, 3))
+    """Before and after a change: each difference, its interval, and whether chance makes it"""
+    before = result(about(2), ipc=about(0.5), miss_ratio=about(38), few=[1, 1, 1], gone=[1],
+                    same=[3] * 5, tail=[*about(1)[:4], 9])
+    after = result(about(1), ipc=about(0.505), miss_ratio=about(4), few=[2, 2, 2], new=[1],
+                   same=[3] * 5, tail=about(1.1))
     page = Page(tmp_path, before=before, after=after)
     rows = {r["id"].removeprefix("metric-"): (r["data"], " ".join(r["text"].split()))
             for r in page.read.rows if r["id"]}
     for name, values, words in (
-            ("elapsed_time", [2.1, 1.05], "-1.050 s (-50.0 %)more than the spread, 0.2000"),
-            ("ipc", [0.5, 0.45], "-0.0500 (-10.0 %)not more than the spread, 0.0600"),
-            ("cpi_thread", [2, 2.1], "+0.1000 (+5.0 %)not more than the spread, 0.2000"),
-            ("once", [4, 8], "+4 (+100.0 %)one run: its spread is not known"),
-            ("same", [3, 3], "0 (+0.0 %)not more than the spread, 0"), ("new", [1], "What new is1")):
-        assert rows[name][0] == values, name
+            ("elapsed_time", [2, 1], "-1 s (-50.0 %)different: -1.025 s to -0.9750 s"),
+            ("ipc", [0.5, 0.505], "+0.00500 (+1.0 %)not different: -0.0200 to +0.0300; 0.0350 would have been found"),
+            ("miss_ratio", [38, 4], "-34 percentage pointsdifferent: -34.03 percentage points to -33.97"),
+            ("few", [1, 2], "+1 (+100.0 %)too few runs to tell a change from chance"),
+            ("same", [3, 3], "0 (+0.0 %)not different: 0 to 0"), ("new", [1], "What new is1"),
+            ("tail", [0.995, 1.1], "different: +0.0800 to +0.1300; 1 run far from all others is left out: 9")):
+        assert rows[name][0] == near(values), (name, rows[name])
         assert words in rows[name][1], rows[name]
     assert "gone" not in rows, rows
-    for words in ("More than the spread of the runs: elapsed_time -1.050 s (-50.0 %).", "1 metric counted once"):
-        assert words in page.text("summary") and words in page.said, page.said
-    assert "Command./columns 'an argument'" in page.text("run") and "Before./columns" in page.text("run")
+    first = page.text("summary")
+    for words in ("elapsed_time is faster: 2 to 1 s, -1 s (-50.0 %).", "miss_ratio is less: 38 to 4 %, -34 percentage points.",
+                  "3 of 5 metrics differ", "1 metric: too few runs"):
+        assert words in first and words in page.said, page.said
+    assert first.startswith("elapsed_time is faster") and "none could be" not in page.html, first
+    for words in ("Command./columns 'an argument'", "Before./columns", "Machine beforemic0", "Date beforetoday"):
+        assert words in page.text("run"), page.text("run")
     page = Page(tmp_path, before=after, after=after)
-    assert "No difference is more than the spread of the runs." in page.said, page.said
+    assert "No metric differs by more than chance does." in page.said, page.said
+
+
+def test_report_unlike(tmp_path):
+    """What cannot be compared is refused; other differences, and files without values, are told"""
+    one = result(about(2), miss_ratio=about(38))
+    for context, words in (({"user": True}, "one is of with the kernel, the other of -u"),
+                           ({"emulated": True}, "one is of a real card, the other of the emulated card"),
+                           ({"turns": True}, "one is of a program, the other of CPUs or")):
+        page = Page(tmp_path, before=one, after=result(about(1), context, miss_ratio=about(4)))
+        assert page.status == 1 and not page.html and words in page.said, page.said
+    page = Page(tmp_path, before=one, after=result(about(1), {"kernel": "6.2"}, miss_ratio=about(4)))
+    assert "The kernel is another one: 6.1, then 6.2." in page.text("summary"), page.text("summary")
+    # Time is no headline on the emulated card.
+    page = Page(tmp_path, *[], before=result(about(2), {"emulated": True}, miss_ratio=about(38)),
+                after=result(about(3), {"emulated": True}, miss_ratio=about(4)))
+    assert page.text("summary").startswith("miss_ratio is less") and "says nothing of a card's: elapsed_time" in \
+        page.said and "slower" not in page.said, page.said
+    assert "mic0 (emulated)" in page.text("run"), page.text("run")
+    del one["metrics"][0]["values"], one["context"]
+    page = Page(tmp_path, before=one, after=one)
+    for words in ("1 metric: the file has the spread of the runs, and not", "does not say where it is from"):
+        assert words in page.said, page.said
 
 
 def regions(seconds, walks, *threads):
     """Of knc-metrics --regions"""
     return {"command": ["./columns"], "runs": [], "no_value": {}, "rows": [
         {"region": "fill & sum", "thread": thread, "threads": 2, "calls": 7, "seconds": seconds,
-         "least_seconds": seconds, "most_seconds": seconds + thread_is, "metrics": {
+         "least_seconds": seconds, "most_seconds": seconds + thread_is, "all_seconds": about(seconds), "metrics": {
              "l1_tlb_miss_ratio": {**metric("l1_tlb_miss_ratio", value, "%", [TLB] * (value > 1.6)),
-                                   "min": value - 0.1, "max": value + 0.1}}}
+                                   "min": value - 0.1, "max": value + 0.1,
+                                   "values": [value + n / 20 for n in range(-2, 3)]}}}
         for thread, thread_is, value in ((None, 0.1, walks), *((at, 0, n) for at, n in enumerate(threads)))]}
 
 
@@ -282,7 +319,8 @@ def test_report_regions(tmp_path):
     assert page.text("summary").startswith("l1_tlb_miss_ratio in fill & sum exceeds its threshold."), \
         page.text("summary")
     page = Page(tmp_path, a=regions(3, 2.5), b=regions(2, 1.5))
-    for words in ("elapsed_time in fill & sum -1 s (-33.3 %)", "l1_tlb_miss_ratio in fill & sum -1 % (-40.0 %)"):
+    for words in ("elapsed_time in fill & sum is faster: 3 to 2 s, -1 s (-33.3 %)",
+                  "l1_tlb_miss_ratio in fill & sum is less: 2.500 to 1.500 %, -1 percentage points."):
         assert words in page.text("summary"), page.text("summary")
 
 
@@ -300,6 +338,26 @@ def test_report_functions(tmp_path):
     assert text.count("!") == 1, text
     assert re.search(r" 0\.0% 1690: mov <a>,%rax 98\.7% 1694: add \$0x1,%edx", page.text("summary")), page.text("summary")
     assert '<b> 98.7%  1694: add' in page.html and "columns.c:27" in page.text("summary")
+
+
+def test_report_profiles(tmp_path):
+    """Functions of two results: what each has, what has changed most first, and what sampling makes"""
+    results = [{**lines_of(*(row(function, None, None, samples) for function, samples in of)), "by": "function",
+                "cost": "DATA_PAGE_WALK", "context": CONTEXT} for of in (
+        [("sum", 900), ("fill", 103), ("gone", 40)], [("sum", 100), ("fill", 110), ("new", 60)])]
+    page = Page(tmp_path, before=results[0], after=results[1])
+    rows = [(r["data"], " ".join(r["text"].split())) for r in page.read.rows if r["section"] == "functions"][1:5]
+    assert [data for data, _ in rows] == [[n * 263 for n in pair] for pair in
+                                          ((900, 100), (0, 60), (40, 0), (103, 110))], rows
+    for (_, text), words in zip(rows, ("sum in /root/columns236,70026,300-210,400 events (-88.9 %)",
+                                       "+15,780 events", "-10,520 events (-100.0 %)",
+                                       "+1,841 events (+6.8 %)not more than sampling makes"), strict=True):
+        assert words in text, rows
+    # Each function of the second result stands below as ever.
+    assert page.text("functions").count("sum in /root/columns") == 2, page.text("functions")
+    results[1]["context"] = {**CONTEXT, "emulated": True}
+    page = Page(tmp_path, before=results[0], after=results[1])
+    assert page.status == 1 and "cannot be compared" in page.said, page.said
 
 
 def test_report_hostile(tmp_path):

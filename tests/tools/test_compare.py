@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two results compared: how often chance is taken for a change, and a change for chance."""
+import json
+import math
+import random
+import sys
+from functools import partial
+
+import pytest
+from lines import TOP
+from test_tools import Run, near
+
+sys.path.insert(0, f"{TOP}/tools")
+from knc_compare import PAIRS, Difference  # noqa: E402
+
+# So many pairs of results, of so many runs each; changes are of so many standard deviations.
+COMPARED, RUNS, CHANGE = 2000, 5, 2.5
+EXACT = random.Random(1)
+
+
+def skewed():
+    """Log-normal, with a standard deviation of 1"""
+    return math.exp(EXACT.gauss(0, 0.8)) / 1.25
+
+
+NOISE = {"normal": partial(EXACT.gauss, 0, 1), "skewed": skewed, "one-outlier": partial(EXACT.gauss, 0, 1)}
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_compare_found(noise):
+    """A/A is called different in 5 of 100 at most; a change is found, whichever has the outlier"""
+    false = found = inside = large = 0
+    for at in range(COMPARED):
+        both = [[NOISE[noise]() for _ in range(RUNS)] for _ in range(2)]
+        if noise == "one-outlier":
+            both[at % 2][0] = 20 + EXACT.random()
+        alike = Difference(*both)
+        false += alike.is_sure()
+        inside += alike.low <= 0 <= alike.high
+        found += Difference(both[0], [value + CHANGE for value in both[1]]).is_sure()
+        large += Difference(both[0], [value + alike.seen for value in both[1]]).is_sure()
+    assert false <= 0.05 * COMPARED and inside == COMPARED - false, (false, inside)
+    assert found > 0.8 * COMPARED, found
+    # What is said to be found is found, though one result says it of another one.
+    assert 0.6 * COMPARED < large, large
+
+
+def test_compare_sizes():
+    """Few runs say nothing, and many find little; outliers do not hide it; pairs have what is common"""
+    assert not Difference([1, 1, 1], [2, 2, 2]).is_sure() and Difference([1] * 4, [2] * 4).is_sure()
+    for runs in 30, 100:
+        before, after = ([EXACT.gauss(middle, 0.01) for _ in range(runs)] for middle in (0.5, 0.525))
+        before[:2] = 0.7, 0.9
+        d = Difference(before, after)
+        assert d.is_sure() and 0.015 < d.low < d.high < 0.035 and d.aside == [0.7, 0.9], (d.low, d.high)
+    drift = [10 * n for n in range(PAIRS)]
+    before, after = ([n + shift + EXACT.gauss(0, 0.1) for n in drift] for shift in (0, 1))
+    assert not Difference(before, after).is_sure() and Difference(before, after, True).is_sure()
+    assert not Difference(before, [n + EXACT.choice((-1, 1)) for n in before], True).is_sure()
+    assert Difference([7] * 5, [7] * 5).value == 0 and not Difference([7] * 5, [7] * 5).is_sure()
+
+
+def test_compare_in_turn(tmp_path):
+    """A B B A, each with its own counts, and one sentence of the whole"""
+    options = "-r", "4", "-M", "l1_l2_bytes", "--versus", "./other 'a b'"
+    fake = {"grow": 1, "counts": {"DATA_READ_MISS_OR_WRITE_MISS": 10, "DATA_CACHE_LINES_WRITTEN_BACK": 0}}
+    run = Run(tmp_path, *options, "-f", "json", "-o", "-", **fake)
+    assert [call.partition("-- ")[2] for call in run.calls()] == \
+        ["./other a b", "./program", "./program", "./other a b"] * 2, run.err
+    before, after = json.loads(run.out)
+    assert (before["command"], after["command"]) == (["./other", "a b"], ["./program"])
+    assert before["metrics"][0]["values"] == near([64 * (10 + 2 * n) for n in (0, 3, 4, 7)])
+    assert before["context"]["machine"] and not before["context"]["user"], before["context"]
+    run = Run(tmp_path, *options, **fake)
+    assert "No metric differs by more than chance does." in run.err and "not different: " in run.err, run.err
+    for wrong in (("--versus", "x", "-a"), ("--versus", "x", "--regions"), ("--versus", "x", "-f", "csv")):
+        run = Run(tmp_path, *wrong)
+        assert run.status == 2 and not run.log.exists(), run.err
