@@ -53,6 +53,8 @@ def test_compare_sizes():
         before[:2] = 0.7, 0.9
         d = Difference(before, after)
         assert d.is_sure() and 0.015 < d.low < d.high < 0.035 and d.aside == [0.7, 0.9], (d.low, d.high)
+    # An outlier that is nearer to the other result than to its own
+    assert Difference([0.48, 0.5, 0.5, 0.52, 0.7], [0.57, 0.58, 0.585, 0.6, 0.605]).is_sure()
     drift = [10 * n for n in range(PAIRS)]
     before, after = ([n + shift + EXACT.gauss(0, 0.1) for n in drift] for shift in (0, 1))
     assert not Difference(before, after).is_sure() and Difference(before, after, True).is_sure()

@@ -280,8 +280,8 @@ def test_report_compared(tmp_path):
 def test_report_unlike(tmp_path):
     """What cannot be compared is refused; other differences, and files without values, are told"""
     one = result(about(2), miss_ratio=about(38))
-    for context, words in (({"user": True}, "one is of with the kernel, the other of -u"),
-                           ({"emulated": True}, "one is of a real card, the other of the emulated card"),
+    for context, words in (({"user": True}, "one is with what the kernel does, the other without (-u)"),
+                           ({"emulated": True}, "one is of a real card, the other of the emulated one"),
                            ({"turns": True}, "one is of a program, the other of CPUs or")):
         page = Page(tmp_path, before=one, after=result(about(1), context, miss_ratio=about(4)))
         assert page.status == 1 and not page.html and words in page.said, page.said
