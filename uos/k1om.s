@@ -106,3 +106,18 @@ KNC_FCMOVS u, p, np
 .macro sfence
 	KNC_FENCE
 .endm
+
+# PAUSE only waits. gcc writes BSF with REP, which is TZCNT on other processors, where the operand
+# is not 0: then both give the same.
+.macro pause
+.endm
+.macro rep name, operands:vararg
+	.ifnc	\name,bsf
+	.ifnc	\name,bsfl
+	.ifnc	\name,bsfq
+	.byte	0xf3
+	.endif
+	.endif
+	.endif
+	\name	\operands
+.endm
