@@ -43,9 +43,9 @@ class TestCardCheck(ScriptTest):
             text = f.read()
         return status, err, text
 
-    def is_whole(self, status, err, text):
-        assert status == 0, err
-        assert "card-check-mic0.txt: please send this file" in err
+    def is_whole(self, status, err, text, tested=True):
+        assert (status, "card-check-mic0.txt: please send this file" in err) == \
+            ((0, True) if tested else (1, False)), err
         assert re.findall("^== (.*)", text, re.M) == \
             ["copying to the card", "kernel", "processor", "driver", "before the self-test",
              "self-test", "after the self-test", "end"]
@@ -80,9 +80,29 @@ class TestCardCheck(ScriptTest):
     def test_card_check_no_compiler(self):
         for compiler in ("", "/no/such/compiler", "false"):
             done = self.card_check("mic0", CC=compiler)
-            self.is_whole(*done)
+            self.is_whole(*done, tested=False)
+            assert "card-check-mic0.txt has no self-test" in done[1]
             assert f"no self-test: {compiler or 'k1om-mpss-linux-gcc'} does not build it" in done[2]
             assert "./selftest is not there" in done[2]
+
+    def test_card_check_machine(self):
+        """card-cc builds for the machine of the card; for another one the self-test does not run"""
+        card_cc = self.path("card-cc", b'#!/bin/sh\necho "$1" >>"$WORK/asked"\n'
+                            b'[ "$1" != --machine=62 ] || shift\nexec gcc "$@"\n')
+        uname = self.path("uname", b"#!/bin/sh\necho k1om\n")
+        for name in (card_cc, uname):
+            os.chmod(name, 0o755)
+        self.is_whole(*self.card_check("mic0", CC=card_cc))
+        self.card_check("mic0", CC=card_cc, PATH=f"{self.work}:{os.environ['PATH']}")
+        with open(self.path("asked"), encoding="utf-8") as f:
+            assert f.read() == "--machine=62\n-O2\n"
+        program = self.program("int main(void) { return 0; }")
+        with open(program, "r+b") as f:
+            f.seek(18)
+            f.write(b"\xb5")
+        done = self.card_check("--selftest", program, "mic0")
+        self.is_whole(*done, tested=False)
+        assert "is built for another machine" in done[2]
 
     def test_card_check_not_reached(self):
         self.path("mic0/broken", b"")
