@@ -201,7 +201,9 @@ TEST(load_fails, "load-fails", 60)
 	module_need();
 	must(!driver_loaded(), "the driver is loaded");
 	must(!module_insert(NAMESAKE), "%s: %m", NAMESAKE);
-	must(driver_load() == -1 && errno == EEXIST, "loading beside a PMU of this name: %m");
+	must(driver_load() == -1, "it loads beside a PMU of this name");
+	/* Newer kernels keep EEXIST for a module that is there already. */
+	must(errno == EEXIST || errno == EBUSY, "loading beside a PMU of this name: %m");
 	must(!owned(), "the counters are still reserved");
 	must(!syscall(SYS_delete_module, "knc_test_pmu", O_NONBLOCK), "%s: %m", NAMESAKE);
 }
