@@ -13,6 +13,7 @@ import tempfile
 
 import gcc47
 import k1om
+import order
 import pytest
 from knc_scripts import CACHE
 from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
@@ -185,6 +186,14 @@ def check_k1om():
                   *trees, *map(version, ("gcc", "clang", "as")))
 
 
+def check_order():
+    trees = built("build-kernel", "prepared"), built("build-kernel", "clang")
+    unless_passed(lambda: none_of(order.wrong()),
+                  sources(r"[^/]*\.[ch]|Kbuild|compat/.*|tests/static/order\.py|"
+                          r"tests/mutants/faults\.(py|txt)"),
+                  *trees, *map(version, ("gcc", "clang")))
+
+
 def suffix(series):
     return "" if series == "6.1" else f"-{series}"
 
@@ -217,7 +226,7 @@ def cases(run):
         "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": lambda: none_of(licence()),
-        "k1om": check_k1om, "gcc47": lambda: none_of(gcc47.wrong()),
+        "k1om": check_k1om, "order": check_order, "gcc47": lambda: none_of(gcc47.wrong()),
         "anchors": lambda: quietly(f"{TESTS}/mutants/run", "--anchors")}
     for name, check in usual.items():
         yield Case(name, check, seconds=100 if name == "checkpatch" else 30)
