@@ -150,6 +150,7 @@ static void write_counter_msr(u32 msr, u64 value)
 	place();
 	HOLDS(!hw.ctrl, "what a counter has and counts is written while it is stopped");
 	if ((msr & ~1U) == 0x20) {
+		HOLDS(!may_read() || !knc_cpu.event[msr & 1], "a counter is written in no slot");
 		HOLDS(value <= COUNTER_MAX, "reserved bits are written as 0");
 		hw.counter[msr & 1] = value;
 	} else {

@@ -125,18 +125,35 @@ static bool may_read(void)
 }
 
 /*
- * A BPF program may read an event anywhere. In RUN that is the operation READ. Else it does
- * what READER proves of knc_event_read(), and it is enough that it may come before what
- * changes counts, slots, the state or GLOBAL_CTRL: to other accesses it makes no difference.
+ * A BPF program may read an event anywhere. In RUN that is the operation READ: handled_pmis()
+ * proves the invariant at each place there. Else it does what READER proves of
+ * knc_event_read(): it adds what the counter has counted, and notes the counter. It makes no
+ * difference whether that is before or after what neither reads nor sets the event's
+ * prev_count, period_left or slot. So it is enough that a reader comes just before what does,
+ * and before the state and GLOBAL_CTRL change.
  */
+static void read_slot(unsigned int i)
+{
+	if (READERS && running && may_read() && knc_cpu.event[i] && nondet_bool())
+		account(i);
+}
+
 static void read_anywhere(void)
 {
-	if (!READERS || !running || !may_read())
-		return;
-	if (knc_cpu.event[0] && nondet_bool())
-		account(0);
-	if (knc_cpu.event[1] && nondet_bool())
-		account(1);
+	read_slot(0);
+	read_slot(1);
+}
+
+static void read_before(const local64_t *l)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		const struct perf_event *e = knc_cpu.event[i];
+
+		if (e && (l == &e->hw.prev_count || l == &e->hw.period_left))
+			read_slot(i);
+	}
 }
 
 /* What the thread and its events are before something happens */
@@ -242,10 +259,11 @@ static void before_write(const volatile void *what, unsigned long value)
 {
 	unsigned int i;
 
-	if (what != &knc_cpu.pending)
-		read_anywhere();
-	if (what == &knc_cpu.state)
+	if (what == &knc_cpu.state) {
+		if (value != KNC_STOP && value != KNC_PMI)
+			read_anywhere();
 		TABLE(state);
+	}
 	if (what == &knc_cpu.pending && value)
 		TABLE(pending_to_true);
 	if (what == &knc_cpu.pending && !value)
@@ -253,6 +271,7 @@ static void before_write(const volatile void *what, unsigned long value)
 	for (i = 0; i < 2; i++) {
 		if (what != &knc_cpu.event[i])
 			continue;
+		read_slot(i);
 		TABLE(event);
 		/* It leaves the slot. perf core has marked it if this is to throttle it. */
 		if (knc_cpu.event[i]) {
@@ -266,6 +285,8 @@ static void after_write(const volatile void *what)
 {
 	unsigned int i;
 
+	if (what == &knc_cpu.state && hw.ctrl)
+		read_anywhere();	/* and the counter goes on */
 	for (i = 0; i < 2; i++)
 		if (what == &knc_cpu.event[i] && knc_cpu.event[i]) {
 			knc_cpu.event[i]->counted -= counter(i);

@@ -130,7 +130,7 @@ static void place(void);
 static void before_read(const volatile void *what);
 static void before_write(const volatile void *what, unsigned long value);
 static void after_write(const volatile void *what);
-static void read_anywhere(void);
+static void read_before(const local64_t *l);
 static void begins_period(const local64_t *left);
 
 #define READ_ONCE(x) ({ before_read(&(x)); place(); (x); })
@@ -141,21 +141,21 @@ static void begins_period(const local64_t *left);
 	(x) = new_;							\
 	after_write(&(x));						\
 } while (0)
-#define LOCAL64(l, n, new) ({					\
+#define LOCAL64(l, n, new, read_before) ({				\
 	s64 n_ = (n), old_;						\
 	place();						\
-	read_anywhere();						\
+	read_before(l);						\
 	old_ = (l)->value;						\
 	TABLE(counts);							\
 	(l)->value = (new);						\
 	old_;								\
 })
-#define local64_read(l)	({ place(); read_anywhere(); (l)->value; })
-#define local64_add(n, l) ((void)LOCAL64(l, n, old_ + n_))
-#define local64_sub(n, l) ((void)LOCAL64(l, n, old_ - n_))
-#define local64_set(l, n) (begins_period(l), (void)LOCAL64(l, n, n_))
-#define local64_xchg(l, n) LOCAL64(l, n, n_)
-#define knc_assert(rule) __CPROVER_assert(rule, "rule of knc_softmask.h: " #rule)
+#define local64_read(l)	({ place(); read_before(l); (l)->value; })
+#define local64_add(n, l) ((void)LOCAL64(l, n, old_ + n_, (void)))
+#define local64_sub(n, l) ((void)LOCAL64(l, n, old_ - n_, (void)))
+#define local64_xchg(l, n) LOCAL64(l, n, n_, read_before)
+#define local64_set(l, n) (begins_period(l), (void)local64_xchg(l, n))
+#define knc_assert(rule) HOLDS(rule, "rule of knc_softmask.h: " #rule)
 
 #define KNC_PMU_RECORD_ACCESSES
 /* A constant names a register of all counters, what is computed one of a counter's. */

@@ -43,12 +43,16 @@ def obligations():
     for event in range(3):
         yield f"reader-{event}", f"READER STOP EVENT={event}"
     # With readers at any place; and counters of 40 bits
-    for name, macros in (("disable", "DISABLE RUN STOP"), ("read-RUN-0", "READ RUN"),
-                         ("start-STOP-0", "START STOP"), ("stop-STOP-0", "STOP STOP"),
+    for name, macros in (("disable", "DISABLE RUN STOP"), ("start-STOP-0", "START STOP"),
                          ("pmi-RUN-201", "PMI RUN SLOT0=2 SLOT1=0 STATUS=1")):
         yield f"{name}-readers", f"{macros} READERS=1"
-        if name != "stop-STOP-0":
-            yield f"{name}-wide", f"{macros} NARROW=0"
+        yield f"{name}-wide", f"{macros} NARROW=0"
+    for name, macros in (("read-STOP-0", "READ STOP"), ("read-RUN-0", "READ RUN")):
+        yield f"{name}-readers", f"{macros} READERS=1"
+    for slot in range(2):
+        yield f"stop-STOP-0-readers-2{slot}", f"STOP STOP READERS=1 SLOT0=2 SLOT1={slot}"
+    yield "read-STOP-0-wide", "READ STOP NARROW=0"
+    yield "reader-0-wide", "READER STOP NARROW=0"
     # By what each counter is (free, its event stopped, or on it), and what STATUS is
     for state, *slots, status in itertools.product(("RUN", "STOP"), range(3), range(3), range(4)):
         on = sum(1 << i for i in range(2) if slots[i] == 2)
