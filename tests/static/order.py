@@ -149,8 +149,7 @@ class Code:
                 last = access
             after = tuple(sorted(item for item in after.items() if item[1] is not None))
             if is_call:
-                # A register that is kept is not followed into the function.
-                to, stack, after = to[:1], (*stack, (to[1], after)), ()
+                to, stack, after = to[:1], (*stack, (to[1], after)), registers
             elif not to and stack:
                 *stack, (back, after) = stack
                 to, stack = [back], tuple(stack)
