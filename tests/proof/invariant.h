@@ -47,6 +47,7 @@ static void rules_of_slot(bool assume, const struct perf_event *e, unsigned int 
 	RULE(e->hw.period_left.value + prev >= 0, "a wrap is needed for the period");
 	RULE(!e->sampled && !e->exempt, "its period has had no sample");
 	RULE((now >= 0) == (hw.status >> i & 1), "STATUS has a bit for a wrap");
+	RULE(!e->rdpmc || e->paged, "its page has what the counter was loaded with");
 }
 
 static void rules_of_event(bool assume, const struct perf_event *e)
@@ -218,6 +219,7 @@ static void any_counts(struct perf_event *e)
 	e->counted = nondet_u64();
 	e->sampled = nondet_bool();
 	e->exempt = nondet_bool();
+	e->paged = nondet_bool();
 }
 
 static void any_registers(void)
@@ -291,6 +293,7 @@ static void after_write(const volatile void *what)
 		if (what == &knc_cpu.event[i] && knc_cpu.event[i]) {
 			knc_cpu.event[i]->counted -= counter(i);
 			knc_cpu.event[i]->exempt = false;
+			knc_cpu.event[i]->paged = false;
 		}
 }
 

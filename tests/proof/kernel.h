@@ -45,7 +45,7 @@ static inline s64 sign_extend64(u64 value, int bit)
 #define ____cacheline_aligned
 #define likely(x)	(x)
 #define unlikely(x)	(x)
-#define barrier()	((void)0)
+#define barrier()
 #define smp_load_acquire(p) (*(p))
 #define DECLARE_PER_CPU_ALIGNED(type, name) extern type name
 #define DEFINE_PER_CPU_ALIGNED(type, name) type name
@@ -103,7 +103,7 @@ struct perf_event {
 	struct hw_perf_event hw;
 	/* What the proof knows: see invariant.h */
 	u64 counted;
-	bool sampled, exempt, counter0;
+	bool sampled, exempt, counter0, rdpmc, paged;
 };
 
 struct perf_sample_data {
@@ -114,9 +114,9 @@ struct perf_sample_data {
 int perf_event_overflow(struct perf_event *event, struct perf_sample_data *data,
 			struct pt_regs *regs);
 #define compat_sample_period(hwc) ((s64)(hwc)->sample_period)
-#define compat_event_has_rdpmc(event) false
-#define perf_event_update_userpage(event) ((void)(event))
-#define inc_perf_irq_stat() ((void)0)
+#define compat_event_has_rdpmc(event) ((event)->rdpmc)
+#define perf_event_update_userpage(event) ((event)->paged = true)
+#define inc_perf_irq_stat()
 
 /* NMI level: of a real NMI, or of a replay */
 static int nmi_level;

@@ -188,6 +188,7 @@ static void any_event(struct perf_event *e)
 	e->hw.config = (u64)nondet_u32();
 	e->hw.idx = nondet_u32();
 	e->counter0 = nondet_bool();
+	e->rdpmc = nondet_bool();
 }
 
 /* Any state that satisfies the invariant */
