@@ -203,13 +203,14 @@ BOOTS = (
     Boot("mainline-races", RIGHT_RACES, kernels="stock|uos.*", on="mainline-fixed", asked=True,
          prefix="mainline-fixed-", known=known("mainline-", {**MAINLINE_LOSES, **CONSTRAINTS})),
     # With the patches of mainline-fixes --series, one after the other
-    *(Boot(f"series-{step}", f"constraints {RIGHT_RACES}", kernels="stock|uos.*",
+    *(Boot(f"series-{step}", f"{tests} {RIGHT_RACES}", kernels="stock|uos.*",
            on=f"mainline-{step}", asked=True, prefix=f"series-{step}-",
            known=known(f"series-{step}-", MAINLINE_LOSES))
-      for step in ("constraints", "any", "reset")),
-    Boot("series-masked", f"{MAINLINE_FIXED} constraints sample-throttle-group move-throttled "
-         f"bpf-read-add bpf-read-del {RIGHT_RACES} {LOSES} {LOSES_AT_SOME} race-read-again "
-         "race-skid-group",
+      for step, tests in (("constraints", "constraints"), ("any", "constraints refuse-any"),
+                          ("reset", "constraints refuse-any hotplug-reset"))),
+    Boot("series-masked", f"{MAINLINE_FIXED} constraints refuse-any hotplug-reset "
+         f"sample-throttle-group move-throttled bpf-read-add bpf-read-del {RIGHT_RACES} {LOSES} "
+         f"{LOSES_AT_SOME} race-read-again race-skid-group",
          kernels="stock|uos.*", on="mainline-masked", asked=True, prefix="series-masked-"),
     Boot("main", OLD_MAIN, "--cores 2", kernels=OLD, seconds=240),
     Boot("races", OLD_RACES, "--cores 2", kernels=OLD, seconds=200),
