@@ -133,9 +133,9 @@ accessors (wrmsrl); patches for these are at hand.
 Without the patches counter 1 reads 0, and of 200 samples one or two come.
 With them all counts and samples of the tests are right as long as nothing
 comes at a bad moment. Some samples are still lost or late then. This is at
-how many points, out of how many instructions, of Linux 6.1.192 (gcc 12.2),
-when an overflow, half of the time with a late interrupt, comes at each of
-them in turn, and then an NMI of another source:
+how many points, out of how many instructions, in one run on Linux 6.1.192
+(gcc 12.2), when an overflow, half of the time with a late interrupt, comes
+at each of them in turn, and then an NMI of another source:
 
                                          overflow        NMI
   an event is enabled and disabled     82 of 1,706   49 of  8,432
