@@ -33,8 +33,8 @@ int main(int argc, char **argv)
 	int cpu = argc > 1 ? atoi(argv[1]) : 1, leader = open_event(cpu, -1), member;
 	char command[128];
 
-	snprintf(command, sizeof(command), "cd /sys/devices/system/cpu/cpu%d && "
-		 "echo 0 >online && echo 1 >online", cpu);
+	snprintf(command, sizeof(command),
+		 "cd /sys/devices/system/cpu/cpu%d && echo 0 >online && echo 1 >online", cpu);
 	if (leader < 0 || system(command)) {
 		fprintf(stderr, "a leader whose CPU comes back: %s\n", strerror(errno));
 		return 2;

@@ -628,8 +628,8 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad", points,
 	     whole.length, hits, late, nmis, missed, bad);
 	must(points, "no points");
-	must(!bad, "%llu of %llu points, %llu miscounted, the first is TEST_POINT=%llu "
-	     "TEST_SEED=%llu: %s", bad, points, miscounted, first_bad, seed, first.why);
+	must(!bad, "%llu of %llu points, %llu miscounted, first TEST_POINT=%llu TEST_SEED=%llu: %s",
+	     bad, points, miscounted, first_bad, seed, first.why);
 	must(only || missed <= points / 10, "%llu of %llu points were not reached", missed, points);
 	must(only || hits >= points / 2, "%llu hits at %llu points", hits, points);
 }
