@@ -24,6 +24,8 @@ html_theme_options = {"page_width": "1200px", "sidebar_width": "240px",
                       "description": "perf on Knights Corner"}
 html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
 html_show_sourcelink = False
+# Each page asks for custom.css.
+html_static_path = ["_static"]
 
 
 def _fill(_app, _page, source):

@@ -166,8 +166,11 @@ def check_listed(_):
 
 def check_rendered(_):
     """Each indented block behind a paragraph or a comment is in the page: a comment takes what is
-    indented below it for its own."""
-    book, wrong = Path(quietly(f"{SCRIPTS}/build-book").split()[-1]).parent, []
+    indented below it for its own. The style is there."""
+    book = Path(quietly(f"{SCRIPTS}/build-book").split()[-1]).parent
+    wrong = [f"{file}: is not in the book" for file in
+             re.findall(r'href="(_static/[^"]*\.css)"', (book / "index.html").read_text())
+             if not (book / file).exists()]
     for path in DOCUMENTS:
         page = html.unescape(re.sub(r"<[^>]*>", "", (book / f"{path.stem}.html").read_text()))
         page = " ".join(page.split())
