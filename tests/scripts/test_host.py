@@ -3,8 +3,11 @@
 given. tests/guest has it with emulated cards.
 """
 import os
+import signal
 import subprocess
+import time
 
+import pytest
 from common import ScriptTest, find
 
 # Each card is a directory; a shell runs the command there, as ssh's does.
@@ -13,8 +16,11 @@ cd "$WORK/$1" || exit 255
 [ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
 PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/||")"
 """
-# Another way to the card: it runs a command as it stands, and knows no card's name.
+# Another way to the card: it runs a command as it stands, knows no card's name, and serves one
+# session at a time.
 PHI = """#!/bin/sh
+exec 9>"$WORK/session"
+flock -n 9 || { echo "a session is open" >&2; exit 1; }
 [ "$#: $1 $2 $3" = "4: run sh -c" ] && exec "$WORK/ssh" mic0 "$4"
 """
 PERF = r"""#!/bin/sh
@@ -24,6 +30,22 @@ PERF = r"""#!/bin/sh
 echo "the program's own output"
 printf '\n# started\nCPU0,%s,,cycles,1,100.00,,\n' "$(cat count)" >&3
 """
+# It counts until it is interrupted, as its program does. perf handles SIGINT in the background,
+# too; a shell that starts with it ignored cannot.
+ENDLESS = r"""#!/usr/bin/env -S --default-signal=INT sh
+trap 'echo counted >&4; exit 130' INT
+[ "$1" = record ] && exec 4>&1 || exec 4>&3
+env --default-signal=INT sleep 1000 4>&- >/dev/null 2>&1 & echo $! $$ >pids
+wait
+"""
+
+
+def until(what):
+    for _ in range(600):
+        if what():
+            return
+        time.sleep(0.05)
+    raise AssertionError("not in 30 seconds")
 
 
 class TestHost(ScriptTest):
@@ -118,6 +140,56 @@ class TestHost(ScriptTest):
         assert self.host("record", "--prefix", phi, "x", "--", "true") == (0, "", "")
         assert self.content("x.kallsyms") == b"ffffffff81000000 T mic0\n"
 
+    def endless(self, verb, *prefix):
+        """knc-host as a terminal starts it, when perf counts on both cards"""
+        self.path("bin/perf", ENDLESS.encode())
+        process = subprocess.Popen(
+            ["env", "--default-signal=INT", find("knc-host"), verb, *prefix, "--prefix",
+             self.path("ssh") + " {}", "mic0", "mic1", "--", "x"], cwd=self.work, text=True,
+            env={**os.environ, "WORK": self.work}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for card in ("mic0", "mic1"):
+            until(lambda card=card: os.path.exists(self.path(f"{card}/pids")) and
+                  self.content(f"{card}/pids").endswith(b"\n"))
+        return process
+
+    def has_ended(self):
+        """perf and its program on each card"""
+        for card in ("mic0", "mic1"):
+            for pid in self.content(f"{card}/pids").split():
+                until(lambda pid=pid: not os.path.exists(f"/proc/{int(pid)}"))
+            os.unlink(self.path(f"{card}/pids"))
+
+    @pytest.mark.parametrize("verb, file", [("record", "data"), ("stat", "csv")])
+    def test_host_interrupted(self, verb, file):
+        """perf ends on the cards, and what it has counted comes"""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = self.endless(verb)
+            process.send_signal(number)
+            err = process.communicate(timeout=60)[1]
+            assert process.returncode == 128 + number
+            assert f"{number.name}: ending perf" in err and "ended early" in err, err
+            self.has_ended()
+            for card in ("mic0", "mic1"):
+                assert self.content(f"{card}.{file}") == b"counted\n"
+                os.unlink(self.path(f"{card}.{file}"))
+
+    def test_host_killed(self):
+        """perf ends with knc-host, however that ends; a connection without input ends nothing"""
+        process = self.endless("record")
+        process.kill()
+        process.communicate()
+        self.has_ended()
+        self.path("ssh", SSH.replace('exec sh', '</dev/null exec sh').encode())
+        process = self.endless("record")
+        time.sleep(0.5)
+        pids = [int(pid) for card in ("mic0", "mic1")
+                for pid in self.content(f"{card}/pids").split()]
+        assert all(os.path.exists(f"/proc/{pid}") for pid in pids)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+
     def test_host_one_card_fails(self):
         self.path("mic0/broken", b"")
         status, _, err = self.host("record", "mic0", "mic1", "--", "true")
@@ -142,7 +214,7 @@ class TestHost(ScriptTest):
         assert self.host("record", "mic0", "--", "true")[0] == 1
         assert self.host("stat", "mic0", "--", "true")[:2] == (1, "")
         status, _, err = self.run_it("knc-host", "report", "mic0")
-        assert status == 1 and "mic0.data: there is nothing in it" in err, err
+        assert status == 1 and "mic0: no samples in " in err, err
         assert not os.path.exists(self.path("mic0.csv")) or self.content("mic0.csv") == b""
 
     def test_host_report(self):
@@ -155,9 +227,8 @@ class TestHost(ScriptTest):
         assert out.splitlines() == \
             ["# card: mic0", "report", "--stdio", "-i", "./mic0.data", "--kallsyms",
              "./mic0.kallsyms", "--symfs", self.path("sys root"), "-g", "none"]
-        status, _, err = self.run_it("knc-host", "report", "mic1")
-        assert status == 1
-        assert "mic1.data: there is nothing in it" in err
+        assert self.run_it("knc-host", "report", "mic1") == \
+            (1, "# card: mic1\n", "knc-host: mic1: no samples in ./mic1.data\n")
 
     def test_host_refuses(self):
         for args, why in (
