@@ -42,6 +42,13 @@ def printable(text):
     return "".join(c if c.isprintable() or c == "\t" else "?" for c in text)
 
 
+def reason(error):
+    """Of a file, without the number that Python puts in front"""
+    if isinstance(error, OSError) and error.strerror:
+        return ": ".join(filter(None, (error.filename, error.strerror)))
+    return str(error)
+
+
 def number(text):
     try:
         value = float((text or "").replace(",", "."))

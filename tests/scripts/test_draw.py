@@ -361,7 +361,7 @@ class TestDraw(ScriptTest):
         assert "\x1b" not in out
         with open(svg, encoding="utf-8") as f:
             assert "1,616,659" in f.read()
-        self.refuses("knc-draw: [Errno 28]", 1, "sh", "-c", f"{find('knc-draw')} card {stat} >/dev/full")
+        self.refuses("knc-draw: No space left on device", 1, "sh", "-c", f"{find('knc-draw')} card {stat} >/dev/full")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--colour", "yes")
         assert (status, len(re.findall("\x1b.48;2", out)) > 3) == (0, True)
 
