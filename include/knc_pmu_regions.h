@@ -623,7 +623,7 @@ static void knc_regions_events_(struct knc_regions_thread_ *t, long tid)
 	if (error) {
 		snprintf(t->error, sizeof(t->error), "%.40s cannot be opened: %s (errno %d)",
 			 knc_regions_.event[which].name,
-			 error == EACCES || error == EPERM ? "not permitted, perhaps but for :u" :
+			 error == EACCES || error == EPERM ? "see kernel.perf_event_paranoid" :
 			 error == EMFILE ? "too many open files" :
 			 error == EINVAL ? "two such events do not fit, or it is none" :
 			 error == ENOENT ? "the PMU has no such event" : "perf_event_open", error);

@@ -10,8 +10,8 @@ import subprocess
 import threading
 
 import knc_perf
-from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, countables, events_of, plan_runs, \
-    rewind, settle, spoken, target, there, until_end
+from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, countables, \
+    events_of, plan_runs, rewind, settle, spoken, target, there, until_end
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
 # output, and the program's output goes to standard error.
@@ -64,7 +64,7 @@ class Stream:
 
     def intervals(self, lines):
         current, end = None, 0.0
-        for record in knc_perf.read(lines, SEPARATOR):
+        for record in as_named(self.args, knc_perf.read(lines, SEPARATOR)):
             if record.event not in self.labels or record.time is None:
                 continue
             if current is None or record.time != current.end:

@@ -10,12 +10,14 @@ import os
 import re
 import subprocess
 
-from knc_runs import DEVICES, Failed, Result, ask, file_there, rewind, there
+from knc_runs import DEVICES, Failed, Result, ask, file_there, only_user_mode, rewind, there
 from knc_table import counted, differ
 
 NSEC = 10 ** 9
 FILE, BEGIN, END = "# file ", "# knc-regions 1", "# end"
 FORMAT = re.compile(r"(config\d?):(\d+)(?:-\d+)?$")
+# CAP_SYS_ADMIN, CAP_PERFMON
+PRIVILEGES = 1 << 21 | 1 << 38
 # In another run it may be another thread.
 ALL = None
 
@@ -134,15 +136,24 @@ def rows_of(text):
     return rows, broken
 
 
+def may_count_kernel(args):
+    """May the program? It opens its events itself, so that its user's privileges count."""
+    level = content(args, "/proc/sys/kernel/perf_event_paranoid")
+    mask = re.search(r"^CapEff:\s*(\w+)", content(args, "/proc/self/status"), re.M)
+    return level in ("", "-1", "0", "1") or not mask or int(mask[1], 16) & PRIVILEGES
+
+
 def count(args, needed, run):
     """Run the program once, with these events in its regions."""
+    if not (args.user or may_count_kernel(args)):
+        only_user_mode(args)
     events = ",".join(setting(args, needed[key]) for key in run)
     file = f"/tmp/knc-regions-{os.urandom(8).hex()}"
     rewind(args)
     status = subprocess.run(there(args, [
         f"KNC_REGIONS={events}", f"KNC_REGIONS_FILE={file}", *args.command], "env"),
         check=False).returncode
-    status = 128 - status if status < 0 else status
+    args.status = status = 128 - status if status < 0 else status
     said = ask(args, "sh", "-c", f'for f in {file}.*; do [ ! -e "$f" ] || {{ '
                f'echo "{FILE}${{f#{file}.}}"; cat "$f"; rm -f "$f"; }}; done')
     rows, broken = rows_of(said)

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 
+import knc_card
 import knc_perf
 import knc_table
 import knc_tables
@@ -28,6 +29,10 @@ CLOCK = "task-clock"
 SIDE_BY_SIDE = 0.02
 # What is copied of a standard input that is no file
 MOST_INPUT = 1 << 28
+# Set by knc-report, which reads on standard error how knc-metrics gets on
+PROGRESS = "KNC_METRICS_PROGRESS"
+# What perf says first if the kernel does not let this user measure
+REFUSED = "Access to performance monitoring"
 # Of the fields of perf stat. A number may have a comma.
 SEPARATOR = ";"
 
@@ -90,9 +95,15 @@ class Plan:
         if self.args.command and (len(runs) > 1 or self.args.by):
             self.args.replay = rewindable()
         for at, run in enumerate(runs, 1):
-            if os.isatty(2) and len(runs) > 1:
+            if (os.isatty(2) or PROGRESS in os.environ) and len(runs) > 1:
                 print(f"knc-metrics: {self.args.what} {at} of {len(runs)}", file=sys.stderr)
+            self.args.status = 0
             yield run
+            if self.args.status and at == 1 and len(runs) > 1:
+                print(f"knc-metrics: {self.args.command[0]} has ended with status "
+                      f"{self.args.status}, and is not run {len(runs) - 1} times more; if that is its "
+                      "usual status, type sh -c '...; true'", file=sys.stderr)
+                return
 
     def check(self, metric, counts):
         """Is a sum over threads what the metric is made of?"""
@@ -111,7 +122,9 @@ class Plan:
 
     def head(self, **more):
         """What JSON says of the whole"""
-        return {"command": self.args.command, **more, "context": self.args.context,
+        # A user who may not count the kernel is denied it in the first run only.
+        return {"command": self.args.command, **more,
+                "context": {**(self.args.context or {}), "user": self.args.user},
                 "runs": [[spoken(key) for key in run] for run in self.runs]}
 
 
@@ -211,6 +224,21 @@ def until_end(pipe, process):
         os.close(ended)
 
 
+def perf_reason(text):
+    """The first line in which perf says something. If the kernel does not let this user measure,
+    perf explains all settings; this names the one that would do.
+    """
+    first = next((line.strip() for line in text.split("\n")
+                  if line.strip() not in ("", "Error:")), "perf failed")
+    level = re.search(r"perf_event_paranoid setting is (-?\d+)", text)
+    if not (first.startswith(REFUSED) and level):
+        return first
+    what, least = ("to measure", 2) if int(level[1]) > 2 else \
+        ("to count on all CPUs, or for other threads (any)", 0)
+    return (f"kernel.perf_event_paranoid is {level[1]}, which allows only root {what}: as root, "
+            f"type \"sysctl kernel.perf_event_paranoid={least}\"")
+
+
 class Said:
     """What comes on perf's stderr. It is passed on at once, but for why perf fails before the
     program begins.
@@ -234,9 +262,7 @@ class Said:
 
     def reason(self):
         """The first line in which perf says something."""
-        lines = (self.kept or self.last).decode(errors="replace").split("\n")
-        return next((line.strip() for line in lines
-                     if line.strip() not in ("", "Error:")), "perf failed")
+        return perf_reason((self.kept or self.last).decode(errors="replace"))
 
     def killed(self, program):
         """The status of a program that a signal has ended, or 0. perf's own is 0 then,
@@ -267,9 +293,25 @@ def file_there(args, name):
     return ask(args, "cat", name)
 
 
+def check_perf(args):
+    """Fail at once where there is no perf, or no such machine"""
+    done = subprocess.run(there(args, ["--version"]), check=False, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="backslashreplace")
+    if done.returncode:
+        said = done.stderr.strip().split("\n")[-1] or f"status {done.returncode}"
+        raise Failed(f"{shlex.join(args.perf)}: {said}")
+
+
 def pmu_there(args):
     """What the PMU is called"""
-    return "knc" if file_there(args, f"{DEVICES}/knc/type") else "cpu"
+    for pmu in ("knc", "cpu"):
+        if file_there(args, f"{DEVICES}/{pmu}/type"):
+            return pmu
+    # If its files cannot be read, perf has to find out.
+    if knc_card.is_card(file_there(args, "/proc/cpuinfo")):
+        raise Failed("no driver has the counters: as root, type \"insmod knc_pmu.ko\" on the card "
+                     "(\"dmesg | grep knc_pmu\" has the reason if that fails)")
+    return "cpu"
 
 
 def context(args):
@@ -281,8 +323,7 @@ def context(args):
     machine, kernel, driver, perf = (line.strip() for line in [*said, "", "", "", ""][:4])
     return {"machine": machine, "emulated": args.emulated, "kernel": kernel,
             "driver": f"the module {driver}" if driver else "built in, or another one", "perf": perf,
-            "pmu": args.pmu, "date": time.strftime("%Y-%m-%d %H:%M:%S %z"), "user": args.user,
-            "turns": args.turns}
+            "pmu": args.pmu, "date": time.strftime("%Y-%m-%d %H:%M:%S %z"), "turns": args.turns}
 
 
 def rewindable():
@@ -346,7 +387,24 @@ def run_stat(args, events, more=()):
             *target(args)]))
     finally:
         text = ask(args, "sh", "-c", f"cat {report}; rm -f {report}")
-    return [*knc_perf.read(text.split("\n"), SEPARATOR)], said, status
+    return [*as_named(args, knc_perf.read(text.split("\n"), SEPARATOR))], said, status
+
+
+def as_named(args, records):
+    """perf's records, with the names that the events were given. Where the kernel does not let
+    this user count in it, perf counts in user mode, and appends ":u".
+    """
+    for record in records:
+        name = re.sub(":u$", "", record.event)
+        if name != record.event and not args.user:
+            only_user_mode(args)
+        yield record._replace(event=name)
+
+
+def only_user_mode(args):
+    args.user = True
+    print("knc-metrics: counts in user mode only, as with -u: kernel.perf_event_paranoid is 2",
+          file=sys.stderr)
 
 
 def settle(args, said, status, counted):
@@ -357,7 +415,8 @@ def settle(args, said, status, counted):
         raise Failed(f"{args.command[0]}: {said.reason().partition(': ')[2]}")
     if counted or args.verbose:
         said.pass_on()
-    return status if counted else 0
+    args.status = status if counted else 0
+    return args.status
 
 
 def count(args, needed, run):

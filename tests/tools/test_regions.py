@@ -39,6 +39,15 @@ def row(region, tid, calls=1, lost=0, why="-", seconds=1, **counts):
     return [region, tid, calls, lost, why, seconds, counts]
 
 
+def test_regions_paranoid(tmp_path):
+    """The program opens its events for user mode where its user may not count the kernel."""
+    for level, caps, mode in (("2", "0", ":u"), ("2", "1ffffffffff", ""), ("1", "0", "")):
+        run = Run(tmp_path, "-f", "json", "-M", "ipc", rows=[[row("a", 7, **clocks(4, 2))]], files={
+            **CARD, "perf_event_paranoid": level, "self/status": f"Name:\tx\nCapEff:\t{caps}\n"})
+        assert [event.endswith(":u") for event in run.calls()[0].split(",")] == [mode != ""] * 2
+        assert ("counts in user mode only" in run.err) == (mode != ""), run.err
+
+
 def clocks(cycles, instructions):
     return {"CPU_CLK_UNHALTED": cycles, "INSTRUCTIONS_EXECUTED": instructions}
 

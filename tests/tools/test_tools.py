@@ -215,6 +215,33 @@ def test_metrics_pairs(tmp_path):
             assert run.metrics()[m.name]["runs"] == 1, m.name
 
 
+def test_metrics_paranoid(tmp_path):
+    """What the kernel does not let a user count is left out, which is said once; or refused, with
+    what to type"""
+    said = "knc-metrics: counts in user mode only, as with -u: kernel.perf_event_paranoid is 2"
+    for options, fake in ((["-M", "ipc,branch"], {}), (
+            ["-I", "100", "-M", "ipc"], {"times": [0.1, 0.2]}), (
+            ["-a", "--per-core", "-M", "ipc"],
+            {"perf": f"{HERE}/perf perf", "cpus": {}, "files": {"cpuinfo": CORES}})):
+        run = as_json(tmp_path, *options, paranoid=2, **fake)
+        assert run.err.count("user mode") == 1 and said in run.err, run.err
+        assert '"ipc"' in run.out and json.loads(run.out)["context"]["user"] is True
+        assert "user mode" not in Run(tmp_path, *options, "-u", paranoid=2, **fake).err
+        assert not json.loads(as_json(tmp_path, *options, paranoid=1, **fake).out)["context"]["user"]
+    for level, typed in ((3, 2), (2, 0), (1, 0)):
+        run = Run(tmp_path, "-M", "ipc", deny="INSTRUCTIONS", paranoid=level)
+        assert run.status == 1 and run.err.startswith(
+            f"knc-metrics: kernel.perf_event_paranoid is {level}, which allows only root to "), run.err
+        assert run.err.endswith(f"sysctl kernel.perf_event_paranoid={typed}\"\n"), run.err
+
+
+def test_metrics_no_driver(tmp_path):
+    """Without a PMU nothing is tried"""
+    card = "vendor_id : GenuineIntel\ncpu family : 11\nmodel : 1\n"
+    run = Run(tmp_path, "-M", "ipc", perf=f"{HERE}/perf perf", files={"cpuinfo": card})
+    assert run.status == 1 and "insmod knc_pmu.ko" in run.err and not run.log.exists(), run.err
+
+
 def test_metrics_values(tmp_path):
     """Arithmetic on what perf said: ratios, per cent, bytes, and 0 to divide by"""
     got = as_json(tmp_path, counts={
@@ -355,11 +382,11 @@ def test_metrics_denied(tmp_path):
     """One event that is refused takes its metric with it, and no other"""
     got = as_json(tmp_path, "-M", "cpi", deny="any=1").metrics()
     assert got["cpi_core"]["value"] is None
-    assert "limited" in got["cpi_core"]["reason"], got["cpi_core"]
+    assert "perf_event_paranoid" in got["cpi_core"]["reason"], got["cpi_core"]
     assert got["cpi_thread"]["value"] and not got["cpi_thread"]["reason"]
     run = Run(tmp_path, "-M", "cpi", deny="event")
     assert run.status == 1
-    assert "limited" in run.err, run.err
+    assert "perf_event_paranoid" in run.err, run.err
 
 
 def test_metrics_not_counted(tmp_path):
@@ -467,6 +494,21 @@ def test_metrics_status(tmp_path):
     run = Run(tmp_path, "-M", "cpi_thread", status=3)
     assert run.status == 3
     assert "cpi_thread" in run.err, run.err
+
+
+def test_metrics_once(tmp_path):
+    """A program that fails in the first run is not run again, and where there is no perf nothing is
+    tried; one line says why"""
+    run = Run(tmp_path, "-M", "cpi,tlb", status=3, says="usage: program FILE\n")
+    assert run.status == 3 and len(run.calls()) == 1 and run.err.count("usage") == 1, run.err
+    assert "./program has ended with status 3, and is not run" in run.err, run.err
+    run = Run(tmp_path, "-M", "cpi,tlb", perf=f"{HERE}/nosuch")
+    assert (run.status, run.err) == (1, f"knc-metrics: {HERE}/nosuch: No such file or directory\n")
+    ssh = tmp_path / "ssh"
+    ssh.write_text("#!/bin/sh\necho ssh: no such host >&2; exit 255\n")
+    ssh.chmod(0o755)
+    run = Run(tmp_path, "-M", "cpi,tlb", perf=f"{ssh} mic9 perf")
+    assert (run.status, run.err) == (1, f"knc-metrics: {ssh} mic9 perf: ssh: no such host\n")
 
 
 def test_metrics_killed(tmp_path):
@@ -708,7 +750,7 @@ def test_by_refused(tmp_path):
               files={"cpuinfo": "model name: (emulated)"})
     assert run.status == 1 and "no model of INSTRUCTIONS_EXECUTED_V_PIPE" in run.err, run.err
     run = Run(tmp_path, "--by", "line", "-M", "ipc", deny="period")
-    assert run.status == 1 and "limited" in run.err, run.err
+    assert run.status == 1 and "kernel.perf_event_paranoid is 2" in run.err, run.err
 
 
 def test_intervals(tmp_path):
@@ -746,7 +788,7 @@ def test_intervals_missing(tmp_path):
     run = Run(tmp_path, "-I", "500", "-M", "memory_bandwidth", times=[0.5])
     assert run.status == 1 and "its events take 5 runs" in run.err, run.err
     run = Run(tmp_path, "-I", "500", "-M", "ipc", deny="event", times=[0.5])
-    assert run.status == 1 and "limited" in run.err, run.err
+    assert run.status == 1 and "kernel.perf_event_paranoid is 2" in run.err, run.err
     assert Run(tmp_path, "-I", "500", "-M", "ipc", status=3, times=[0.5]).status == 3
 
 
