@@ -295,10 +295,13 @@ def file_there(args, name):
 
 def check_perf(args):
     """Fail at once where there is no perf, or no such machine"""
-    done = subprocess.run(there(args, ["--version"]), check=False, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, errors="backslashreplace")
-    if done.returncode:
-        said = done.stderr.strip().split("\n")[-1] or f"status {done.returncode}"
+    # No pipe: somebody else may have that on.
+    with tempfile.TemporaryFile("w+", errors="backslashreplace") as err:
+        status = subprocess.run(there(args, ["--version"]), check=False, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=err).returncode
+        err.seek(0)
+        said = err.read().strip().split("\n")[-1] or f"status {status}"
+    if status:
         raise Failed(f"{shlex.join(args.perf)}: {said}")
 
 
