@@ -3,7 +3,9 @@
 
 Two counters count one pair of events, so each run, or turn, has intervals of one pair, and
 shows the metrics that this pair gives. Intervals of different runs are not put together:
-nothing says that the program was at the same place in both.
+nothing says that the program was at the same place in both. Events of a metric that takes more
+than a pair have a run of their own, in which they take turns in each interval: perf scales what
+it has counted, and the metric is marked as an estimate.
 """
 import os
 import subprocess
@@ -34,15 +36,15 @@ def lines_of(chunks):
 class Stream:
     """perf stat -I of a run: an iterator of intervals, as they come"""
 
-    def __init__(self, args, needed, run):
-        self.args, self.run = args, run
+    def __init__(self, args, needed, run, in_turn):
+        self.args, self.run, self.in_turn = args, run, in_turn
         self.events, self.labels = events_of(args, needed, run)
         self.said, self.status, self.some = Said(), 0, False
 
     def command(self, fd):
         args = self.args
         words = ["stat", "-x", SEPARATOR, "-I", str(args.interval), "--log-fd", str(fd), "-e",
-                 f"{{{self.events}}}", *target(args)]
+                 self.events if self.in_turn else f"{{{self.events}}}", *target(args)]
         if not args.remote:
             return there(args, words)
         return there(args, [*WRAPPED[1:], args.perf[-1], *words], WRAPPED[0])
@@ -71,7 +73,7 @@ class Stream:
                 if current:
                     yield self.finished(current)
                 current, end = Interval(end, record.time), record.time
-            current.counts.take(record, self.labels)
+            current.counts.take(record, self.labels, self.in_turn)
             if len(current.counts.values) + len(current.counts.reasons) == len(self.run):
                 yield self.finished(current)
                 current = None
@@ -91,28 +93,38 @@ class Stream:
 
 def measure(plan, table):
     """Report each interval as it comes; returns the program's bad status or 0."""
-    args, metrics = plan.args, []
+    args, metrics, in_turn = plan.args, [], []
     for metric in plan.formulas:
-        runs = len(plan_runs([metric], countables([metric], plan.events)))
-        if runs == 1:
+        needed = countables([metric], plan.events)
+        if len(plan_runs([metric], needed)) == 1:
             metrics.append(metric)
+            continue
+        why = any(each.event.in_core == "unknown" for each in needed.values()) and plan.side_by_side()
+        if why:
+            plan.reasons[metric] = f"each active thread counts an event of it for its core, and {why}"
         else:
-            plan.reasons[metric] = f"its events take {runs} runs, and no interval has all of them"
-    if not metrics:
+            in_turn.append(metric)
+    if not (metrics or in_turn):
         raise Failed("; ".join(f"{name}: {why}" for name, why in plan.missing().items()))
-    plan = Plan(args, metrics, plan.events, plan.reasons)
+    alone = Plan(args, metrics, plan.events).runs
+    plan = Plan(args, [*metrics, *in_turn], plan.events, plan.reasons)
+    plan.runs = [*alone, *(plan.formulas[m].keys for m in in_turn)]
     left, status, some = list(metrics), 0, False
     try:
         for at, run in enumerate(plan.each(), 1):
-            mine = [m for m in left if set(plan.formulas[m].keys) <= set(run)]
+            mine = [m for m in left if set(plan.formulas[m].keys) <= set(run)] \
+                if at <= len(alone) else [in_turn[at - len(alone) - 1]]
             left = [m for m in left if m not in mine]
             table.say(*[""] * (at > 1), f"{args.what} {at} of {len(plan.runs)}: "
                       f"{', '.join(map(spoken, run))}")
             table.columns(["   seconds"], mine)
-            stream = Stream(args, plan.needed, run)
+            stream = Stream(args, plan.needed, run, at > len(alone))
             for interval in stream:
                 keys = {"run": at, "begin": interval.begin, "end": interval.end}
-                table.place(keys, [Result(plan, m, [[interval.counts]]).entry() for m in mine],
+                results = [Result(plan, m, [[interval.counts]]) for m in mine]
+                for result in results if stream.in_turn else ():
+                    result.runs = len(run)
+                table.place(keys, [result.entry() for result in results],
                             title=[f"{interval.end:.3f}"])
             status, some = status or stream.status, some or stream.some
             if not stream.some:
@@ -121,5 +133,8 @@ def measure(plan, table):
         status = 130
     if not (some or status):
         raise plan.failed()
-    table.end(plan.head(interval=args.interval / 1000), plan.missing())
+    # These have their own note.
+    table.is_mixed = False
+    table.end(plan.head(interval=args.interval / 1000), plan.missing(),
+              ["~ estimates: the events took turns in each interval"] * bool(in_turn))
     return status

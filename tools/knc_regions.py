@@ -47,9 +47,6 @@ class Part:
         self.duration = 0.0
         self.calls, self.lost, self.threads, self.status = 0, 0, set(), 0
 
-    def is_alone(self):
-        return len(self.threads) == 1
-
     def add(self, row, thread, labels):
         self.calls += int(row["calls"])
         self.lost += int(row["lost"])

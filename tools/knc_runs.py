@@ -4,7 +4,6 @@ metrics' arithmetic.
 
 Imported by knc-metrics and its modules.
 """
-import math
 import os
 import re
 import select
@@ -17,16 +16,16 @@ import threading
 import time
 
 import knc_card
+import knc_overlap
 import knc_perf
 import knc_table
 import knc_tables
 
 DURATION = knc_tables.DURATION
 DEVICES = "/sys/bus/event_source/devices"
-# Milliseconds on all CPUs together
-CLOCK = "task-clock"
-# What the clock may have more than the time that has passed, with one thread
-SIDE_BY_SIDE = 0.02
+# The part of the time in which two threads of a program may be on one core, such as a shell and
+# what it has just begun: what each counts for the core is off by three times that at most.
+SIDE_BY_SIDE = 0.01
 # What is copied of a standard input that is no file
 MOST_INPUT = 1 << 28
 # Set by knc-report, which reads on standard error how knc-metrics gets on
@@ -80,6 +79,7 @@ class Plan:
     def __init__(self, args, metrics, events, reasons=()):
         blank = {event.name for event in events if args.emulated and not event.emulated}
         self.args, self.events, self.metrics, self.reasons = args, events, metrics, dict(reasons)
+        self.overlap = None
         for metric in metrics:
             lacks = [name for name, _ in metric.events() if name in blank]
             if lacks:
@@ -109,9 +109,25 @@ class Plan:
         """Is a sum over threads what the metric is made of?"""
         for key in self.formulas[metric].keys:
             if self.needed[key].event.in_core == "unknown" and \
-                    not all(run.is_alone() for run in counts if key in run.values):
-                raise Missing(f"each active thread counts {key[0]} for its core: of threads that "
-                              "run at the same time the sum is up to four times too high")
+                    any(key in run.values for run in counts):
+                why = self.side_by_side()
+                if why:
+                    raise Missing(f"each active thread counts {key[0]} for its core, and {why}")
+
+    def side_by_side(self):
+        """Why the threads' sum may have what a core does several times, if so"""
+        if self.overlap is None and self.args.all_cpus:
+            self.overlap = "the sum has it up to four times"
+        elif self.overlap is None:
+            try:
+                part = knc_overlap.measure(self.args, run_perf, there, target(self.args),
+                                           file_there(self.args, "/proc/cpuinfo"))
+                self.overlap = (f"two of a core ran at the same time in {100 * part:.0f} % of the "
+                                "time: the sum is up to four times too high") \
+                    if part > SIDE_BY_SIDE else ""
+            except knc_overlap.Unknown as why:
+                self.overlap = f"it is not known whether two of a core ran at the same time: {why}"
+        return self.overlap
 
     def failed(self, *reasons):
         """Nothing was counted, for the first of these reasons or that of a metric."""
@@ -177,19 +193,12 @@ class Counts:
 
     def __init__(self):
         self.values, self.reasons, self.duration = {}, {}, None
-        # Seconds on all CPUs together, if they were asked for
-        self.busy, self.status = math.inf, 0
+        self.status = 0
 
-    def is_alone(self):
-        """No two of the threads have run at the same time."""
-        return bool(self.duration) and self.busy < (1 + SIDE_BY_SIDE) * self.duration
-
-    def take(self, record, labels):
-        """Note a record of perf's, if it is about one of these events."""
+    def take(self, record, labels, in_turn=False):
+        """Note a record of perf's, if it is about one of these events, which may take turns."""
         if record.event == DURATION and record.value:
             self.duration = record.value / 1e9
-        if record.event.startswith(CLOCK) and record.value:
-            self.busy = record.value / 1e3
         key = labels.get(record.event)
         if key is None:
             return
@@ -198,7 +207,7 @@ class Counts:
             if record.why == "not counted":
                 self.reasons[key] += (": something else has the counters "
                                       "(another perf, the NMI watchdog)")
-        elif record.share < 100:
+        elif record.share < 100 and not in_turn:
             self.reasons[key] = (f"counted for {record.share:g} % of the time: something "
                                  "else has a counter (another perf, the NMI watchdog)")
         else:
@@ -426,9 +435,7 @@ def count(args, needed, run):
     """Run perf once for these events."""
     events, labels = events_of(args, needed, run)
     counts = Counts()
-    # What threads count for their core they count once only if one of them runs at a time.
-    clock = ["-e", CLOCK] if any(needed[key].event.in_core == "unknown" for key in run) else []
-    records, said, status = run_stat(args, events, clock)
+    records, said, status = run_stat(args, events)
     for record in records:
         counts.take(record, labels)
     counts.status = settle(args, said, status, counts.values or counts.reasons)

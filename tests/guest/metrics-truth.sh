@@ -47,7 +47,7 @@ near()
 }
 
 reads=2000000
-ours=$tmp/ours
+ours=$tmp/true
 into said knc-metrics -u -o "$ours" ./walk 64
 read -r insns cycles branches <<-EOT
 	$(true_counts ./walk 64)
@@ -80,6 +80,8 @@ agree hwp_bytes Bytes "$(by_hand '62 * r')" 2
 printed clock_rate "$ours" >"$tmp/value"
 read -r rate _ <"$tmp/value"
 agree memory_bandwidth GB/s "$(by_hand "64 * r / (c / $rate)")" 10
+agree memory_read_bandwidth GB/s "$(by_hand "64 * r / (c / $rate)")" 10
+agree memory_write_bandwidth GB/s "$(by_hand "524288 / (c / $rate)")" 50
 
 # Of what the emulator has no model there is no number.
 none=$(grep -c 'no value: the emulator has no model of' "$ours")
@@ -92,6 +94,14 @@ done
 
 knc-metrics -u -o "$ours" -M l1_write_miss_ratio,l1_l2_bytes ./walk 64 write
 agree l1_write_miss_ratio % 100 1 ./walk 64 write
+# Of two that write at the same time each thread counts the victims of its core; not of two in turn.
+both="taskset -c 1 ./walk 64 write & taskset -c 2 ./walk 64 write; wait"
+knc-metrics -u -o "$ours" -M memory_write_bytes,memory_read_bytes sh -c "$both"
+has true 'memory_write_bytes.* no value: .*two of a core ran at the same time in [0-9]{2,3} %'
+agree memory_read_bytes Bytes "$(by_hand '2 * 64 * r')" 5
+knc-metrics -u -o "$ours" -M memory_write_bytes sh -c "./walk 64 write; ./walk 64 write"
+agree memory_write_bytes Bytes "$(by_hand '2 * 64 * r')" 5
+knc-metrics -u -o "$ours" -M l1_write_miss_ratio,l1_l2_bytes ./walk 64 write
 # Each line comes, and goes back.
 agree l1_l2_bytes Bytes "$(by_hand '2 * 64 * r')" 1 ./walk 64 write
 

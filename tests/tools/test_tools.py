@@ -15,6 +15,7 @@ from lines import TOP, quietly
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = f"{TOP}/tools"
 sys.path.insert(0, TOOLS)
+import knc_overlap  # noqa: E402
 import knc_table  # noqa: E402
 import knc_tables  # noqa: E402
 
@@ -100,7 +101,8 @@ def test_tables_seconds(tmp_path):
     """Rates have the unit that they say, of duration_time in seconds as perf has it"""
     rates = {m.name: m for m in knc_tables.load()[1] if "duration_time" in m.expr}
     assert {name: (m.scale, m.unit) for name, m in rates.items()} == \
-        {"clock_rate": (1e-9, "GHz"), "memory_bandwidth": (1e-9, "GB/s")}
+        {"clock_rate": (1e-9, "GHz"), **dict.fromkeys(("memory_bandwidth", "memory_read_bandwidth",
+                                                       "memory_write_bandwidth"), (1e-9, "GB/s"))}
     clock = next(m for m in perf_tables(tmp_path)[1] if m["MetricName"] == "clock_rate")
     assert (clock["MetricExpr"], clock["ScaleUnit"]) == \
         ("d_ratio(CPU_CLK_UNHALTED, duration_time)", "1e-9GHz")
@@ -204,7 +206,7 @@ def test_metrics_pairs(tmp_path):
         events = re.findall(r"event=(\w+),umask=(\w+)", call)
         assert 1 <= len(events) <= 2, call
         assert sum(umask == "0x10" for _, umask in events) <= 1, call
-        assert re.search(r"-e \{cpu/[^}]*\} -e duration_time( -e task-clock)? -- \./program$", call), call
+        assert re.search(r"-e \{cpu/[^}]*\} -e duration_time -- \./program$", call), call
         seen |= set(re.findall(r"name=(\w+?)(?:_any_1)?/", call))
     _, metrics = knc_tables.load()
     assert seen == {name for m in metrics for name, _ in m.events()} - {"duration_time"}
@@ -327,20 +329,48 @@ def test_metrics_differ(tmp_path):
         assert word in run.err, run.err
 
 
+def switches(*spans):
+    """What perf script prints of (thread, CPU, from, to)"""
+    lines = sorted((at, f"p q {tid} [{cpu:03}] {at:.9f}: PERF_RECORD_SWITCH {what}")
+                   for tid, cpu, *times in spans for at, what in zip(times, ("IN", "OUT preempt")))
+    return [line for _, line in lines]
+
+
 def test_metrics_side_by_side(tmp_path):
-    """What each thread counts for its core is no sum, unless one runs at a time"""
-    for threads in (0.7, 1, 1.9, 240):
-        got = as_json(tmp_path, "-M", "memory_write_bytes,ipc", threads=threads).metrics()
-        assert got["ipc"]["value"]
-        assert (got["memory_write_bytes"]["value"] is not None) == (threads <= 1), got
-        assert threads <= 1 or "L2_VICTIM_REQ_WITH_DATA for its core" in \
-            got["memory_write_bytes"]["reason"], got
+    """What each thread counts for its core is no sum, unless one of a core runs at a time, also of
+    threads that wait before, and of a process
+    """
+    together = switches((1, 0, 1, 9), (2, 0, 8, 9), (3, 0, 8, 9))
+    in_turn = switches((1, 0, 1, 2), (2, 0, 2, 3), (1, 0, 3, 4))
+    for lines, is_right in ((together, False), (in_turn, True), (["a b [000] 1.0: no record"], False)):
+        for options, program in (((), ("./program",)), (("-p", "12"), ())):
+            got = as_json(tmp_path, "-M", "memory_write_bytes,ipc,memory_read_bandwidth", *options,
+                          program=program, switches=lines).metrics()
+            assert got["ipc"]["value"] and got["memory_read_bandwidth"]["value"], got
+            assert (got["memory_write_bytes"]["value"] is not None) == is_right, got
+            assert is_right or "L2_VICTIM_REQ_WITH_DATA for its core" in \
+                got["memory_write_bytes"]["reason"], got
         report, _ = by(tmp_path, "function", *[script_of((50, "L2_VICTIM_REQ_WITH_DATA", "f", "/p"))] * 2,
-                       args=("-M", "memory_write_bytes"), threads=threads)
-        assert ("memory_write_bytes" in report["rows"][0]["metrics"]) == (threads <= 1), report
-        assert ("for its core" in str(report["no_value"])) == (threads > 1), report
-    got = as_json(tmp_path, "-M", "memory_bandwidth", perf=f"env {HERE}/perf perf").metrics()
-    assert got["memory_bandwidth"]["value"], got
+                       args=("-M", "memory_write_bytes"), switches=lines)
+        assert ("memory_write_bytes" in report["rows"][0]["metrics"]) == is_right, report
+        assert ("for its core" in str(report["no_value"])) != is_right, report
+    got = as_json(tmp_path, "-a", "-M", "memory_write_bytes,ipc", switches=in_turn).metrics()
+    assert "up to four times" in got["memory_write_bytes"]["reason"], got
+
+
+def test_overlap():
+    """Of each core's busy time; a thread may be on its CPU before and after what is recorded"""
+    places = {0: (0, 0), 1: (0, 1), 4: (1, 0)}
+
+    def share(lines):
+        return knc_overlap.share([*knc_overlap.spans(lines)], places)
+
+    assert share(switches((1, 0, 0, 4), (2, 1, 3, 4))) == near(0.25)
+    assert share(switches((1, 0, 0, 4), (2, 4, 0, 4))) == 0
+    assert share(switches((1, 0, 0, 4))[1:] + switches((2, 1, 4, 8))) == 0
+    assert share([*switches((9, 4, 0, 1)), *switches((1, 0, 1, 4))[:1], *switches((2, 1, 1, 4))]) == near(3 / 4)
+    with pytest.raises(knc_overlap.Unknown, match="lost"):
+        share([*switches((1, 0, 0, 4)), "p 1 [000] 5.0: PERF_RECORD_LOST lost 7"])
 
 
 def test_metrics_background(tmp_path):
@@ -760,18 +790,18 @@ def test_intervals(tmp_path):
     args = ("-I", "500", "-M", "ipc,clock_rate,cpi_core,latency_impact")
     for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
         run = as_json(tmp_path, *args, perf=perf, **fake)
-        assert len(run.calls()) == 2
+        assert len(run.calls()) == 3
         assert "stat -x ; -I 500 --log-fd" in run.calls()[0], run.calls()
         rows = json.loads(run.out)["rows"]
         assert [(r["run"], r["begin"], r["end"]) for r in rows] == \
-            [(1, 0, 0.5), (1, 0.5, 1.5), (2, 0, 0.5), (2, 0.5, 1.5)]
-        assert [[*r["metrics"]] for r in rows[::2]] == [["ipc", "clock_rate"], ["cpi_core"]]
+            [(at, *times) for at in (1, 2, 3) for times in ((0, 0.5), (0.5, 1.5))]
+        assert [[*r["metrics"]] for r in rows[::2]] == [["ipc", "clock_rate"], ["cpi_core"],
+                                                       ["latency_impact"]]
         # Clocks of an interval by its length: 1000 in half a second, then 2000 in one
         for row in rows[:2]:
             assert row["metrics"]["clock_rate"]["value"] == near(2e-6)
-        assert "take 2 runs" in json.loads(run.out)["no_value"]["latency_impact"], run.out
     run = Run(tmp_path, *args, says="", **fake)
-    assert re.search(r"^run 1 of 2: .*\n +seconds +ipc +clock_rate \[GHz\]\n +0\.500 +0\.5000 ",
+    assert re.search(r"^run 1 of 3: .*\n +seconds +ipc +clock_rate \[GHz\]\n +0\.500 +0\.5000 ",
                      run.err, re.M), run.err
     run = Run(tmp_path, "-I", "500", "-f", "csv", "-o", "-", "-M", "ipc", "-a", program=(), **fake)
     assert run.out == "run,begin,end,metric,value,unit,min,max,error,runs,reason\n" \
@@ -785,8 +815,17 @@ def test_intervals_missing(tmp_path):
     for row in json.loads(run.out)["rows"]:
         assert row["metrics"]["ipc"]["value"] is None
         assert "40 %" in row["metrics"]["ipc"]["reason"], row
-    run = Run(tmp_path, "-I", "500", "-M", "memory_bandwidth", times=[0.5])
-    assert run.status == 1 and "its events take 5 runs" in run.err, run.err
+    # Three events on one counter take turns: perf has scaled them.
+    options = "-I", "500", "-M", "memory_read_bandwidth"
+    fake = {"times": [0.5], "share": "33.30", "counts": {"HWP_L2MISS": 10 ** 7}}
+    run = as_json(tmp_path, *options, **fake)
+    assert "{" not in run.calls()[0], run.calls()
+    found = json.loads(run.out)["rows"][0]["metrics"]["memory_read_bandwidth"]
+    assert (found["value"], found["runs"]) == (near(64 * 12 * 10 ** 6 / 0.5 * 1e-9), 3)
+    assert "~1.536" in Run(tmp_path, *options, **fake).err
+    run = as_json(tmp_path, "-I", "500", "-M", "memory_bandwidth,ipc", times=[0.5],
+                  switches=switches((1, 0, 0, 4), (2, 0, 0, 4)))
+    assert "two of a core ran" in json.loads(run.out)["no_value"]["memory_bandwidth"], run.out
     run = Run(tmp_path, "-I", "500", "-M", "ipc", deny="event", times=[0.5])
     assert run.status == 1 and "kernel.perf_event_paranoid is 2" in run.err, run.err
     assert Run(tmp_path, "-I", "500", "-M", "ipc", status=3, times=[0.5]).status == 3
