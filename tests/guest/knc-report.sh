@@ -49,5 +49,12 @@ has page '^Most time: '
 # Each of 512 pages twice, once to fill it, of 400,000 accesses
 between "l1_tlb_miss_ratio" "$(ratio)" 0.25 0.35
 ! grep -q 'What to do' "$tmp/page" || fail "there is advice without need"
+
+# A column in one set of the L1 cache, and rows that are longer by a line
+page -u -M l1_read_miss_ratio,l1_misses_in_l2 -- ./relax 512
+has page '^l1_read_miss_ratio exceeds its threshold, most of all at relax\.c:1[67] in relax'
+has page 'If rows are a multiple of 4096 bytes apart'
+page -u -M l1_read_miss_ratio,l1_misses_in_l2 -- ./relax 520
+has page '^No threshold is exceeded\. Compared: .*l1_read_miss_ratio'
 ls -d /tmp/knc-report-* 2>/dev/null && fail "it has left something"
 ok

@@ -195,7 +195,8 @@ def test_report_nothing_exceeded(tmp_path):
     calm = {**METRICS, "metrics": [metric("cpi_thread", 2.0), METRICS["metrics"][3]]}
     said = whole(tmp_path, metrics=calm).text("summary")
     assert said.startswith("No threshold is exceeded. Compared: cpi_thread. Not compared, as there "
-                           "is no value: vectorization_intensity, l1_tlb_miss_ratio."), said
+                           "is no value: vectorization_intensity, l1_read_miss_ratio, l1_tlb_"
+                           "miss_ratio."), said
     assert "What to do" not in said
     blind = {**METRICS, "metrics": METRICS["metrics"][2:]}
     said = whole(tmp_path, metrics=blind).text("summary")
@@ -322,6 +323,46 @@ def test_report_regions(tmp_path):
     for words in ("elapsed_time in fill & sum is faster: 3 to 2 s, -1 s (-33.3 %)",
                   "l1_tlb_miss_ratio in fill & sum is less: 2.500 to 1.500 %, -1 percentage points."):
         assert words in page.text("summary"), page.text("summary")
+
+
+READS = {**TLB, "threshold": "> 13", "advice": "Change the order of the loops. Else block."}
+
+
+def advised(tmp_path, function, text, *metrics, **more):
+    """The summary of a page whose hottest line this is, of these metrics"""
+    (tmp_path / "hot.c").write_text(f"{text}\n")
+    page = Page(tmp_path, metrics={**METRICS, "metrics": [*metrics], "context": CONTEXT, **more}, lines=lines_of(
+        row(function, "hot.c", 1, 900)), functions={**lines_of(row(function, None, None, 900), row(
+            "work", None, None, 100)), "by": "function", "cost": "DATA_PAGE_WALK"})
+    return page.text("summary")
+
+
+def test_report_advice(tmp_path):
+    """By what the hot line and the other metrics say: conflicts, indices out of memory, and waiting"""
+    column, walks = "a[j][i] = a[j - 1][i] + a[j][i - 1];", metric("l1_tlb_miss_ratio", 20, "%", [TLB])
+    reads, few = metric("l1_read_miss_ratio", 40, "%", [READS]), metric("l1_tlb_miss_ratio", 0.1, "%")
+    for share, conflict in ((99, True), (60, False)):
+        said = advised(tmp_path, "relax", column, reads, few, metric("l1_misses_in_l2", share, "%"))
+        assert ("multiple of 4096 bytes apart" in said) == conflict, said
+        assert ("Change the order of the loops. Else block." in said) != conflict, said
+    said = advised(tmp_path, "relax", column, reads, walks, metric("l1_misses_in_l2", 99, "%"))
+    assert "4096" not in said, said
+    for text, indirect in (("sum += values[p] * x[columns[p]];", True), (column, False),
+                           ("sum += a[i][j] + b[i];", False), ("y(i) = a(i, min(j, n))", False)):
+        said = advised(tmp_path, "multiply", text, walks)
+        assert ("Number the elements so that neighbours" in said) == indirect, said
+        assert ("Change the order of the loops" in said) != indirect, said
+    for name in "gomp_barrier_wait_end", "gomp_team_barrier_wait_end", "__kmp_hyper_barrier_release":
+        said = advised(tmp_path, name, column, metric("cpi_thread", 2))
+        assert "There the threads wait for others. They wait for those in work, which has 9.970 %." in said, said
+        assert "Number" not in advised(tmp_path, name, "x[y[i]]", walks) and "wait" in said
+    assert "threads wait" not in advised(tmp_path, "compute_wait", column, metric("cpi_thread", 2))
+    # What cannot be exceeded there is not judged.
+    metrics = metric("cpi_thread", 2), metric("branch_mispredict_ratio", 20.5, "%")
+    said = advised(tmp_path, "sort", column, *metrics, context={**CONTEXT, "emulated": True})
+    for words in "cpi_thread cannot exceed its threshold here", "these cost time: 20.50 % of the branches are predicted":
+        assert words in said, said
+    assert "cannot exceed" not in advised(tmp_path, "sort", column, *metrics)
 
 
 def test_report_functions(tmp_path):

@@ -288,7 +288,7 @@ def test_tables_threshold(tmp_path):
     found = {m["MetricName"]: m["MetricThreshold"] for m in perf_tables(tmp_path)[1]
              if "MetricThreshold" in m}
     assert found == \
-        {"cpi_thread": "cpi_thread > 8", "l1_tlb_miss_ratio": "l1_tlb_miss_ratio > 0.016",
+        {"cpi_thread": "cpi_thread > 8", "l1_read_miss_ratio": "l1_read_miss_ratio > 0.13", "l1_tlb_miss_ratio": "l1_tlb_miss_ratio > 0.016",
          "vectorization_intensity": "vectorization_intensity < 8"}
 
 
