@@ -124,7 +124,7 @@ def exact(cards, watch):
     # perf does not notice that a CPU has come or gone.
     cards.ssh("mic0", "echo 0 >/sys/devices/system/cpu/cpu3/online")
     until("a CPU is missed", lambda: watch.has_said("mic0 does not count: CPUs 0-2 are online"))
-    until("mic0 is up", lambda: watch.is_up("mic0"))
+    until("mic0 counts", lambda: watch.has_said("mic0 counts again"))
     work_on(cards, 2, *both)
     agree(cards, watch)
 
