@@ -39,9 +39,6 @@ def of_core(args, needed, threads):
                         for counts in threads if key not in counts.values), None)
         values = [counts.values[key] for counts in threads if key in counts.values]
         name, how = key[0], "once" if "any" in key[1] else needed[key].event.in_core
-        if missing is None and how == "unknown":
-            missing = (f"each active thread counts {name} for its core: neither the sum nor one "
-                       "of them is sure to be the core's")
         if missing is None and how == "once" and args.user and not key[1]:
             missing = (f"with -u a thread counts {name} in its own user mode only, and the "
                        "core's is in none of them")
@@ -54,15 +51,17 @@ def of_core(args, needed, threads):
     return core
 
 
-def result_of(plan, metric, thread, counts):
-    """Of a core, if @thread is None, or of a thread"""
-    result = Result(plan, metric, [counts])
-    if thread is None and metric.of_thread:
-        result.value, result.reason = None, "it has a value for a thread only: --per-thread"
-    for key in plan.formulas[metric].keys:
-        if thread is not None and plan.needed[key].event.in_core == "unknown":
-            result.value, result.reason = None, f"a thread counts {key[0]} for its core"
-    return result
+def reasons(args, metrics, events):
+    """{metric: why it has no value for a core, or for a thread}, which needs no run"""
+    in_core = {event.name: event.in_core for event in events}
+    for metric in metrics:
+        if args.per == "core" and metric.of_thread:
+            yield metric, "it has a value for a thread only: --per-thread"
+        for name, _ in metric.events():
+            if in_core.get(name) == "unknown":
+                yield metric, f"each active thread counts {name} for its core: " + (
+                    "neither the sum nor one of them is sure to be the core's"
+                    if args.per == "core" else "it is not the thread's")
 
 
 def places_of(plan, runs):
@@ -95,8 +94,7 @@ def measure(plan, table):
         runs.append(counts)
     if not any(runs):
         raise plan.failed(why)
-    rows = [(keys, [result_of(plan, m, keys["thread"], counts)
-                    for m in plan.formulas]) for keys, counts in places_of(plan, runs)]
+    rows = [(keys, [Result(plan, m, [counts]) for m in plan.formulas]) for keys, counts in places_of(plan, runs)]
     table.say(f"by {args.per}: {counted(len(runs), args.what)}", "")
     heads = ["core", "thread"][:1 + (args.per == "thread")]
     table.columns(heads, [m for at, m in enumerate(plan.formulas)

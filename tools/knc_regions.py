@@ -168,7 +168,7 @@ def count(args, needed, run):
 # --- the report ------------------------------------------------------------------------
 
 def report(plan, repetitions, table):
-    """In the order in which they were begun, each with its threads below it"""
+    """In the order in which they were begun, each with a line for each thread below it"""
     found = dict.fromkeys(key for counts in repetitions for run in counts for key in run.parts)
     for name in dict.fromkeys(name for name, _ in found):
         threads = sorted(thread for n, thread in found if n == name and thread is not ALL)
@@ -176,10 +176,18 @@ def report(plan, repetitions, table):
         for thread in [ALL, *(threads if plan.args.per == "thread" else [])]:
             parts = [[run.part((name, thread)) for run in counts] for counts in repetitions]
             keys, title = described(name, thread, [part for counts in parts for part in counts])
-            rows.append([Result(plan, m, parts).described() for m in plan.metrics])
-            table.place(keys, rows[-1], title=[*title, ""])
-            table.say("")
-        table.over(rows[1:])
+            rows.append((keys, [Result(plan, m, parts).described() for m in plan.metrics], title))
+        table.place(*rows[0][:2], title=[*rows[0][2], ""])
+        table.over([entries for _, entries, _ in rows[1:]])
+        table.say("")
+        if rows[1:]:
+            table.columns(["thread", "calls", "   seconds"], [
+                m for at, m in enumerate(plan.metrics)
+                if any(entries[at]["value"] is not None for _, entries, _ in rows[1:])])
+        for keys, entries, _ in rows[1:]:
+            table.place(keys, entries, title=[keys["thread"], keys["calls"], f"{keys['seconds']:.6f}"])
+        if rows[1:]:
+            table.columns([], [])
 
 
 def described(name, thread, parts):
@@ -188,8 +196,8 @@ def described(name, thread, parts):
     threads = max(len(part.threads) for part in parts)
     durations = [part.duration for part in parts]
     seconds = sum(durations) / len(parts)
-    who = counted(threads, "thread") if thread is ALL else f"thread {thread}"
-    title = [f"{name}: {counted(calls[-1], 'call')}, {who}, {seconds:.6f} seconds"]
+    title = [f"{name}: {counted(calls[-1], 'call')}, {counted(threads, 'thread')}, "
+             f"{seconds:.6f} seconds"]
     if len(calls) > 1:
         title.append(f"! {calls[0]} to {calls[-1]} calls: the runs differ, and a metric of "
                      "several runs mixes them")

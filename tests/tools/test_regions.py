@@ -63,7 +63,10 @@ def test_regions_sums(tmp_path):
         ("b", None, 2, 5, 2, 4), ("b", 0, 1, 2, 1, 2), ("b", 1, 1, 3, 2, 6),
         ("a", None, 1, 1, 1, 5), ("a", 0, 1, 1, 1, 5)]
     text = Run(tmp_path, "--per-thread", "-M", "cpi_thread", rows=[rows]).out
-    assert re.search(r"^over 2 threads +min +max +mean\ncpi_thread +2 +6 +4 *$", text, re.M), text
+    assert re.search(r"^over 2 threads +min +max +mean\ncpi_thread +2 +6 +4 *\n\n"
+                     r"thread +calls +seconds +cpi_thread\n +0 +2 +1.000000 +2\n"
+                     r" +1 +3 +2.000000 +6\n\na: 1 call, 1 thread", text, re.M), text
+    assert text.count("Clocks of the core for each instruction") == 2
     # By the time of the thread that takes longest
     assert got[0]["metrics"]["clock_rate"]["value"] == pytest.approx(800 / 2 * 1e-9)
     assert [r["thread"] for r in Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()] == \

@@ -856,11 +856,18 @@ def test_per_core(tmp_path):
     assert (value[0, None]["cpi_core"], value[1, None]["cpi_core"]) == (4, 2)
     assert value[1, None]["clock_rate"] == near(4000 / 2 * 1e-9)
     assert (value[0, None]["l1_l2_bytes"], value[1, None]["l1_l2_bytes"]) == (64 * 66, 64 * 99)
+    # A metric that has none is refused before the program runs.
+    run = Run(tmp_path, "-a", "--per-core", *args, perf=f"{HERE}/perf perf",
+              files={"cpuinfo": CORES}, cpus=cpus, seconds=[2] * 9)
     for name, word in (("cpi_thread", "--per-thread"), ("ipc", "--per-thread"),
                        ("latency_impact", "--per-thread"),
                        ("memory_write_bytes", "neither the sum nor one")):
-        got_it = got[0, None]["metrics"][name]
-        assert got_it["value"] is None and word in got_it["reason"], got_it
+        assert re.search(f"^no value: {name}: .*{word}", run.err, re.M), run.err
+    assert "VICTIM" not in "".join(run.calls())
+    run = Run(tmp_path, "-a", "--per-core", "-M", "ipc", perf=f"{HERE}/perf perf",
+              files={"cpuinfo": CORES}, cpus=cpus)
+    assert run.status == 1 and "a thread only: --per-thread" in run.err, run.err
+    assert not run.log.exists()
     # A thread in user mode has not seen all of the core's clocks.
     got = places(tmp_path, "--per-core", "-u", *args, cpus=cpus)
     assert "own user mode" in got[0, None]["metrics"]["cpi_core"]["reason"], got
@@ -881,12 +888,11 @@ def test_per_thread(tmp_path):
     got = places(tmp_path, *args, cpus=cpus)
     assert {at: row["metrics"]["cpi_thread"]["value"] for at, row in got.items()} == \
         {(0, 0): 2, (0, 1): 8, (1, 0): 4, (1, 1): 1}
-    got_it = got[0, 0]["metrics"]["memory_write_bytes"]
-    assert got_it["value"] is None and "for its core" in got_it["reason"], got_it
     fake = {"perf": f"{HERE}/perf perf", "files": {"cpuinfo": CORES}, "cpus": cpus}
     run = Run(tmp_path, "-a", *args, **fake)
     assert re.search(r"^core  thread  cpi_thread\n   0       0           2\n", run.err, re.M), \
         run.err
+    assert "no value: memory_write_bytes: each active thread counts" in run.err, run.err
     assert re.search(r"^over 4 threads +min +max +mean\ncpi_thread +1 +8 +3\.750 *$", run.err, re.M), \
         run.err
     run = Run(tmp_path, "-a", "-f", "csv", "-o", "-", *args, **fake)
