@@ -5,6 +5,10 @@ emulated. Events that the emulated card has no model of read 0 there, which is n
 Imported by our other tools. "knc-host stat" runs it on what perf stat -x, has printed on a card
 with this /proc/cpuinfo: knc_card.py CPUINFO <CSV
 """
+import knc_python
+
+knc_python.check()
+
 import collections
 import re
 import sys

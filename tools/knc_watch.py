@@ -23,6 +23,10 @@ card that has gone away, or is silent, keeps its counts, and is tried again.
 
   knc-host watch mic0 mic1 --textfile /var/lib/prometheus/node-exporter/knc.prom
 """
+import knc_python
+
+knc_python.check()
+
 import argparse
 import contextlib
 import fcntl

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tables for other tools, and knc-metrics with a perf that is not one."""
+import ast
 import csv
 import json
 import os
@@ -723,6 +724,22 @@ def test_by_assembly(tmp_path):
     run = Run(tmp_path, "--by", "function", "-M", "branch", script=[text], counts=counts)
     assert re.search(r"^hot  \(/.*\n( +0\.0%  [0-9a-f]+:  nop\n){4} +80.0%  [0-9a-f]+:  inc ", run.err, re.M), \
         run.err
+
+
+def test_python(tmp_path):
+    """An older Python is told what a tool needs, before it reads what it cannot."""
+    for name in ("knc-draw", "knc-metrics", "knc-report", "knc_card.py", "knc_tables.py",
+                 "knc_watch.py"):
+        text = Path(TOOLS, name).read_text()
+        ast.parse(text, feature_version=(3, 6))
+        # The rest of the imports would be found here.
+        begin = "import runpy, sys\nsys.version_info = (3, 6, 8)\nsys.argv[:] = sys.argv[1:]\n" \
+            f"sys.path[:0] = ['{tmp_path}', '{TOOLS}']\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
+        (tmp_path / "argparse.py").write_text("raise SystemExit('imported before')\n")
+        done = subprocess.run([sys.executable, "-S", "-c", begin, f"{TOOLS}/{name}"], check=False,
+                              capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (1, f"{name}: needs Python 3.9; this is 3.6\n")
+    ast.parse(Path(TOOLS, "knc_python.py").read_text(), feature_version=(3, 6))
 
 
 def test_by_lost(tmp_path):
