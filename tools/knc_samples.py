@@ -11,12 +11,11 @@ import collections
 import contextlib
 import math
 import os
-import re
-import shutil
 import struct
 import subprocess
 import tempfile
 
+import knc_listing
 import knc_script
 import knc_table
 from knc_perf import printable
@@ -258,23 +257,17 @@ def why_unknown(args, function, file):
 
 
 def assembly(args, run, key, place):
-    """The instructions around the one that has most of a place's samples, as objdump has them,
-    each with its share of all samples of the event
+    """The instructions around the one that has most of a place's samples, each with its share of
+    all samples of the event; or a line that says why there are none
     """
     offsets, path = run.offsets[key, place], f"{args.symfs}{place.object}"
-    if place.function == knc_script.UNKNOWN or not offsets or not shutil.which("objdump"):
+    if place.function == knc_script.UNKNOWN or not offsets or not os.path.isfile(path):
         return []
-    text = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn",
-                           f"--disassemble={place.function}", path], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, errors="replace").stdout
-    found = [(int(at, 16), words) for at, words in
-             re.findall(r"^ *([0-9a-f]+):\t(.*?)\s*$", text, re.M)]
+    found, why = knc_listing.instructions(path, place.function)
     hottest = max(offsets, key=offsets.get)
     at = next((i for i, (address, _) in enumerate(found) if address - found[0][0] == hottest), None)
-    # Of two functions of one name it is not known which it was.
-    if at is None or len(re.findall(r"^[0-9a-f]+ <.*>:$", text, re.M)) != 1:
-        return []
+    if at is None:
+        return [why or "no instruction begins where most samples are: the file is another build"]
     return [{"address": f"{address:x}", "instruction": printable(words.expandtabs()),
              "share": offsets[address - found[0][0]] / run.taken(key)}
             for address, words in found[max(at - BEFORE, 0):at + AFTER + 1]]
@@ -451,7 +444,8 @@ class Row:
                   for key, (n, each, share) in self.events.items()]
         title = ["", f"{self.name()}  ({place.object})",
                  *[f"    {place.reason}"] * bool(place.reason),
-                 *(f"    {a['share']:7.1%}  {a['address']}:  {a['instruction']}"
+                 *(f"    {a}" if isinstance(a, str) else
+                   f"    {a['share']:7.1%}  {a['address']}:  {a['instruction']}"
                    for a in self.assembly)]
         table.place(keys, self.metrics, events, title=title if self.is_shown() else None)
 

@@ -16,6 +16,7 @@ from lines import TOP, quietly
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = f"{TOP}/tools"
 sys.path.insert(0, TOOLS)
+import knc_listing  # noqa: E402
 import knc_overlap  # noqa: E402
 import knc_table  # noqa: E402
 import knc_tables  # noqa: E402
@@ -724,6 +725,50 @@ def test_by_assembly(tmp_path):
     run = Run(tmp_path, "--by", "function", "-M", "branch", script=[text], counts=counts)
     assert re.search(r"^hot  \(/.*\n( +0\.0%  [0-9a-f]+:  nop\n){4} +80.0%  [0-9a-f]+:  inc ", run.err, re.M), \
         run.err
+
+
+VECTORS = """.globl hot, kernel
+.type kernel, @function
+kernel: mov $1000, %ecx
+1: .byte 0x62,0xf1,0x78,0x08,0x28,0x07	# vmovaps (%rdi), %zmm0
+.byte 0x62,0xf1,0x78,0x08,0x58,0xc2	# vaddps %zmm2, %zmm0, %zmm0
+.byte 0xc5,0xf8,0x41,0xc1	# kand %k1, %k0
+.byte 0xc5,0xfb,0xae,0xf0	# spflt %eax
+dec %ecx
+jnz 1b
+ret
+.size kernel, .-kernel
+.type hot, @function
+hot: ret
+"""
+
+
+def test_listing(tmp_path, monkeypatch):
+    """The card's own instructions, in programs of either machine; else what lists them"""
+    path = tmp_path / "p"
+    subprocess.run(["gcc", "-nostdlib", "-static", "-Wl,-e,hot", "-x", "assembler", "-o", path, "-"],
+                   input=VECTORS, text=True, check=True)
+    code = path.read_bytes()
+    for machine in (62, 181):
+        path.write_bytes(code[:18] + bytes([machine, 0]) + code[20:])
+        found, why = knc_listing.instructions(path, "kernel")
+        assert [words.split()[0] for _, words in found] == \
+            ["mov", "vmovapsz", "vaddps", "kand", "spflt", "dec", "jnz", "ret"] and not why, found
+        assert [address - found[0][0] for address, _ in found] == [0, 5, 11, 17, 21, 25, 27, 29]
+        assert knc_listing.instructions(path, "hot")[0][0][1] == "ret"
+        with monkeypatch.context() as patch:
+            patch.setattr(knc_listing, "ZYDIS", ())
+            found, why = knc_listing.instructions(path, "kernel")
+            assert not found and "Debian: zydis-tools" in why, why
+            assert len(knc_listing.instructions(path, "hot")[0]) == 1
+            patch.setattr(knc_listing, "OBJDUMPS", {})
+            assert "Debian: binutils" in knc_listing.instructions(path, "hot")[1]
+    assert "no function gone" in knc_listing.instructions(path, "gone")[1]
+    # The report has it instead of instructions.
+    text = script_of((3000, "BRANCHES", "gone", path))
+    counts = {"BRANCHES": 3027000, "BRANCHES_MISPREDICTED": 0}
+    run = Run(tmp_path, "--by", "function", "-M", "branch", script=[text], counts=counts)
+    assert "    objdump finds no function gone in " in run.err, run.err
 
 
 def test_python(tmp_path):

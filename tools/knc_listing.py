@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The instructions of a function in a program of the card.
+
+objdump lists them, unless they are the card's vector instructions (MVEX) or instructions of its
+masks, which only MPSS's objdump knows. Then libZydis decodes the function, in its mode for this
+chip. To other objdumps a program in the card's own code (k1om) is one of machine 62, which has
+the same instructions but for these.
+
+Imported by knc_samples.
+"""
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+# Of the ELF header; and which machine each objdump reads
+MACHINE_AT = 18
+OBJDUMPS = {"k1om-mpss-linux-objdump": 181, "objdump": 62}
+LINE = re.compile(r"^ *([0-9a-f]+):\t((?:[0-9a-f]{2} )+) *\t(.*?)\s*$", re.M)
+# What an MVEX instruction begins with
+MVEX = "62 "
+ZYDIS = "libZydis.so.4.0", "libZydis.so.4", "libZydis.so.4.1"
+# Of Zydis 4: ZYDIS_STACK_WIDTH_64, ZYDIS_DECODER_MODE_KNC; and bytes of ZydisDecodedInstruction,
+# which begins with two enums
+WIDTH_64, MODE_KNC = 2, 2
+LENGTH_AT, VISIBLE_OPERANDS_AT = 8, 25
+# More than each of its structures has
+ROOM = 8192
+
+
+class Zydis:
+    """The decoder, if it is here"""
+
+    def __init__(self):
+        self.library = None
+        for name in ZYDIS:
+            try:
+                self.library = ctypes.CDLL(name)
+                break
+            except OSError:
+                pass
+        if not self.library:
+            return
+        self.decoder, self.formatter, self.instruction, self.operands, self.text = (
+            ctypes.create_string_buffer(ROOM) for _ in range(5))
+        self.library.ZydisDecoderInit(self.decoder, 0, WIDTH_64)
+        self.library.ZydisDecoderEnableMode(self.decoder, MODE_KNC, ctypes.c_uint8(1))
+        self.library.ZydisFormatterInit(self.formatter, 0)
+
+    def decode(self, code, address):
+        """(address, text) of each instruction"""
+        at = 0
+        while at < len(code):
+            failed = self.library.ZydisDecoderDecodeFull(
+                self.decoder, code[at:at + 16], ctypes.c_size_t(len(code[at:at + 16])),
+                self.instruction, self.operands) < 0
+            if failed:
+                yield address + at, "(bad)"
+                at += 1
+                continue
+            self.library.ZydisFormatterFormatInstruction(
+                self.formatter, self.instruction, self.operands,
+                ctypes.c_uint8(self.instruction.raw[VISIBLE_OPERANDS_AT]), self.text,
+                ctypes.c_size_t(ROOM), ctypes.c_uint64(address + at), None)
+            yield address + at, re.sub("0x0*([0-9A-F]+)", lambda found: f"0x{found[1].lower()}",
+                                       self.text.value.decode())
+            at += self.instruction.raw[LENGTH_AT]
+
+
+def for_objdump(path, machine, folder):
+    """A name for a program, as one of this machine"""
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    if int.from_bytes(data[MACHINE_AT:MACHINE_AT + 2], "little") == machine:
+        return path
+    data[MACHINE_AT:MACHINE_AT + 2] = machine.to_bytes(2, "little")
+    path = f"{folder}/program"
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def instructions(path, function):
+    """([(address, instruction)] of a function, why there are none)"""
+    objdump = next(filter(shutil.which, OBJDUMPS), None)
+    if not objdump:
+        return [], "the instructions need objdump, which is not here (Debian: binutils)"
+    with tempfile.TemporaryDirectory(prefix="knc-listing.") as folder:
+        text = subprocess.run([objdump, "-d", "-C", "-w", "-z", f"--disassemble={function}",
+                               for_objdump(path, OBJDUMPS[objdump], folder)], check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, errors="replace",
+                              env={**os.environ, "LC_ALL": "C"}).stdout
+    found = LINE.findall(text)
+    # Of two functions of one name it is not known which it was.
+    if not found or len(re.findall(r"^[0-9a-f]+ <.*>:$", text, re.M)) != 1:
+        return [], f"objdump finds no function {function} in {path}, or more than one"
+    listed = [(int(address, 16), words) for address, _, words in found]
+    if not any("(bad)" in words or code.startswith(MVEX) and OBJDUMPS[objdump] == 62
+               for _, code, words in found):
+        return listed, ""
+    zydis = Zydis()
+    if not zydis.library:
+        return [], ("there are instructions that only this chip has: k1om-mpss-linux-objdump (MPSS) "
+                    "or libZydis (Debian: zydis-tools) lists them, and neither is here")
+    code = bytes.fromhex("".join(code for _, code, _ in found))
+    return [*zydis.decode(code, listed[0][0])], ""
