@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What "perf script" has printed: a record for each sample.
+"""What "perf script" has printed, or folded stacks: a record for each sample, or stack.
 
 Names may have blanks, parentheses and colons. With FIELDS it is sure where each ends: before
 the file of a function stands "+0x4d (", and before an event the time and the period. Without
@@ -8,6 +8,7 @@ these fields the first place that can be the end is taken.
 Imported by knc-draw, knc-report and knc_samples.
 """
 import collections
+import itertools
 import re
 
 from knc_perf import printable
@@ -36,6 +37,24 @@ FRAME = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<text>.+)")
 SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]+\]?)")
 # Records of perf's that are no samples
 RECORD = re.compile(r".* PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
+# What perf says of data that is cut or damaged, of samples that it has lost, and of more that it
+# does not show
+CUT = re.compile(r"end of event stream|bad event header|failed to process type|"
+                 r"data size field is 0|file (is|was) truncated")
+LOST = re.compile(r"lost \d+ chunks|Processed .* lost|LOST \d+ (chunks|events)")
+OTHER_WORDS = re.compile(r"not a known event|unknown event|not present in the header|"
+                         r"out of order|unprocessable|invalid callchain|data was lost", re.I)
+HEADS = "Warning:", "Error:"
+# How often a folded stack was there
+COUNT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+# Of the kernel and its modules, as perf has them; and what stands in brackets besides
+KERNEL = re.compile(r"\[.+\].*|(.*/)?vmlinu[xz]([-.].*)?|.*\.ko(\.(gz|xz|zst|debug))?")
+NO_KERNEL = re.compile(r"\[(vdso\d*|vsyscall|vvar|uprobes|heap|stack.*|anon.*|unknown)\]")
+
+
+def is_kernel(file):
+    """Is this the kernel, or a module?"""
+    return bool(KERNEL.fullmatch(file) and not NO_KERNEL.fullmatch(file))
 
 
 def frame_of(address, text):
@@ -49,18 +68,62 @@ def frame_of(address, text):
                  address, offset and int(offset, 16))
 
 
+def fold(line):
+    """(functions, outermost first; how often, None if that is not said) of a folded stack"""
+    words = line.rsplit(None, 1)
+    if len(words) < 2 or not COUNT.fullmatch(words[1]):
+        return line, None
+    return words[0], int(words[1]) if words[1].isdigit() and len(words[1]) < 20 else float(words[1])
+
+
 class Reader:
-    """An iterator of samples. @left_out and @lost say afterwards what is not among them."""
+    """An iterator of samples. Afterwards says() has what is not among them, and @is_cut whether
+    the data has no end.
+    """
 
     def __init__(self, lines):
-        self.lines, self.left_out, self.first, self.lost = lines, 0, "", 0
+        self.lines, self.left_out, self.first = lines, 0, ""
+        self.taken = self.lost = 0
+        self.is_cut, self.is_folded, self.words = False, False, []
+        # Folded stacks with two counts, which a difference has
+        self.pairs = 0
 
     def __iter__(self):
+        lines = enumerate((line.rstrip("\r\n") for line in self.lines), 1)
+        # What stands before the first line that says which kind it is
+        head = []
+        for at, line in lines:
+            head.append((at, line))
+            # Without ";" it has no colon: what perf script prints has one behind the event or time.
+            self.is_folded = fold(line.strip())[1] is not None and not line.lstrip().startswith("#") \
+                and (":" not in line or ";" in line)
+            if self.is_folded or self.begins(line, True):
+                break
+        read = self.folded if self.is_folded else self.samples
+        for sample in read(itertools.chain(head, lines)):
+            self.taken += 1
+            yield sample
+
+    def folded(self, lines):
+        for at, line in lines:
+            line = line.strip()
+            stack, count = fold(line)
+            if count is not None and 0 <= count < float("inf"):
+                self.pairs += fold(stack)[1] is not None
+                yield Sample(None, "", count, [Frame(printable(name), "") for name in
+                                               reversed(stack.split(";"))])
+            elif line and not line.startswith("#"):
+                self.leave_out(at, line)
+
+    def leave_out(self, at, line):
+        self.left_out += 1
+        self.first = self.first or f"line {at}: {printable(line.strip())[:60]}"
+
+    def samples(self, lines):
         sample, skips, is_begin = None, False, True
-        for number, line in enumerate(self.lines, 1):
-            line = line.rstrip("\n")
+        for at, line in lines:
             record = RECORD.match(line)
-            found = None if record else self.begins(line, is_begin)
+            found = None if record or line in HEADS else self.begins(line, is_begin)
             is_begin = not line.strip()
             if found or is_begin or record or not line[0].isspace():
                 if sample:
@@ -70,11 +133,23 @@ class Reader:
                 self.lost += int(record["lost"] or 0)
             elif not (found or is_begin or skips or line.startswith("#") or
                       sample and self.add(sample, line)):
-                self.left_out += 1
-                self.first = self.first or f"line {number}: {printable(line.strip())[:60]}"
+                if not self.hear(line):
+                    self.leave_out(at, line)
                 skips = not sample
         if sample:
             yield sample
+
+    def hear(self, line):
+        """Note what perf says of the data, beside its samples. False if it says nothing."""
+        if CUT.search(line):
+            self.is_cut = True
+        elif line in HEADS or LOST.search(line) and self.lost:
+            pass
+        elif LOST.search(line) or OTHER_WORDS.search(line):
+            self.words.append(printable(line.strip()))
+        else:
+            return False
+        return True
 
     @staticmethod
     def begins(line, is_begin):
@@ -109,4 +184,9 @@ class Reader:
             yield (f"{self.left_out} record{'s' * (self.left_out > 1)} not understood and left "
                    f"out; the first is {self.first}")
         if self.lost:
-            yield f"{self.lost} samples were lost"
+            yield f"{self.lost:,} of {self.lost + self.taken:,} samples were lost"
+        if self.is_cut:
+            yield (f"the data is cut: it has {self.taken:,} samples, and what came after them is "
+                   "missing")
+        for words in dict.fromkeys(self.words):
+            yield f"of {self.taken:,} samples perf says: {words}"

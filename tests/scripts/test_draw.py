@@ -223,7 +223,7 @@ class TestDraw(ScriptTest):
         assert self.stacks(FOLDED) == {"": stacks}
         assert self.stacks("main 1\na::b 2\ngt;main 1\ngt;main 3\n") == \
             {"": {("main",): (1, 1), ("a::b",): (2, 2), ("gt", "main"): (4, 4)}}
-        assert [*draw.read_stacks(FOLDED.splitlines(True))[1].says()] == []
+        assert not [*draw.read_stacks(FOLDED.splitlines(True))[1].says()]
 
     def test_draw_reads_events_by_number(self):
         """Behind an event that perf has no name for stand what it has no value for."""
@@ -281,7 +281,50 @@ class TestDraw(ScriptTest):
         status, out, err = self.run_it("knc-draw", "flame", "--show", "x", script)
         assert (status, out.splitlines()[0].partition(";")[0]) == (0, "1 samples of x:u")
         assert err == "knc-draw: 2 records not understood and left out; the first is line 7: " \
-            "what is this\nknc-draw: 12 samples were lost\n"
+            "what is this\nknc-draw: 12 of 14 samples were lost\n"
+
+    def test_draw_cut(self):
+        """What perf says of the data is said, and is no sample; of cut data the status is 1."""
+        text = "job 7 1.1: 5 x: \n\t 40 f+0x1 (/c)\n\n"
+        for words, status, said in (
+                ("unexpected end of event stream", 1, "the data is cut: it has 1 samples, and what "
+                 "came after them is missing"),
+                ("Warning:\nProcessed 366 events and lost 3 chunks!", 0,
+                 "of 1 samples perf says: Processed 366 events and lost 3 chunks!"),
+                ("0x9 is not a known event", 0, "of 1 samples perf says: 0x9 is not a known event")):
+            got, out, err = self.run_it("knc-draw", "flame", self.path("x", f"{text}{words}\n".encode()))
+            assert (got, err) == (status, f"knc-draw: {said}\n")
+            assert out.startswith("1 samples of x;")
+
+    def test_draw_folded_forms(self):
+        """Decimals, exponents, CRLF, comments and blanks; what is no count is told, and so is a
+        difference of two profiles
+        """
+        for text, stacks, said in (
+                ("\n# of July\n  gt;main;a 100\r\ngt;main;b 50.5\r\n\tgt;main;b\t49.25\n",
+                 "gt;main;a 100\ngt;main;b 99.75\n", ""),
+                ("gt;a 1e2\ngt;a .1\ngt;a .2\ngt;b 12345678901234567\n",
+                 "gt;a 100.3\ngt;b 12345678901234567\n", ""),
+                ("what is this\ngt;a 5\n", "gt;a 5\n",
+                 "1 record not understood and left out; the first is line 1: what is this"),
+                ("gt;thread 1 5\ngt;b 2\n", "gt;b 2\ngt;thread 1 5\n", ""),
+                ("gt;a 5\ngt;b -2\ngt;c 1e999\ngt;d\n", "gt;a 5\n",
+                 "3 records not understood and left out; the first is line 2: gt;b -2")):
+            status, out, err = self.run_it("knc-draw", "flame", "--folded",
+                                           self.path("x", text.encode()))
+            assert (status, out, err) == (0, stacks, said and f"knc-draw: {said}\n")
+        self.refuses("each stack has two counts, which is a difference", 1, "knc-draw", "flame",
+                     self.path("x", b"gt;a 1 2\ngt;b 3 0\n"))
+
+    def test_draw_kernel(self):
+        """Modules and vmlinux are the kernel's, by name and by address; the vdso is not."""
+        for file, address, mark in (
+                ("[some_module]", 40, "_[k]"), ("/lib/modules/6.1/a/b.ko.xz", 40, "_[k]"),
+                ("/usr/lib/debug/boot/vmlinux-6.1", 40, "_[k]"), ("bpf_prog_6", "ffffffffc0000010",
+                "_[k]"), ("[guest.kernel.kallsyms]", 40, "_[k]"), ("[vdso]", "7ffff0", ""), ("[vsyscall]",
+                "ffffffffff600000", ""), ("/opt/vmlinux/app", 40, ""), ("//anon", 40, "")):
+            text = f"job 7 1.1: 5 x: \r\n\t {address} f+0x1 ({file})\r\n\t 50 g+0x1 (/c)\r\n\r\n"
+            assert self.stacks(text) == {"x": {("job", "g", f"f{mark}"): (1, 5)}}, file
 
     def test_draw_flame_of_one_event(self):
         script = self.path("script", SCRIPT.encode())
