@@ -12,8 +12,8 @@ import subprocess
 import threading
 
 import knc_perf
-from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, countables, \
-    events_of, plan_runs, rewind, settle, spoken, target, there, until_end
+from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, broken, \
+    countables, events_of, plan_runs, rewind, settle, spoken, target, there, until_end
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
 # output, and the program's output goes to standard error.
@@ -135,6 +135,7 @@ def measure(plan, table):
         raise plan.failed()
     # These have their own note.
     table.is_mixed = False
+    notes = ["~ estimates: the events took turns in each interval"] * bool(in_turn)
     table.end(plan.head(interval=args.interval / 1000), plan.missing(),
-              ["~ estimates: the events took turns in each interval"] * bool(in_turn))
+              [*notes, *broken(args, status)])
     return status

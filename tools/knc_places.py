@@ -7,7 +7,7 @@ have it once for each thread. knc_pmu_tables.ini says which event is which.
 """
 import collections
 from knc_card import read_topology
-from knc_runs import DURATION, Counts, Failed, Result, events_of, file_there, run_stat, settle
+from knc_runs import DURATION, Counts, Failed, Result, broken, events_of, file_there, run_stat, settle
 from knc_table import counted
 
 # By how much the threads' readings of a core's count may differ, as they are not read at
@@ -104,5 +104,5 @@ def measure(plan, table):
                     title=[keys[head] for head in heads])
     if args.per == "thread":
         table.over([[result.entry() for result in results] for _, results in rows])
-    table.end(plan.head(by=args.per), plan.missing())
+    table.end(plan.head(by=args.per), plan.missing(), [*broken(args, status)])
     return status

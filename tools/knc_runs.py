@@ -282,11 +282,22 @@ class Said:
                          f"{program}: {signal.strsignal(number)}\n".encode())), 0)
 
 
+def is_by_ssh(args):
+    return any(os.path.basename(word) == "ssh" for word in args.perf[:-1])
+
+
+def broken(args, status):
+    """What there is to say of a status that ssh has if its connection breaks"""
+    if status == 255 and is_by_ssh(args):
+        yield ("! ssh has ended with status 255: if its connection broke, and the program does not "
+               "end so, the last run was counted in part")
+
+
 def there(args, words, program=None):
     """The command for perf with these words, or for another program of that machine. ssh puts
     words together for the shell there.
     """
-    if any(os.path.basename(word) == "ssh" for word in args.perf[:-1]):
+    if is_by_ssh(args):
         words = [shlex.quote(word) for word in words]
     return [*args.perf[:-1], program or args.perf[-1], *words]
 

@@ -8,18 +8,16 @@ counter would give the other's events to places where they were not.) Samples ti
 period are the count of a place.
 """
 import collections
-import contextlib
 import math
 import os
-import struct
-import subprocess
 import tempfile
 
+import knc_data
 import knc_listing
 import knc_script
 import knc_table
 from knc_perf import printable
-from knc_runs import Counts, Failed, Missing, count, exceeded, file_there, run_perf, spoken, \
+from knc_runs import Counts, Missing, broken, count, exceeded, file_there, run_perf, spoken, \
     target, there
 from knc_table import counted
 
@@ -42,11 +40,6 @@ HOT = 0.25
 SHOWN = 0.01
 # Instructions that are shown before the one with most samples, and after it
 BEFORE, AFTER = 5, 3
-# Of perf.data: struct perf_event_header; enum perf_event_type; what a pipe begins with. A file has
-# offset and size of its records in its header.
-RECORD = struct.Struct("<IHH")
-LOST, THROTTLE, LOST_SAMPLES = 2, 5, 13
-PIPE_HEADER, DATA_AT = 16, 40
 # How many times an argument of perf script may have: it has room for 128 KiB.
 RANGES = 2000
 
@@ -64,7 +57,7 @@ class Run:
         self.samples = {key: collections.Counter() for key in self.periods}
         self.offsets = collections.defaultdict(collections.Counter)
         self.lost = self.throttled = 0
-        self.note, self.left_out = "", []
+        self.is_cut, self.note, self.says = False, "", []
 
     def again(self):
         """Begin again, with samples that are farther apart"""
@@ -84,6 +77,9 @@ class Run:
         if self.throttled:
             self.note = ("perf core has throttled the events: kernel.perf_event_max_"
                          "sample_rate is too low for them")
+        elif self.is_cut:
+            self.note = (f"the data is cut: it has {sum(taken.values()):,} samples, and what came "
+                         "after them is missing")
         elif self.lost * 10 > sum(taken.values()):
             self.note = f"{self.lost} samples were lost, and {sum(taken.values())} were not"
         elif not any(taken.values()) and any(self.counts.values.values()):
@@ -135,34 +131,9 @@ def record(args, needed, run):
     if said.kept or not os.path.getsize(data):
         run.note = f"perf record: {said.reason()}"
         return None
-    run.lost, run.throttled = losses(data)
+    walked = knc_data.walk(data)
+    run.lost, run.throttled, run.is_cut = walked.lost, walked.throttled, walked.is_cut
     return data
-
-
-def losses(path):
-    """(lost samples, times that perf core has throttled an event)"""
-    with open(path, "rb") as f:
-        data = f.read()
-    if data[:8] != b"PERFILE2":
-        raise Failed("perf record has not written what perf script reads")
-
-    def number(at):
-        return struct.unpack_from("<Q", data, at)[0]
-
-    at, end = PIPE_HEADER, len(data)
-    if number(8) != PIPE_HEADER:
-        at, end = number(DATA_AT), number(DATA_AT) + number(DATA_AT + 8)
-    found = collections.Counter()
-    while at + RECORD.size <= end:
-        kind, _, size = RECORD.unpack_from(data, at)
-        # The last one of a pipe may not be whole.
-        if size < RECORD.size or at + size > end:
-            break
-        found[kind] += number(at + 16) if kind == LOST else \
-            number(at + 8) if kind == LOST_SAMPLES else 1
-        at += size
-    # Newer kernels count the same losses both ways.
-    return max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE]
 
 
 def sample(args, needed, run):
@@ -178,37 +149,28 @@ def sample(args, needed, run):
             break
 
 
-@contextlib.contextmanager
 def perf_script(args, data, *more):
     """A reader of what perf script prints, on the machine that has the data. The symbols of a
     card's programs are looked for below --symfs only: this machine may have other files of the
     same names.
     """
-    perf = ["perf", "--kallsyms", args.kallsyms] if args.remote else [args.perf[0]]
-    symbols = [*perf[1:], *(["--symfs", args.symfs] if args.symfs else [])]
-    # With SIGPIPE ignored, as it is here, perf script outlives an addr2line that has ended
-    # because a file is not there.
-    with tempfile.TemporaryFile() as said:
-        with subprocess.Popen([perf[0], "script", "-i", data, "--ns", *more, *symbols],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said,
-                              encoding="utf-8", errors="replace", restore_signals=False,
-                              env={**os.environ, "LC_ALL": "C"}) as script:
-            yield knc_script.Reader(script.stdout)
-        if script.returncode:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").split("\n")
-            raise Failed(f"perf script: {next(filter(str.strip, lines), 'it has failed')}")
+    symbols = ["--kallsyms", args.kallsyms] if args.remote else []
+    symbols += ["--symfs", args.symfs] if args.symfs else []
+    return knc_data.script(["perf"] if args.remote else args.perf, data, ["--ns", *more, *symbols])
 
 
 def read_samples(args, data, run, labels):
     samples, first = collections.Counter(), {}
+    if args.brings:
+        knc_data.bring(data, args.symfs, lambda name: there(args, [name], "cat"))
     with perf_script(args, data, "-F", knc_script.FIELDS) as reader:
         for sample in reader:
             key = labels.get(sample.event)
             if key and sample.frames:
                 samples[key, sample.frames[0]] += sample.weight // run.periods[key]
                 first.setdefault(sample.frames[0], sample.time)
-        run.left_out = [*reader.says()]
+    knc_data.note_losses(reader, data)
+    run.says = [*reader.says()]
     sources = sources_of(args, data, sorted({*first.values()})) if args.by == "line" else {}
     for (key, frame), count_of in samples.items():
         place = place_of(args, frame, sources.get(frame))
@@ -227,7 +189,9 @@ def sources_of(args, data, times):
                          "--time", ranges) as reader:
             for sample in reader:
                 for frame in sample.frames[:1]:
-                    found[frame._replace(source=None)] = frame.source
+                    # Without a name it is no proof that the line is of this file.
+                    found[frame._replace(source=None)] = frame.source if \
+                        frame.function != knc_script.UNKNOWN else None
     return found
 
 
@@ -240,7 +204,7 @@ def place_of(args, frame, source):
 
 def why_unknown(args, function, file):
     """Why a place has no function, or no line"""
-    if file.startswith("["):
+    if file.startswith("[") or knc_script.is_kernel(file):
         if file == "[vdso]":
             return "the kernel's page in each program has no lines"
         if function != knc_script.UNKNOWN:
@@ -248,9 +212,8 @@ def why_unknown(args, function, file):
         return "code that belongs to no file" if file == knc_script.UNKNOWN else \
             "symbols of the kernel are hidden from this user (kernel.kptr_restrict)"
     if not os.path.exists(args.symfs + file):
-        return f"there is no file {args.symfs}{file} here" + (
-            "; --symfs DIR names the directory that has the card's files"
-            if args.remote else "")
+        return f"there is no file {file} here" if not args.remote else \
+            f"{file} could not be had from the card; --symfs DIR has the card's files"
     if function == knc_script.UNKNOWN:
         return "the file has no symbols: it was stripped"
     return "the file has no lines: compile it with -g"
@@ -339,15 +302,14 @@ class Report:
 
     def notes(self):
         """What there is to know of the whole"""
+        yield from broken(self.args, next(filter(None, (run.counts.status for run in self.runs)), 0))
         rest = sum(not row.is_shown() for row in self.rows)
         if rest:
             yield f"{rest} more have less than 1 % of each event; csv and json have them"
         for number_of, run in enumerate(self.runs, 1):
-            if run.note:
-                yield f"! run {number_of}: {run.note}"
-            elif run.lost:
-                yield f"! run {number_of}: {run.lost} samples were lost"
-            for note in run.left_out:
+            for note in [run.note] * bool(run.note and run.note not in run.says):
+                yield f"! run {number_of}: {note}"
+            for note in run.says:
                 yield f"! run {number_of}: {note}"
         if self.args.by == "line":
             yield ("A sample is of an instruction that follows the one with the event: of the "
@@ -459,8 +421,9 @@ def measure(plan, table):
     runs = []
     with tempfile.TemporaryDirectory(prefix="knc-metrics.") as args.folder:
         args.kallsyms = f"{args.folder}/kallsyms"
-        if not args.symfs and args.remote:
-            args.symfs = f"{args.folder}/none"
+        args.brings = args.remote and not args.symfs
+        if args.brings:
+            args.symfs = f"{args.folder}/symfs"
             os.mkdir(args.symfs)
         if args.remote:
             with open(args.kallsyms, "w", encoding="utf-8") as f:
@@ -472,4 +435,5 @@ def measure(plan, table):
     if not report.rows:
         raise plan.failed(*(why for run in runs for why in (run.note, *run.counts.reasons.values())))
     report.put(table)
-    return next((run.counts.status for run in runs if run.counts.status), 0)
+    return next((run.counts.status for run in runs if run.counts.status),
+                int(any(run.is_cut for run in runs)))

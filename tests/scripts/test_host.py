@@ -4,17 +4,20 @@ given. tests/guest has it with emulated cards.
 """
 import os
 import signal
+import struct
 import subprocess
 import time
 
 import pytest
 from common import ScriptTest, find
 
+# How perf.data of a pipe begins
+PIPE = struct.pack("<8sQ", b"PERFILE2", 16)
 # Each card is a directory; a shell runs the command there, as ssh's does.
 SSH = """#!/bin/sh
 cd "$WORK/$1" || exit 255
 [ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
-PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/||")"
+PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/||; s|/root/||")"
 """
 # Another way to the card: it runs a command as it stands, knows no card's name, and serves one
 # session at a time.
@@ -25,8 +28,15 @@ flock -n 9 || { echo "a session is open" >&2; exit 1; }
 """
 PERF = r"""#!/bin/sh
 # What it was given, a word a line
-[ "$1" = record ] && { printf 'DATA\000\377'; printf '%s\n' "$@"; echo said >&2; exit 0; }
+[ "$1" = record ] && { printf 'PERFILE2\020\0\0\0\0\0\0\0'; printf '%s\n' "$@"; echo said >&2; exit 0; }
 [ "$1" = report ] && { printf '%s\n' "$@"; exit 0; }
+[ "$1" = buildid-list ] && exit 0
+[ "$1" = script ] && {
+	printf 'x 7/7 1.5:  1 cycles: \n\t40 %s (%s)\n\n' f+0x1 /root/prog g /dev/zero h '/root/old (deleted)' \
+		k+0x1 '[kernel.kallsyms]' '[unknown]' /root/gone
+	echo "$WORDS" >&2
+	exit 0
+}
 echo "the program's own output"
 printf '\n# started\nCPU0,%s,,cycles,1,100.00,,\n' "$(cat count)" >&3
 """
@@ -57,12 +67,13 @@ class TestHost(ScriptTest):
         for i, card in enumerate(("mic0", "mic1")):
             os.mkdir(self.path(card))
             self.path(f"{card}/kallsyms", f"ffffffff81000000 T {card}\n".encode())
+            self.path(f"{card}/prog", f"the program of {card}".encode())
             self.path(f"{card}/count", f"{i + 7}".encode())
             self.path(f"{card}/cpuinfo", b"processor\t: 0\ncore id\t\t: 60\n")
 
     def host(self, *args):
         return self.run_it("knc-host", args[0], "--prefix", self.path("ssh") + " {}", *args[1:],
-                           WORK=self.work)
+                           WORK=self.work, PATH=f"{self.path('bin')}:{os.environ['PATH']}")
 
     def content(self, name):
         with open(self.path(name), "rb") as f:
@@ -73,9 +84,14 @@ class TestHost(ScriptTest):
                          "echo it's $HOME") == (0, "", "")
         for card in ("mic0", "mic1"):
             assert self.content(f"run/{card}.data") == \
-                b"DATA\0\xffrecord\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n"
+                PIPE + b"record\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n"
             assert self.content(f"run/{card}.kallsyms") == f"ffffffff81000000 T {card}\n".encode()
             assert self.content(f"run/{card}.log") == b"said\n"
+            # The programs of the samples, and nothing else
+            found = [os.path.join(folder, name) for folder, _, names in
+                     os.walk(self.path(f"run/{card}.symfs")) for name in names]
+            assert found == [self.path(f"run/{card}.symfs/root/prog")]
+            assert self.content(found[0]) == f"the program of {card}".encode()
 
     def test_host_stat(self):
         status, out, err = self.host("stat", "mic0", "mic1", "--", "-a", "true")
@@ -197,7 +213,7 @@ class TestHost(ScriptTest):
         assert "mic0 has failed" in err
         assert "no route to mic0" in err
         assert "mic1" not in err
-        assert self.content("mic1.data").startswith(b"DATA")
+        assert self.content("mic1.data").startswith(PIPE)
 
     def test_host_stat_status(self):
         """Of a program that fails there are counts all the same."""
@@ -218,17 +234,34 @@ class TestHost(ScriptTest):
         assert not os.path.exists(self.path("mic0.csv")) or self.content("mic0.csv") == b""
 
     def test_host_report(self):
-        self.path("mic0.data", b"x")
+        """With what record has brought, or --symfs; what is missing stands above it"""
+        sample = struct.pack("<IHH8x", 9, 0, 16)
         os.mkdir(self.path("sys root"))
-        status, out, _ = self.run_it(
-            "knc-host", "report", "--symfs", self.path("sys root"), "mic0", "--", "-g", "none",
-            PATH=f"{self.path('bin')}:{os.environ['PATH']}")
-        assert status == 0
-        assert out.splitlines() == \
-            ["# card: mic0", "report", "--stdio", "-i", "./mic0.data", "--kallsyms",
-             "./mic0.kallsyms", "--symfs", self.path("sys root"), "-g", "none"]
-        assert self.run_it("knc-host", "report", "mic1") == \
-            (1, "# card: mic1\n", "knc-host: mic1: no samples in ./mic1.data\n")
+        for options, data, kallsyms, symfs, words, status in (
+                (["--symfs", self.path("sys root")], sample, True, self.path("sys root"), "", 0),
+                ([], sample, True, "./mic0.symfs", "", 0), ([], sample, False, "./mic0.symfs", "", 0),
+                ([], sample + sample[:8], True, "./mic0.symfs", "", 1),
+                ([], sample, True, "./mic0.symfs", "unexpected end of event stream", 1),
+                ([], struct.pack("<IHHQQ", 2, 0, 24, 1, 45) + sample, True, "./mic0.symfs",
+                 "Processed 46 events and lost 45 chunks!", 0),
+                ([], sample, True, "./mic0.symfs", "Found 3 unknown events!", 0)):
+            self.path("mic0.data", PIPE + data)
+            self.path("mic0.kallsyms", b"ffffffff81000000 T x\n" * kallsyms)
+            got, out, _ = self.run_it(
+                "knc-host", "report", *options, "mic0", "--", "-g", "none",
+                PATH=f"{self.path('bin')}:{os.environ['PATH']}", WORDS=words)
+            lines = [line for line in out.splitlines() if not line.startswith("# no names of")]
+            said = ["# 45 of 50 samples were lost"] if b"\x2d" in data else \
+                ["# the data is cut: it has 5 samples, and what came after them is missing"] if status \
+                else [f"# of 5 samples perf says: {words}"] if words else []
+            assert lines == ["# card: mic0", *said, "report", "--stdio", "-i", "./mic0.data",
+                             "--kallsyms", "./mic0.kallsyms" if kallsyms else "/dev/null", "--symfs",
+                             symfs, "-g", "none"], (out, words)
+            assert got == status
+            # What has no name, and what that needs
+            assert "# no names of /root/gone: nothing proves which file that was. --symfs" in out, out
+        status, _, err = self.run_it("knc-host", "report", "mic1")
+        assert (status, err) == (1, "knc-host: mic1: no samples in ./mic1.data\n")
 
     def test_host_refuses(self):
         for args, why in (

@@ -6,8 +6,10 @@ import html
 import json
 import os
 import re
+import struct
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 from lines import TOP
 from test_tools import HERE, near
@@ -469,6 +471,79 @@ def test_report_missing(tmp_path):
     page = Page(tmp_path, metrics={**METRICS, "metrics": METRICS["metrics"][:1]})
     for words in ("knc-metrics --by line", "perf stat -a -A", "neither perf.data nor"):
         assert words in page.text("missing"), page.text("missing")
+
+
+PROGRAM = """#include <unistd.h>
+static volatile long x;
+__attribute__((noinline)) void early(long n) { for (long i = 0; i < n; i++) x += i; }
+__attribute__((noinline)) void late(long n) { for (long i = 0; i < n; i++) getppid(); }
+int main(void) { early(50000000); late(200000); return 0; }
+"""
+
+
+def compiled(tmp_path, text):
+    (tmp_path / "t.c").write_text(text)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-o", "t", "t.c"], check=True,
+                   cwd=tmp_path)
+
+
+def test_report_proof(tmp_path, monkeypatch):
+    """A name is shown if its file is proven to be that of the data, and else it is said what to
+    pass; what is lost or cut of the data stands beside the picture
+    """
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def record(text, command):
+        compiled(tmp_path, text)
+        subprocess.run(f"perf record -q -g -e cpu-clock -F 1000 -o {command}", shell=True,
+                       check=True, cwd=tmp_path)
+
+    def page(*args):
+        """(status, what it says, does the picture have the program's names, text of the picture)"""
+        done = subprocess.run([REPORT, "-o", "page.html", *args], check=False, cwd=tmp_path,
+                              capture_output=True, text=True)
+        texts = Read((tmp_path / "page.html").read_text()).texts
+        # What is said is on the page, too.
+        for line in done.stderr.splitlines()[1:]:
+            assert line.removeprefix("knc-report: ") in " ".join(texts["missing"].split()), line
+        flame = texts.get("flame", "")
+        return done.returncode, done.stderr, "early: " in flame, flame
+
+    def check(shows, *args):
+        status, said, early, _ = page(*args)
+        assert (status, early, f"{tmp_path}/t" in said and "proves" in said) == \
+            (0, shows, not shows), said
+
+    record(PROGRAM + "int more;", "known -N ./t")
+    check(True, "known")
+    record(PROGRAM, "kept ./t")
+    record(PROGRAM, "- ./t >pipe")
+    # Its place has another program.
+    check(False, "known")
+    # This machine's file has the build id; perf has kept it.
+    check(True, "kept")
+    os.remove(tmp_path / "t")
+    check(True, "kept")
+    compiled(tmp_path, PROGRAM)
+    check(False, "pipe")
+    check(True, "--symfs", "/", "pipe")
+    (tmp_path / "kallsyms").write_text(re.sub(r" (\w) (?!_s?text$)", r" \1 cards_own_",
+                                               Path("/proc/kallsyms").read_text(), flags=re.M))
+    _, said, early, flame = page("pipe", "kallsyms")
+    assert not early and "cards_own_" in flame and "[kernel.kallsyms]" not in said, said
+
+    data = (tmp_path / "pipe").read_bytes()
+    (tmp_path / "cut").write_bytes(data[:-3])
+    status, said, _, flame = page("cut")
+    words = re.search(r"the data is cut: it has ([\d,]+) samples", said)
+    assert status == 1 and words and words[0] in flame, said
+    taken = int(words[1].replace(",", ""))
+    (tmp_path / "lost").write_bytes(data + struct.pack("<IHHQQ", 2, 0, 24, 1, 45))
+    status, said, _, flame = page("lost")
+    words = f"45 of {taken + 45:,} samples were lost"
+    assert status == 0 and words in said and words in flame, said
+    (tmp_path / "hole").write_bytes(data[:-2000] + data[-1001:])
+    assert page("hole")[0] == 1
 
 
 def test_report_run(tmp_path):

@@ -225,7 +225,7 @@ def test_metrics_paranoid(tmp_path):
     said = "knc-metrics: counts in user mode only, as with -u: kernel.perf_event_paranoid is 2"
     for options, fake in ((["-M", "ipc,branch"], {}), (
             ["-I", "100", "-M", "ipc"], {"times": [0.1, 0.2]}), (
-            ["-a", "--per-core", "-M", "ipc"],
+            ["-a", "--per-thread", "-M", "ipc"],
             {"perf": f"{HERE}/perf perf", "cpus": {}, "files": {"cpuinfo": CORES}})):
         run = as_json(tmp_path, *options, paranoid=2, **fake)
         assert run.err.count("user mode") == 1 and said in run.err, run.err
@@ -474,6 +474,20 @@ def test_metrics_ssh(tmp_path):
         run = as_json(tmp_path, "-M", "ipc", perf=f"{sudo}{ssh} mic0 {HERE}/perf",
                       program=("./program", "a b", "{c,d}"))
         assert run.calls()[0].endswith("-- ./program a b {c,d}"), run.calls()
+
+
+def test_metrics_ssh_breaks(tmp_path):
+    """What may be counted in part is told beside the values, in each form, and by the status."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nshift\nbash -c "$*"\ncase $* in *" stat "*) exit 255; esac\n')
+    ssh.chmod(0o755)
+    for options, fake in (((), {}), (("-I", "500"), {"times": [0.5]}),
+                          (("-a", "--per-thread"), {"cpus": {}, "files": {"cpuinfo": CORES}})):
+        perf = f"{ssh} mic0 {HERE}/perf" + " perf" * bool(options and "cpus" in fake)
+        run = Run(tmp_path, "-M", "ipc", *options, perf=perf, **fake)
+        assert run.status == 255 and "! ssh has ended with status 255" in run.err, run.err
+    # The program of this machine ends as it likes.
+    assert "ssh" not in Run(tmp_path, "-M", "ipc", status=255).err
 
 
 def test_metrics_stdin(tmp_path):
@@ -773,8 +787,8 @@ def test_listing(tmp_path, monkeypatch):
 
 def test_python(tmp_path):
     """An older Python is told what a tool needs, before it reads what it cannot."""
-    for name in ("knc-draw", "knc-metrics", "knc-report", "knc_card.py", "knc_tables.py",
-                 "knc_watch.py"):
+    for name in ("knc-draw", "knc-metrics", "knc-report", "knc_card.py", "knc_data.py",
+                 "knc_tables.py", "knc_watch.py"):
         text = Path(TOOLS, name).read_text()
         ast.parse(text, feature_version=(3, 6))
         # The rest of the imports would be found here.
@@ -787,7 +801,16 @@ def test_python(tmp_path):
     ast.parse(Path(TOOLS, "knc_python.py").read_text(), feature_version=(3, 6))
 
 
-def test_by_lost(tmp_path):
+def perf_here(tmp_path):
+    """$PATH with the perf that is none as perf"""
+    here = tmp_path / "bin"
+    here.mkdir(exist_ok=True)
+    (here / "perf").write_text(f'#!/bin/sh\nexec {HERE}/perf "$@"\n')
+    (here / "perf").chmod(0o755)
+    return f"{here}:{os.environ['PATH']}"
+
+
+def test_by_lost(tmp_path, monkeypatch):
     """Samples that were lost, or not taken, are told; a throttled run is repeated"""
     counts = {"CPU_CLK_UNHALTED": 6000000, "INSTRUCTIONS_EXECUTED": 3000000}
     text = script_of((3000, "INSTRUCTIONS_EXECUTED", "f", "/p"),
@@ -796,7 +819,14 @@ def test_by_lost(tmp_path):
         report, _ = by(tmp_path, "function", text, args=("-M", "ipc"), counts=counts, lost=lost)
         assert [e["lost"] for e in report["events"].values()] == [100, 100]
     run = Run(tmp_path, "--by", "function", "-M", "ipc", counts=counts, script=[text], lost=lost)
-    assert "! run 1: 100 samples were lost" in run.err, run.err
+    assert "! run 1: 100 of 6,100 samples were lost" in run.err, run.err
+    # A run that was cut has no metrics, and the status says so.
+    for perf in (f"{HERE}/perf", f"env {HERE}/perf"):
+        monkeypatch.setenv("PATH", perf_here(tmp_path))
+        run = Run(tmp_path, "--by", "function", "-M", "ipc", counts=counts, script=[text], cut=8, perf=perf)
+        assert run.status == 1, run.err
+        assert "! run 1: the data is cut: it has 6,000 samples, and what came after them is " \
+            "missing\n" in run.err and "no value: ipc" not in run.err, run.err
     for scripts, fake, reason in (
             ([text], {"lost": (1000, 0)}, "1000 samples were lost, and 6000 were not"),
             ([text] * 4, {"throttled": [0, 1, 1, 1, 1]}, "throttled"),
@@ -813,20 +843,20 @@ def test_by_lost(tmp_path):
 
 
 def test_by_where(tmp_path, monkeypatch):
-    """Of another machine: through a pipe, with its kernel's symbols, and files by --symfs"""
-    here = tmp_path / "bin"
-    here.mkdir()
-    (here / "perf").write_text(f'#!/bin/sh\nexec {HERE}/perf "$@"\n')
-    (here / "perf").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{here}:{os.environ['PATH']}")
-    for args, word in (((), "--symfs DIR names"), (("--symfs", "/usr"), "stripped")):
-        samples = script_of((50, "BRANCHES", "[unknown]", "/bin"))
+    """Of another machine: through a pipe, with its kernel's symbols, and its files, or --symfs"""
+    monkeypatch.setenv("PATH", perf_here(tmp_path))
+    program = tmp_path / "program"
+    program.write_text("the card's")
+    for args, file, word in (((), "/not/there", "could not be had from the card; --symfs DIR has"),
+                             ((), program, "stripped"), (("--symfs", "/usr"), "/bin", "stripped"),
+                             (("--symfs", "/usr"), program, "could not be had from the card")):
+        samples = script_of((50, "BRANCHES", "[unknown]", file))
         report, run = by(tmp_path, "function", samples,
                          perf="env perf", args=("-M", "branch", *args),
                          counts={"BRANCHES": 5000, "BRANCHES_MISPREDICTED": 0})
         assert word in report["rows"][0]["reason"], report["rows"][0]
         assert run.calls()[1].startswith("record -q -B -P -o - "), run.calls()
-        said = Path(f"{run.log}.script").read_text()
+        said = Path(f"{run.log}.script").read_text().splitlines()[-1]
         assert re.search(r"script -i \S+/perf.data .* --kallsyms \S+ --symfs /", said), said
 
 

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""perf.data of a card, read on its host: only names that are proven, and what of it is missing.
+
+perf takes the names of a path from the file that this machine has there, and the kernel's from
+the kernel that runs here. So perf gets --kallsyms and --symfs in any case: what the user has from
+the card, or this machine's where its build id stands in the data. What is in neither has no name.
+
+Imported by knc-report and knc_samples. knc-host runs it:
+  knc_data.py bring DATA SYMFS PREFIX...   copies the programs that the samples are in
+  knc_data.py report DATA KALLSYMS SYMFS [ARGUMENT...]
+"""
+import knc_python
+
+knc_python.check()
+
+import collections
+import contextlib
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+
+import knc_script
+from knc_runs import Failed
+
+# Of perf.data: struct perf_event_header; enum perf_event_type; what a pipe begins with. A file has
+# offset and size of its records in its header.
+RECORD = struct.Struct("<IHH")
+LOST, THROTTLE, SAMPLE, LOST_SAMPLES = 2, 5, 9, 13
+PIPE_HEADER, DATA_AT = 16, 40
+# What has more behind it than its size says, and the form of the number that says how much
+BEHIND = {66: "<I", 71: "<Q"}
+# What no symbols come with
+NOTHING = os.devnull
+# Files that are no programs, or not to be had
+NO_FILE = re.compile(r"/(/|dev/|proc/|sys/|memfd:|SYSV|tmp/perf-\d).*|.* \(deleted\)")
+
+Walked = collections.namedtuple("Walked", "samples lost throttled is_cut")
+
+
+def walk(path):
+    """What the records of perf.data say, also where perf reads no further"""
+    with open(path, "rb") as f:
+        data = f.read()
+    if data[:8] != b"PERFILE2":
+        raise Failed(f"{path}: perf record has not written it")
+
+    def number(at, form="<Q"):
+        return struct.unpack_from(form, data, at)[0] if at + 8 <= len(data) else 0
+
+    at, end, is_cut = PIPE_HEADER, len(data), False
+    if number(8) != PIPE_HEADER:
+        at, size = number(DATA_AT), number(DATA_AT + 8)
+        # perf fills in the size at the end.
+        is_cut = not size or at + size > end
+        end = min(at + size if size else end, end)
+    found = collections.Counter()
+    while at < end:
+        kind, _, size = RECORD.unpack_from(data, at) if at + RECORD.size <= end else (0, 0, 0)
+        behind = number(at + RECORD.size, BEHIND[kind]) + 7 & ~7 if kind in BEHIND else 0
+        if size < RECORD.size or at + size + behind > end:
+            is_cut = True
+            break
+        found[kind] += number(at + 16) if kind == LOST else \
+            number(at + 8) if kind == LOST_SAMPLES else 1
+        at += size + behind
+    # Newer kernels count the same losses both ways.
+    return Walked(found[SAMPLE], max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut)
+
+
+@contextlib.contextmanager
+def script(perf, path, options, lines=None):
+    """A reader of what perf script prints, and says on stderr; @lines gets the text."""
+    def printed(pipe):
+        for line in pipe:
+            if lines is not None:
+                lines.append(line)
+            yield line
+
+    # With SIGPIPE ignored, as it is here, perf script outlives an addr2line that has ended
+    # because a file is not there.
+    with tempfile.TemporaryFile() as said:
+        with subprocess.Popen([*perf, "script", "-i", path, *options], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=said, encoding="utf-8",
+                              errors="replace", restore_signals=False,
+                              env={**os.environ, "LC_ALL": "C"}) as process:
+            reader = knc_script.Reader(printed(process.stdout))
+            yield reader
+        said.seek(0)
+        words = [line for line in said.read().decode(errors="replace").split("\n") if line.strip()]
+        for line in words:
+            reader.hear(line)
+        if process.returncode:
+            raise Failed(f"perf script: {next(iter(words), 'it has failed')}")
+
+
+def note_losses(reader, path):
+    """Have the reader of this perf.data say what the data itself says of its losses"""
+    walked = walk(path)
+    reader.lost, reader.is_cut = walked.lost, reader.is_cut or walked.is_cut
+    reader.words = [line for line in reader.words if not (
+        walked.lost and knc_script.LOST.search(line))]
+
+
+# --- names ---------------------------------------------------------------------------------
+
+def build_ids(path):
+    """{file: its build id} of perf.data; of a program {"": its build id}"""
+    done = subprocess.run(["perf", "buildid-list", *(["-i", path] if path else ["-k"])],
+                          check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="replace")
+    return {name: ident for ident, name in
+            re.findall(r"^([0-9a-f]{8,})(?: (.*))?$", done.stdout, re.M)}
+
+
+class Symbols:
+    """Where perf finds the names that are proven: @options for perf."""
+
+    def __init__(self, ids, kallsyms, symfs):
+        self.ids, self.kallsyms, self.symfs = ids, kallsyms, symfs
+        self.options = ["--kallsyms", kallsyms, "--symfs", symfs]
+
+    def lacks(self, name):
+        """Is there nothing that the names of this file could be taken from?"""
+        if knc_script.is_kernel(name) and name[0] == "[":
+            return self.kallsyms == NOTHING
+        if NO_FILE.fullmatch(name) or name[:1] != "/":
+            return False
+        here = self.symfs + name
+        if not os.path.isfile(here):
+            return not (knc_script.is_kernel(name) and self.kallsyms != NOTHING)
+        return self.ids.get(name, "") not in ("", build_ids(here).get("", ""))
+
+    def says(self, unnamed):
+        """One line of these files, whose frames have no name, if nothing proves it"""
+        lacking = sorted(filter(self.lacks, unnamed))
+        if lacking:
+            yield (f"no names of {', '.join(lacking)}: nothing proves which file that was. --symfs "
+                   "DIR has the card's files (with \"/\", this machine's), and the card's "
+                   "/proc/kallsyms its kernel's names")
+
+
+def has_addresses(kallsyms):
+    """An ordinary user reads 0 for each."""
+    with open(kallsyms, encoding="utf-8", errors="replace") as f:
+        return any(re.match("0*[1-9a-f]", line) for line in f)
+
+
+def kernel_names(ident):
+    """Names of the kernel with this build id: it runs here, or perf has kept them."""
+    kept = os.path.expanduser(f"~/.debug/[kernel.kallsyms]/{ident}/kallsyms")
+    return "/proc/kallsyms" if ident and build_ids("").get("") == ident else \
+        kept if ident and os.path.exists(kept) else NOTHING
+
+
+@contextlib.contextmanager
+def proven(path, kallsyms, symfs):
+    """Symbols for perf.data, with what the user has from the card, or with a directory of links to
+    this machine's files that have the build ids in it.
+    """
+    ids = build_ids(path)
+    if not (os.path.exists(kallsyms) and has_addresses(kallsyms)):
+        kallsyms = kernel_names(ids.get("[kernel.kallsyms]"))
+    with tempfile.TemporaryDirectory(prefix="knc-symbols.") as folder:
+        for name, ident in ids.items() if not symfs else ():
+            if os.path.isfile(name) and build_ids(name).get("") == ident:
+                link(name, folder)
+        # These two go by build ids: debug files, and perf's cache, which is below --symfs then.
+        if os.path.isdir("/usr/lib/debug/.build-id"):
+            link("/usr/lib/debug/.build-id", folder)
+        os.symlink(os.path.expanduser("~/.debug"), f"{folder}/.debug")
+        yield Symbols(ids, kallsyms, symfs or folder)
+
+
+def link(name, folder):
+    os.makedirs(os.path.dirname(folder + name), exist_ok=True)
+    os.symlink(name, folder + name)
+
+
+def bring(path, symfs, command):
+    """Copy the files that samples are in, and callers, to below @symfs; command(NAME) prints one.
+    Callers by DWARF are found only with the files of what they call: so it looks again.
+    """
+    tried = set()
+    while True:
+        with script(["perf"], path, ["-F", knc_script.FIELDS, "--kallsyms", NOTHING, "--symfs",
+                                     symfs]) as reader:
+            names = {frame.object for sample in reader for frame in sample.frames} - tried
+        names = {name for name in names if name[:1] == "/" and not NO_FILE.fullmatch(name) and
+                 os.path.normpath(name) == name}
+        if not names:
+            return
+        tried |= names
+        for name in sorted(names):
+            os.makedirs(os.path.dirname(symfs + name), exist_ok=True)
+            with open(symfs + name, "wb") as f:
+                done = subprocess.run(command(name), check=False, stdin=subprocess.DEVNULL,
+                                      stdout=f, stderr=subprocess.DEVNULL)
+            if done.returncode or not os.path.getsize(symfs + name):
+                os.remove(symfs + name)
+
+
+# --- for knc-host --------------------------------------------------------------------------
+
+def report(path, kallsyms, symfs, *arguments):
+    """perf report, with what is missing of the data above it. The status is 1 if data is cut."""
+    with proven(path, kallsyms, symfs) as symbols:
+        with script(["perf"], path, ["-F", knc_script.FIELDS, *symbols.options]) as reader:
+            unnamed = {frame.object for sample in reader for frame in sample.frames
+                       if frame.function == knc_script.UNKNOWN}
+        note_losses(reader, path)
+        for line in [*reader.says(), *symbols.says(unnamed)]:
+            print(f"# {line}", flush=True)
+        done = subprocess.run(["perf", "report", "--stdio", "-i", path, *symbols.options,
+                               *arguments], check=False)
+    return done.returncode or int(reader.is_cut)
+
+
+def main(what, path, *words):
+    if what == "report":
+        return report(path, *words)
+    symfs, *prefix = words
+    os.makedirs(symfs, exist_ok=True)
+    bring(path, symfs, lambda name: [*prefix, f"cat {shlex.quote(name)}"])
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except (Failed, OSError) as error:
+        sys.exit(f"knc-host: {sys.argv[2]}: {error}")
