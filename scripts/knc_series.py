@@ -18,12 +18,24 @@ perf/x86/intel/knc: Lose no sample, and reset the PMU
 These are on top of the three fixes, and stand alone otherwise: two events
 that only counter 0 counts; thread count mode, with the privilege of a
 CPU-wide event; a reset when a CPU starts; and soft-masking of the
-interrupt. Each is measured with an overflow, a late interrupt, an NMI of
-another source, or another CPU's access at each instruction of an operation
-("make check-series" of this project). The first three change none of the
-numbers in the cover letter of the fixes, except that the test of counter 0
-passes. With the fourth, no sample is lost or late, and no count is off, at
-any of these points.
+interrupt. "make check-series" of this project measures each of them with
+an overflow, a late interrupt, an NMI of another source, or another CPU's
+access at each instruction of an operation.
+
+The first three do not change what is lost: with all of them it is still
+the sample at 82 of 1,706 points when an event is enabled and disabled.
+With the fourth no sample is lost or late, and no count is off, at any of
+the points below. These are the points with a lost or late sample, in one
+run on Linux 6.1.192 (gcc 12.2), with the fixes and with the series. On
+6.12 and 7.2 the series was compiled, and not run.
+
+  an event is enabled and disabled     82 of 1,706    0 of 1,714
+  it is read                           50 of 4,203    0 of 4,203
+  it is read with its group            59 of 3,433    0 of 3,423
+  its period is changed                 7 of 3,925    0 of 3,929
+  another event takes its counter      62 of 2,726    0 of 2,734
+  a second event is added              38 of 2,787    0 of 2,799
+  events move to other counters        38 of 2,787    0 of 6,531
 
 {PORT}
 
