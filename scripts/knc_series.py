@@ -36,6 +36,12 @@ run on Linux 6.1.192 (gcc 12.2), with the fixes and with the series. On
   another event takes its counter      62 of 2,726    0 of 2,734
   a second event is added              38 of 2,787    0 of 2,799
   events move to other counters        38 of 2,787    0 of 6,531
+  an interrupt is handled              39 of 4,827    0 of 4,839
+  an NMI of another source comes
+    while an event is on and off       49 of 8,432    0 of 8,532
+    while its period is changed         1 of 8,492    0 of 8,573
+    while a second event is added      36 of 10,117   0 of 10,240
+  the x86 core's own race (2^40)       64 of 301      0 of 301
 
 {PORT}
 
