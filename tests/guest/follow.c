@@ -192,8 +192,9 @@ TEST(spflt_dup, "spflt-dup", 240)
 	spflt_need();
 	pin(0);
 	meet_often(m, SETTLED);
-	if (cards_kernel())
-		return;		/* It has other caches of objects. */
+	/* It has other caches of objects; our configuration of the newest does not list them. */
+	if (cards_kernel() || access("/proc/slabinfo", F_OK))
+		return;
 	after = objects();
 	/* The rest of the kernel may use more meanwhile, but not each time. */
 	for (again = 0; again < 4; again++) {

@@ -198,7 +198,9 @@ def without_python(work):
     """Hosts with an objdump for k1om, without Python and cache: Debian's shell and awk, others"""
     subprocess.run([f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/root", "gawk", "libsigsegv2"],
                    check=True, stdout=subprocess.DEVNULL)
-    binutils, = glob.glob(f"{CACHE}/binutils-k1om/*/usr")
+    # Those that were used last: an older run may have left others.
+    binutils = max(glob.glob(f"{CACHE}/binutils-k1om/*/usr"),
+                   key=lambda usr: os.path.getmtime(os.path.dirname(usr)))
     for shell, awk in (("dash", "mawk"), ("bash", f"{work}/root/usr/bin/gawk")):
         path = f"{work}/{shell}"
         os.mkdir(path)
