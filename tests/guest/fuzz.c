@@ -448,7 +448,7 @@ static void work_inherited(struct fuzz *f, u64 n, bool regions)
 				spin(n);
 				spflt_on();
 				attr.pinned = 1;
-				/* ENODEV: perf core has swapped it with a child's, which has ended. */
+				/* ENODEV: it was swapped with a child's, which has ended. */
 				must(sys_open(attr, 0, -1, fd, 0) < 0 &&
 				     (errno == EINVAL || errno == ENODEV), "a pinned member: %m");
 			}
