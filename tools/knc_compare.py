@@ -14,7 +14,6 @@ import itertools
 import math
 import random
 import shlex
-import statistics
 
 from knc_table import counted, elapsed, number
 
@@ -60,6 +59,10 @@ def apart(values, most):
     return values[0], values[-1]
 
 
+def mean(values):
+    return math.fsum(values) / len(values)
+
+
 def typical(before, after):
     """(what exchanged runs differ by, sorted; how many ways there are to divide the runs)"""
     ways = math.comb(len(before) + len(after), len(after))
@@ -86,7 +89,7 @@ def typical_pairs(differences):
                       for some in itertools.combinations(differences, n)), 1 << size
     draw = random.Random(1)
     some = filter(None, ([d for d in differences if draw.random() < 0.5] for _ in range(TRIED)))
-    found = sorted(map(statistics.fmean, some))
+    found = sorted(map(mean, some))
     return found, len(found) + 1
 
 
@@ -111,7 +114,7 @@ class Difference:
             self.aside = [v for v in (*before, *after) if not least <= v <= largest]
             before, after = ([v for v in found if least <= v <= largest] for found in (before, after))
             values, ways = typical(before, after)
-        self.before, self.after = statistics.fmean(before), statistics.fmean(after)
+        self.before, self.after = mean(before), mean(after)
         self.value = self.after - self.before
         beyond = min(round(BEYOND * ways), int(MOST_BEYOND * ways))
         if beyond:

@@ -8,12 +8,17 @@ the same instructions but for these.
 
 Imported by knc_samples.
 """
-import ctypes
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+
+try:
+    import ctypes
+except ImportError:
+    # A small Python, as on a card
+    ctypes = None
 
 # Of the ELF header; and which machine each objdump reads
 MACHINE_AT = 18
@@ -35,7 +40,7 @@ class Zydis:
 
     def __init__(self):
         self.library = None
-        for name in ZYDIS:
+        for name in ZYDIS if ctypes else ():
             try:
                 self.library = ctypes.CDLL(name)
                 break

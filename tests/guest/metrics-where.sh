@@ -69,7 +69,7 @@ between "clocks of the core" "$(place 0 '' clock_rate)" 0.9 1.01
 for m in cpi_thread ipc memory_write_bytes; do
 	[ -z "$(place 0 '' $m)" ] || fail "$m of a core: $(place 0 '' $m)"
 done
-has csv '^0,,memory_write_bytes,.*neither the sum nor one of them'
+has csv '^,,memory_write_bytes,.*neither the sum nor one of them'
 into said knc-metrics -a --per-thread -f csv -o "$tmp/csv" --perf 'env perf' \
 	-M l1_l2_bytes taskset -c 1 ./where
 between "bytes of the thread" "$(place 0 1 l1_l2_bytes)" $((misses * 64)) \
