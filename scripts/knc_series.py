@@ -174,7 +174,7 @@ that may be stuck: while the counters are stopped STATUS cannot change. It
 returns 1 for both counters, which share one line, so the NMI core expects
 no second NMI.
 
-This is one patch, as the handler alone loses more than it mends.
+This is one patch, as the handler alone loses more than it fixes.
 """)
 
 

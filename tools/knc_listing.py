@@ -3,8 +3,8 @@
 
 objdump lists them, unless they are the card's vector instructions (MVEX) or instructions of its
 masks, which only MPSS's objdump knows. Then libZydis decodes the function, in its mode for this
-chip. To other objdumps a program in the card's own code (k1om) is one of machine 62, which has
-the same instructions but for these.
+chip. Other objdumps are given a program in the card's own code (k1om) as one of machine 62, which has
+the same instructions, except these.
 
 Imported by knc_samples.
 """
