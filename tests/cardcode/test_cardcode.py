@@ -8,9 +8,10 @@ import re
 import subprocess
 
 import pytest
-from lines import SCRIPTS, built, none_of, quietly
+from lines import SCRIPTS, TOP, built, none_of, quietly
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+EXAMPLES = f"{TOP}/Documentation/examples"
 MAINLINE, MPSS = "--machine=62", "--machine=181"
 # Of each function in numbers.c
 VALUES = 5000
@@ -118,8 +119,11 @@ def test_library(tmp_path, card_cc):
 
 
 def test_card_cc(tmp_path):
-    program = make(tmp_path, f"{SCRIPTS}/card-cc", "-pipe", "main.c", "calls.c")
-    check_k1om(MPSS, program)
+    """Also programs that are marked, with our headers"""
+    for words in (("main.c", "calls.c"), (f"{EXAMPLES}/matmul.c",),
+                  ("-DLIKWID_PERFMON", f"{EXAMPLES}/marked.c")):
+        program = make(tmp_path, f"{SCRIPTS}/card-cc", "-pipe", f"-I{TOP}/include", *words)
+        check_k1om(MPSS, program)
     assert "--machine= is 181 or 62" in subprocess.run(
         [f"{SCRIPTS}/card-cc", "--machine=3"], text=True, check=False,
         stderr=subprocess.PIPE).stderr

@@ -2,7 +2,7 @@
 """That scripts/check-k1om finds what the chip does not have, and nothing else.
 
 Each instruction is assembled at an address of its own, so that each is known to
-be found, and by itself. And what our programs for the card are made of passes.
+be found, and by itself.
 """
 import glob
 import itertools
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
-from lines import SCRIPTS, TOP, built, copy, sources as files
+from lines import SCRIPTS, TOP, built, copy, sources
 from knc_scripts import CACHE
 
 CHECK = f"{SCRIPTS}/check-k1om"
@@ -54,24 +54,6 @@ OWN = ("0xc5,0xfb,0xae,0xf0", "0xc5,0xfa,0xae,0xf3",
        "0xc5,0xfa,0xb8,0xc1", "0xc5,0x7a,0xbd,0xd9", "0xc5,0xfa,0xbc,0xc1", "0xc5,0xfb,0xbc,0xc1",
        "0xc4,0xe1,0xfa,0xb8,0xc1", "0xc4,0x41,0x7a,0xbd,0xc9,0xc5,0xfa,0xbc,0xc1",
        "0xb8,0x90,0xc5,0xfa,0xb8,0xe8,6,6,6,0")
-
-USER = """
-#include "knc_pmu_user.h"
-#include "knc_pmu_regions.h"
-
-uint64_t all(const volatile struct perf_event_mmap_page *page)
-{
-	uint64_t value = 0;
-
-	spflt_on();
-	spflt_region
-		value = knc_rdtsc();
-	spflt_off();
-	knc_rdpmc(page, &value);
-	return value + knc_cpu();
-}
-"""
-
 
 # What uos/k1om.s rewrites: conditions, operands, and pieces that leave a result in RAX
 CONDITIONS = "a ae b be c e g ge l le nb nc ne no np ns o p s".split()
@@ -176,24 +158,6 @@ def has(work, env=None, card=MPSS):
         yield f"status {status} for what the chip has: {said}"
 
 
-def sources(work):
-    """With what compilers make for every x86-64 rewritten, what is left is what the sources
-    say. None has a double, so where a compiler for a card returns one makes no difference."""
-    with open(f"{work}/user.c", "w", encoding="utf-8") as f:
-        f.write(USER)
-    for compiler, source in itertools.product((["gcc"], ["clang", "-fno-integrated-as", "-w"]), (
-            f"{work}/user.c", f"{TOP}/tools/selftest.c")):
-        subprocess.run([*compiler, "-std=gnu99", "-Os", "-S", "-mno-sse", "-mno-mmx",
-                        "-mno-80387", "-fcf-protection=none", "-I", f"{TOP}/include",
-                        "-o", f"{work}/own.s", source], check=True)
-        with open(f"{work}/both.s", "wb") as both:
-            subprocess.run(["cat", f"{TOP}/uos/k1om.s", f"{work}/own.s"], stdout=both, check=True)
-        subprocess.run([CHECK, "--assemble", f"{work}/own.o", f"{work}/both.s"], check=True)
-        status, said = check_k1om(f"{work}/own.o")
-        if status:
-            yield f"{compiler[0]} {source}: status {status}: {said}"
-
-
 def without_python(work):
     """Hosts with an objdump for k1om, without Python and cache: Debian's shell and awk, others"""
     subprocess.run([f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/root", "gawk", "libsigsegv2"],
@@ -233,7 +197,7 @@ def modules(work):
     for compiler, (flavour, flags) in COMPILERS.items():
         for more in ("", f"-Wa,{TOP}/uos/k1om.s"):
             tree = f"{work}/{compiler}{len(more)}"
-            copy(files(r"[^/]*\.[ch]|Kbuild|compat/.*"), tree)
+            copy(sources(r"[^/]*\.[ch]|Kbuild|compat/.*"), tree)
             subprocess.run([*MAKE, "-C", built("build-kernel", flavour), f"M={tree}",
                             f"CC={compiler}", f"KCFLAGS={flags} {more}", "knc_pmu.o"], check=True)
             status, said = check_k1om("--machine=62", f"{tree}/knc_pmu.o")
@@ -312,6 +276,5 @@ def macros(work):
 def wrong():
     """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (lacks, has, mainline, without_python, sources, modules, others,
-                     macros):
+        for test in (lacks, has, mainline, without_python, modules, others, macros):
             yield from test(work)
