@@ -23,17 +23,22 @@ import itertools
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 from lines import SCRIPTS, TOP, Case, built, none_of, quietly
 
-sys.path += [SCRIPTS, f"{TOP}/tests/guest"]
+sys.path.append(f"{TOP}/tests/guest")
 from boots import WITHOUT_OWN_DRIVER  # noqa: E402
-from knc_documents import copy_checkout, literal_blocks, run_in  # noqa: E402
 
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
 PAGES = [Path(TOP, "README.md"), *DOCUMENTS]
+# What follows the line that opens a block is indented at least as far as its first line.
+LITERAL = {".rst": r"^(?!\.\.)(?:.*[^:\n])?::\n\s*\n(?P<block>(?P<indent> +|\t){})",
+           ".md": r"^(?P<block>(?P<indent> {{4}}|\t){})"}
+INDENTED = r"\S.*\n(?:(?P=indent).*\n|[ \t]*\n)*"
 PROMPT = re.compile(r"(\$|#|uos#|card\$|host\$) (.*)")
 COMMENT = re.compile(r" *(?:\.\.|<!--) (runs|before|then|holds): (.*?)(?: -->)?")
 INLINE = re.compile(r"(`{1,2})([^`]+)\1")
@@ -50,6 +55,14 @@ REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$SYSR
 
 
 # --- what the documents have ------------------------------------------------------
+
+def literal_blocks(path, text):
+    """(number of the first line, lines without their indentation) of each"""
+    for found in re.finditer(LITERAL[path.suffix].format(INDENTED), text, re.M):
+        yield (text.count("\n", 0, found.start("block")),
+               [line.removeprefix(found["indent"]).rstrip()
+                for line in found["block"].splitlines()])
+
 
 def typed(block):
     """(prompt, command) of a block, without comments; a line that goes on is one line."""
@@ -113,7 +126,7 @@ def blocks():
         text = re.sub(r"^```c\n.*?^```$", lambda code: "\n" * code[0].count("\n"),
                       path.read_text(), flags=re.M | re.S)
         lines = text.split("\n")
-        for first, _, block in literal_blocks(path, text):
+        for first, block in literal_blocks(path, text):
             commands = tuple(typed(block))
             if not commands or all(TESTS_RUN.match(command) for _, command in commands):
                 continue
@@ -195,7 +208,8 @@ class Host:
     """A copy of the checkout, with cards/, and PATH as if our programs were installed"""
 
     def __init__(self, work):
-        self.copy = copy_checkout(work)
+        self.copy = shutil.copytree(TOP, work / "knc-pmu",
+                                    ignore=shutil.ignore_patterns(".git"))
         programs = work / "bin"
         programs.mkdir()
         for name in ("knc-draw", "knc-host", "knc-metrics", "knc-report"):
@@ -220,7 +234,11 @@ class Host:
         return self.host(f"ssh mic0 {shlex.quote(command)}")
 
     def host(self, command):
-        return run_in(self.copy, command, env=self.env)
+        """Status, stdout and stderr of a line for the shell"""
+        done = subprocess.run(["bash", "-c", command], cwd=self.copy, env=self.env, check=False,
+                              text=True, errors="replace", stdin=subprocess.DEVNULL,
+                              capture_output=True)
+        return done.returncode, done.stdout, done.stderr
 
 
 def run_blocks(work):
