@@ -181,8 +181,8 @@ class Results:
 
     def __init__(self, config):
         self.config, self.results, self.wanted = config, {}, None
-        # {the cause of a failure: the test that told it first}; what has no result, as told before
-        self.causes, self.untold = {}, 0
+        # Why runs have ended early, as told; how many tests had no result for that reason
+        self.ends, self.untold = set(), 0
         # For each run that run-uos keeps: when it was used last
         self.kept = {entry.name: entry.stat().st_mtime for entry in self.runs()}
 
@@ -228,19 +228,13 @@ class Results:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             why = f"{crash.message}\n{report.longrepr}" if crash else str(report.longrepr)
-            if why.startswith("no result") and why in self.causes:
-                # An earlier test of the run has said why it ended.
-                self.results[report.nodeid] = "FAIL"
-                self.untold += 1
-                return
-            self.causes.setdefault(why, report.nodeid)
-            # The same exception of the same line; or two boots whose ends differ in numbers alone
-            cause = (crash.path, crash.lineno, crash.message) if crash else \
-                re.sub(r"[0-9a-f]*\d[0-9a-f]*", "0", why) if why.startswith("no result") else why
-            said = self.causes.setdefault(cause, report.nodeid)
-            if said != report.nodeid:
-                first = why.partition("\n")[0]
-                why = f"{first}\nas {name_of(said)}"
+            if why.startswith("no result"):
+                if why in self.ends:
+                    # An earlier test of the run has said why it ended.
+                    self.results[report.nodeid] = "FAIL"
+                    self.untold += 1
+                    return
+                self.ends.add(why)
             self.tell("FAIL", report.nodeid, re.sub(r"^(Failed|AssertionError): ", "", why))
         elif report.skipped:
             self.tell("skip", report.nodeid, report.longrepr[2].removeprefix("Skipped: "))
