@@ -59,22 +59,6 @@ def test_same_bytes(tmp_path):
         assert Path(plain).read_bytes() == Path(odd).read_bytes(), name
 
 
-def test_module_of_any_caller():
-    """A kernel engineer's environment builds no other module, nor fails to."""
-    module = run(f"{SCRIPTS}/build-module", "stock", **NONSENSE, KNC_PMU_MAKE="TRIED=yes")[0]
-    assert b"vermagic=6.1." in Path(module).read_bytes()
-
-
-def test_card_of_any_caller(tmp_path):
-    """"make card" leaves nothing in DESTDIR."""
-    top = tmp_path / "knc-pmu"
-    shutil.copytree(TOP, top, ignore=shutil.ignore_patterns(".git"))
-    run("make", "-C", str(top), "card", DESTDIR=str(tmp_path / "dest"), CFLAGS="-O9",
-        INSTALL_MOD_PATH=str(tmp_path / "dest"))
-    assert (top / "card/knc-pmu-card-k1om.tar.gz").exists()
-    assert not (tmp_path / "dest").exists()
-
-
 # --- what they depend on ------------------------------------------------------------------
 
 # Versions of packages are those of $UPGRADE; for the rest a build gets no further than

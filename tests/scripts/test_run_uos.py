@@ -154,16 +154,6 @@ class TestRunUos(ScriptTest):
             assert re.search("-M knc,mainline=on .* console=ttyPHI0 .*-serial chardev:log ",
                              said), said
 
-    def test_run_uos_strict_user(self):
-        """No code but the kernel's needs more than the chip has: neither /init nor a vDSO."""
-        init = self.path("init", b"of ours")
-        status, said, err = self.boot(f'echo "$*"; cat "$initrd"; {FINAL}', "--strict-user",
-                                      "--init", init)
-        assert status == 0, err
-        assert re.search("-M pc -cpu knc,strict-user=on .*-append .* vdso=0 ", said), said
-        assert "of ours" in said
-        self.refuses("--strict-user needs --init FILE", 2, "run-uos", "--strict-user", "--", "true")
-
     def test_run_uos_stands_still(self):
         """Where the guest's time stands still"""
         run_uos = load("run-uos")
@@ -196,23 +186,6 @@ class TestRunUos(ScriptTest):
         os.mkdir("uos")
         assert run_uos.kernel_image("uos") == f"{image} of uos"
         assert run_uos.kernel_image("bzImage") == "bzImage"
-
-    def test_run_uos_own_driver(self):
-        """The kernel's own driver is left out where ours is loaded, and nowhere else."""
-        words = "initcall_blacklist=init_hw_perf_events"
-        for kernel, module, no_load, want in (
-                ("stock", ["a/knc_pmu.ko"], False, True),
-                ("mainline-6.12", ["x.ko:/uos/modules/knc_pmu.ko"], False, True),
-                ("stock", ["a/knc_pmu.ko"], True, False),
-                ("stock", [], False, False),
-                ("mainline", ["a/knc_test_owner.ko"], False, False),
-                ("uos", ["a/knc_pmu.ko"], False, False),
-                ("builtin", [], False, False)):
-            args = types.SimpleNamespace(kernel=kernel, module=module, no_load=no_load,
-                                         cores=1, threads_per_core=4, board=False,
-                                         strict_user=False)
-            got = load("run-uos").kernel_arguments(args)
-            assert (words in got.split()) == want, got
 
     def archive(self, **files):
         """As the guest's "save" makes one: an archive for each file."""
