@@ -160,20 +160,24 @@ def has(tree, fix):
     return all(edit.new in read(tree, edit.path) for edit in fix.edits)
 
 
+def changes(tree, edits, texts):
+    """[(path, text before, text)] of edits, on what those before have left in @texts"""
+    before = {}
+    for edit in edits:
+        text = texts.get(edit.path) or read(tree, edit.path)
+        before.setdefault(edit.path, text)
+        texts[edit.path] = apply([edit], text)
+    return [(path, old, texts[path]) for path, old in before.items()]
+
+
 def fixes_of(tree):
-    """[(subject, body, [(path, text before, text)])], each on what the one before leaves"""
+    """[(subject, body, changes)], each on what the one before leaves"""
     patches, texts = [], {}
     for fix in FIXES:
         if has(tree, fix):
             print(f"{tree} has it already: {fix.subject}", file=sys.stderr)
             continue
-        before = {}
-        for edit in fix.edits:
-            text = texts.get(edit.path) or read(tree, edit.path)
-            before.setdefault(edit.path, text)
-            texts[edit.path] = apply([edit], text)
-        patches.append((fix.subject, fix.body,
-                        [(path, old, texts[path]) for path, old in before.items()]))
+        patches.append((fix.subject, fix.body, changes(tree, fix.edits, texts)))
     return patches
 
 
@@ -191,13 +195,8 @@ def check_commits(tree):
 
 
 def author():
-    """Who has written the patches: as this project's history has it, or its MAINTAINERS where
-    there is no history, "NAME <ADDRESS>"
-    """
-    done = subprocess.run(["git", "-C", TOP, "log", "-1", "--format=%an <%ae>", "--",
-                           "scripts/knc_fixes.py"], check=False, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return done.stdout.strip() or re.search(r"^M:\t(.*)", read(TOP, "MAINTAINERS"), re.M).group(1)
+    """"NAME <ADDRESS>" of who has written the patches: this project"""
+    return re.search(r"^M:\t(.*)", read(TOP, "MAINTAINERS"), re.M).group(1)
 
 
 def sender(tree):
@@ -212,17 +211,9 @@ def sender(tree):
     return found.groups()
 
 
-def put(tree, path, text):
-    """Write a file, or remove it."""
-    if text is not None:
-        write(tree, path, text)
-    elif os.path.exists(os.path.join(tree, path)):
-        os.remove(os.path.join(tree, path))
-
-
 def format_patches(tree, patches, folder, cover="", options=()):
-    """Of (subject, body, [(path, text before or None, text or None)]), by git. Nobody has
-    signed them off: the sender does, with -s.
+    """Of (subject, body, [(path, text before or None, text)]), by git. Nobody has signed them
+    off: the sender does, with -s.
     """
     name, email = sender(tree)
     with tempfile.TemporaryDirectory() as tmp:
@@ -233,19 +224,19 @@ def format_patches(tree, patches, folder, cover="", options=()):
 
         def commit(message, files):
             for path, text in files:
-                put(tmp, path, text)
+                write(tmp, path, text)
             git("add", ".")
             git("commit", "-q", "--author", author(), "-m", message)
 
         base = {}
-        for _, _, changes in patches:
-            for path, before, _ in changes:
+        for _, _, files in patches:
+            for path, before, _ in files:
                 base.setdefault(path, before)
         git("init", "-q", "-b", "series")
         commit("base", [item for item in base.items() if item[1] is not None])
         git("tag", "base")
-        for subject, body, changes in patches:
-            commit(f"{subject}\n\n{body}", [(path, text) for path, _, text in changes])
+        for subject, body, files in patches:
+            commit(f"{subject}\n\n{body}", [(path, text) for path, _, text in files])
         if cover:
             git("config", "branch.series.description", cover)
             options = ("--cover-letter", "--cover-from-description=subject", *options)

@@ -9,8 +9,8 @@ import shutil
 import sys
 import textwrap
 
-from knc_fixes import format_patches
-from knc_scripts import TOP, Edit, Refused, apply, read, write
+from knc_fixes import changes, format_patches
+from knc_scripts import TOP, Edit, Refused, write
 
 CORE_C = "kernel/events/core.c"
 
@@ -168,17 +168,13 @@ def write_reports(tree, folder, options):
         if report.program:
             shutil.copy(os.path.join(TOP, "scripts/perf-core", report.program), folder)
         try:
-            before, after = {}, {}
-            for edit in report.edits:
-                text = after.get(edit.path) or texts.get(edit.path) or read(tree, edit.path)
-                before.setdefault(edit.path, text)
-                after[edit.path] = apply([edit], text)
+            after = dict(texts)
+            files = changes(tree, report.edits, after)
         except Refused as why:
             print(f"{name}: no patch for this tree: {why}", file=sys.stderr)
             continue
-        texts.update(after)
-        if report.edits:
-            patches.append((report.subject, report.text,
-                            [(path, old, after[path]) for path, old in before.items()]))
+        texts = after
+        if files:
+            patches.append((report.subject, report.text, files))
     if patches:
         format_patches(tree, patches, folder, options=options)
