@@ -2,7 +2,8 @@
 /*
  * Part of knc_pmu_test.c: the program's registers, found at each instruction of the
  * kernel's entry and exit (arch/x86/entry/calling.h and entry_64.S) that moves them
- * between the processor and a stack.
+ * between the processor and a stack. sample-entry and sample-syscall-regs of tests/guest
+ * go through these, too; but not with page table isolation, nor on the stacks of #DB and #MC.
  */
 #define STALE		0x5a5a5a5a5a5a5a5aUL
 #define RETURN_ADDRESS	0xffffffff81234567UL
@@ -119,15 +120,6 @@ static void entry_push_and_clear(void)
 	entry_check();
 }
 
-/* All of them, above what the processor pushes */
-static void entry_push_regs(void)
-{
-	entry_push(entry.cpu.ax);
-	entry_push(entry.cpu.di);
-	entry_push(entry.cpu.si);
-	entry_push_and_clear();
-}
-
 /* An exception or an interrupt from user mode, on the stack that ends at @end */
 static void entry_exception(unsigned long end, const char *path)
 {
@@ -195,55 +187,6 @@ static void test_user_kernel(struct kunit *test)
 	frame = (struct pt_regs *)CEA_ESTACK_TOP(&area->estacks, DB) - 1;
 	frame->cs = __KERNEL_CS;
 	entry_check_at((unsigned long)frame - 8);
-}
-
-/* SYSCALL saves in RCX and R11 what an exception pushes. */
-static void test_user_syscall(struct kunit *test)
-{
-	unsigned long irq_flags;
-
-	entry_begin("SYSCALL");
-	entry.program.cx = entry.program.ip;
-	entry.program.r11 = entry.program.flags;
-	entry.cpu.cx = entry.program.cx;
-	entry.cpu.r11 = entry.program.r11;
-	entry.cpu.sp = entry.program.sp;
-	entry.cpu.ip = SYSCALL_IP;
-	entry_check();
-	/* The stack pointer may be any address, such as one on a stack of the kernel. */
-	entry.program.sp = (unsigned long)&entry.area->entry_stack_page + 1024;
-	entry_check_at(entry.program.sp);
-
-	/* The entry's scratch space: interrupts stay off while it is in use. */
-	local_irq_save(irq_flags);
-	this_cpu_write(cpu_tss_rw.x86_tss.sp2, entry.program.sp);
-	entry.cpu.ip = SYSCALL_IP + 16;
-	entry_check();
-	/* the kernel's page tables (SWITCH_TO_KERNEL_CR3) */
-	entry_check_at(CR3);
-	entry.cpu.ip = SYSCALL_IP + 100;
-	entry_check_at((unsigned long)(entry.saved + 1));
-	entry_push(__USER_DS);
-	entry_push(entry.program.sp);
-	entry_push(entry.cpu.r11);
-	entry_push(__USER_CS);
-	this_cpu_write(cpu_tss_rw.x86_tss.sp2, STALE);
-	*(unsigned long *)(entry.cpu.sp -= sizeof(long)) = entry.cpu.cx;
-	local_irq_restore(irq_flags);
-	entry_check();
-	entry_push_regs();
-	entry.cpu.ax = 0;
-	entry.cpu.di = 0;
-	entry_push(RETURN_ADDRESS);
-}
-
-/* INT 0x80: what the processor pushed is copied to task_pt_regs() before the rest. */
-static void test_user_int80(struct kunit *test)
-{
-	entry_begin("INT 0x80");
-	memcpy(&entry.saved->ip, &entry.program.ip, 5 * sizeof(long));
-	entry_check_at((unsigned long)&entry.saved->ip);
-	entry_push_regs();
 }
 
 /* POP_REGS, but for RDI, from task_pt_regs() */
@@ -361,8 +304,6 @@ static struct kunit_case knc_user_regs_cases[] = {
 	KUNIT_CASE(test_find_syscall),
 	KUNIT_CASE(test_user_exception),
 	KUNIT_CASE(test_user_kernel),
-	KUNIT_CASE(test_user_syscall),
-	KUNIT_CASE(test_user_int80),
 	KUNIT_CASE(test_user_iret),
 	KUNIT_CASE(test_user_sysret),
 	KUNIT_CASE(test_user_none),
