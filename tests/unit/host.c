@@ -27,12 +27,9 @@ static void test_load(struct kunit *test)
 {
 	host_start(test);
 	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
-	KUNIT_EXPECT_STREQ(test, host.name, "cpu");
 	KUNIT_EXPECT_EQ(test, host.type, PERF_TYPE_RAW);
 	KUNIT_EXPECT_EQ(test, host.created_type, PERF_TYPE_RAW);
 	KUNIT_EXPECT_EQ(test, host.capabilities, COMPAT_PMU_CAPABILITIES);
-	KUNIT_EXPECT_PTR_EQ(test, host.groups, &knc_pmu_groups[0]);
-	KUNIT_EXPECT_PTR_EQ(test, host.event_init, &knc_event_init);
 }
 
 /* Another driver has raw events, and grants or refuses one: the module does not load. */
@@ -109,51 +106,44 @@ static void test_load_refused(struct kunit *test)
 	}
 }
 
-/* perf core finds a PMU by its type before its registration is complete. */
-static void test_init_before_registration(struct kunit *test)
+static void test_init(struct kunit *test)
 {
+	static const struct {
+		u32 type;
+		u64 config;
+		int err;
+	} cases[] = {
+		{ PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0 },
+		{ PERF_TYPE_HW_CACHE, 0, 0 },
+		{ PERF_TYPE_RAW, INSTRUCTIONS, 0 },
+		{ PERF_TYPE_RAW, 1 << 19, -EINVAL },
+		/* others' */
+		{ PERF_TYPE_SOFTWARE, 0, -ENOENT },
+		{ PERF_TYPE_MAX + 3, 0, -ENOENT },
+	};
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
+	unsigned int i;
 
+	/* perf core finds a PMU by its type before its registration is complete. */
 	host_begin();
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
 	KUNIT_EXPECT_EQ(test, host.held, 0);
-}
-
-static void test_init_refused(struct kunit *test)
-{
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
 	host_start(test);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		event->attr.type = cases[i].type;
+		event->attr.config = cases[i].config;
+		event->hw.idx = 0;
+		KUNIT_EXPECT_EQ_MSG(test, knc_event_init(event), cases[i].err, "case %u", i);
+		if (!cases[i].err)
+			KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
+	}
 	event->attr.config1 = 1;
+	event->attr.type = PERF_TYPE_RAW;
 	host.refused = BIT(HOST_MEMORY);
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOMEM);
-	host.refused = 0;
-	event->attr.config = 1 << 19;
-	KUNIT_EXPECT_EQ(test, knc_event_init(event), -EINVAL);
-	event->attr.config = INSTRUCTIONS;
-	event->hw.idx = 0;
-	KUNIT_EXPECT_EQ(test, knc_event_init(event), 0);
-	KUNIT_EXPECT_EQ(test, event->hw.idx, -1);
 	/* The event registers nothing. */
 	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
-}
-
-static void test_init_others(struct kunit *test)
-{
-	static const u32 types[] = {
-		PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW,
-		/* others' */
-		PERF_TYPE_SOFTWARE, PERF_TYPE_MAX + 3,
-	};
-	struct perf_event *event = new_event(test, PERF_COUNT_HW_INSTRUCTIONS, 0);
-	unsigned int i;
-
-	host_start(test);
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		event->attr.type = types[i];
-		KUNIT_EXPECT_EQ_MSG(test, knc_event_init(event), i < 3 ? 0 : -ENOENT,
-				    "type %u", types[i]);
-	}
 }
 
 static void test_init_offline(struct kunit *test)
@@ -199,38 +189,6 @@ static void test_hotplug(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
-}
-
-/* Groups with software events, and with events of another PMU */
-static void test_group_of_others(struct kunit *test)
-{
-	struct perf_event *software = new_event(test, 0, 0);
-	struct perf_event *one = new_event(test, INSTRUCTIONS, 0);
-	struct perf_event *two = new_event(test, L2_MISS, 0);
-	static struct pmu software_pmu;
-
-	software->pmu = &software_pmu;
-	software->event_caps = PERF_EV_CAP_SOFTWARE;
-	one->group_leader = software;
-	two->group_leader = software;
-	/* for lockdep: perf core holds the context's mutex */
-	local_irq_disable();
-	KUNIT_EXPECT_EQ(test, knc_check_group(one), 0);
-	list_add_tail(&one->sibling_list, &software->sibling_list);
-	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
-	list_del_init(&one->sibling_list);
-
-	one->group_leader = one;
-	software->group_leader = one;
-	list_add_tail(&software->sibling_list, &one->sibling_list);
-	two->group_leader = one;
-	KUNIT_EXPECT_EQ(test, knc_check_group(two), 0);
-
-	/* The other event is not a software event. */
-	software->event_caps = 0;
-	two->group_leader = software;
-	KUNIT_EXPECT_EQ(test, knc_check_group(two), -EINVAL);
-	local_irq_enable();
 }
 
 /* The two-counter scheduler */
@@ -297,12 +255,9 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_load),
 	KUNIT_CASE(test_load_other_pmu),
 	KUNIT_CASE(test_load_refused),
-	KUNIT_CASE(test_init_before_registration),
-	KUNIT_CASE(test_init_refused),
-	KUNIT_CASE(test_init_others),
+	KUNIT_CASE(test_init),
 	KUNIT_CASE(test_init_offline),
 	KUNIT_CASE(test_hotplug),
-	KUNIT_CASE(test_group_of_others),
 	KUNIT_CASE_PARAM(test_sched, sched_gen_params),
 	KUNIT_CASE(test_pmi_timed),
 	{}

@@ -48,15 +48,11 @@ static struct {
 	/* What it registered with perf core */
 	int type;
 	int capabilities;
-	const char *name;
-	int (*event_init)(struct perf_event *event);
-	const struct attribute_group **groups;
 	unsigned int took;
 	/* A perf core that switches the events before the tracepoint */
 	bool hook_after_events;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
-	unsigned int irqs;
 	/* The current task, or NULL for the test's */
 	struct task_struct *runs;
 	/* This CPU's stacks for the entry from user mode */
@@ -145,10 +141,7 @@ static void host_unregister_kprobe(const struct kprobe *probe)
 static int host_register_pmu(struct pmu *pmu, const char *name, int type)
 {
 	host.type = type;
-	host.name = name;
 	host.capabilities = pmu->capabilities;
-	host.event_init = pmu->event_init;
-	host.groups = pmu->attr_groups;
 	pmu->name = name;
 	return host_take(HOST_PMU) ? 0 : -ENOMEM;
 }
@@ -214,10 +207,7 @@ static struct task_struct *host_current(void)
 
 #undef irqs_disabled
 #undef compat_in_nmi_level
-#undef inc_perf_irq_stat
-#undef inc_irq_stat
 #undef current
-#define inc_perf_irq_stat()			(host.irqs++)
 #define get_cpu_entry_area(cpu)			host.entry_area
 /* No test has interrupts on, and a test that calls knc_pmi() is no NMI. */
 #define irqs_disabled()				true
