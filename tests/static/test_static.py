@@ -55,7 +55,7 @@ MODULES = (("", "Kbuild"), ("tests/unit", "tests/unit/Makefile"),
 def compile_modules(flavour, linked, tool, *make):
     """All modules, anew, in a copy. A tree that was only prepared does not link."""
     tree = built("build-kernel", flavour)
-    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*|tests/(unit|compat|data|guest/kmod)/.*")
+    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*|tests/(unit|compat|guest/kmod)/.*")
 
     def check():
         with tempfile.TemporaryDirectory(prefix="static.") as work:
@@ -173,7 +173,7 @@ def in_tree(test, series, flavour, *make):
     source = built("build-kernel", "source" + suffix(series))
     tree = built("build-kernel", flavour) if test == "patch_series" else "none"
     unless_passed(lambda: silent(f"{HERE}/in-tree", test, source, tree, SERIES_STYLE, *make),
-                  sources(r"[^/]*\.[ch]|K[^/]*|(compat|scripts|tools|tests/(unit|data))/.*|"
+                  sources(r"[^/]*\.[ch]|K[^/]*|(compat|scripts|tools|tests/unit)/.*|"
                           r"tests/static/in-tree"),
                   test, source, tree, make, version("gcc"))
 

@@ -498,81 +498,6 @@ static void test_switch_same_events(struct kunit *test)
 #include "filters.c"
 #include "host.c"
 
-/* The tables of events against tests/data */
-
-#define INCLUDE_TEXT(name)						\
-	#name ": .incbin \"" KNC_TEST_DATA "/" #name ".csv\"\n"		\
-	".byte 0\n"
-
-asm(".pushsection .rodata\n"
-	INCLUDE_TEXT(knc_events)
-	INCLUDE_TEXT(knc_events_extra)
-	".popsection");
-
-static const struct perf_pmu_events_attr *find_event(const char *name)
-{
-	struct attribute **attr;
-
-	for (attr = knc_pmu_events_group.attrs; *attr; attr++)
-		if (!strcasecmp((*attr)->name, name))
-			return container_of(*attr, struct perf_pmu_events_attr, attr.attr);
-	return NULL;
-}
-
-/* Columns umask, event and name begin at @first; returns the number of rows. */
-static unsigned int check_csv(struct kunit *test, const char *csv, int first,
-			      int column_cntmsk)
-{
-	char *text = kstrdup(csv, GFP_KERNEL), *rest = text, *line;
-	unsigned int rows = 0;
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, text);
-	strsep(&rest, "\n");
-	while ((line = strsep(&rest, "\n")) && *line) {
-		const struct perf_pmu_events_attr *found;
-		char *field[12] = {};
-		struct perf_event *event;
-		u32 umask, code, cntmsk;
-		int i;
-
-		for (i = 0; i < ARRAY_SIZE(field); i++)
-			field[i] = strsep(&line, ",");
-		KUNIT_ASSERT_EQ(test, kstrtou32(field[first], 0, &umask), 0);
-		KUNIT_ASSERT_EQ(test, kstrtou32(field[first + 1], 0, &code), 0);
-
-		found = find_event(field[first + 2]);
-		KUNIT_EXPECT_NOT_ERR_OR_NULL(test, found);
-		if (found)
-			KUNIT_EXPECT_EQ_MSG(test, found->id, umask << 8 | code,
-					    "%s", field[first + 2]);
-
-		event = new_event(test, umask << 8 | code, 0);
-		KUNIT_EXPECT_EQ(test, knc_event_counters(event), umask == 0x10 ? 1 : 3);
-		if (column_cntmsk >= 0) {
-			KUNIT_ASSERT_EQ(test, kstrtou32(field[column_cntmsk], 0, &cntmsk), 0);
-			/* never on a counter that the source says does not count it */
-			KUNIT_EXPECT_EQ(test, knc_event_counters(event) & ~cntmsk, 0);
-		}
-		rows++;
-	}
-	kfree(text);
-
-	return rows;
-}
-
-static void test_event_tables(struct kunit *test)
-{
-	unsigned int named = 0, generic = 6, manual, extra;
-	struct attribute **attr;
-
-	for (attr = knc_pmu_events_group.attrs; *attr; attr++)
-		named++;
-
-	manual = check_csv(test, knc_events, 1, 10);
-	extra = check_csv(test, knc_events_extra, 0, -1);
-	KUNIT_EXPECT_EQ(test, named, manual + extra + generic);
-}
-
 static struct kunit_case knc_encoding_cases[] = {
 	KUNIT_CASE_PARAM(test_config, config_gen_params),
 	KUNIT_CASE(test_refusals),
@@ -594,11 +519,6 @@ static struct kunit_case knc_registers_cases[] = {
 	{}
 };
 
-static struct kunit_case knc_tables_cases[] = {
-	KUNIT_CASE(test_event_tables),
-	{}
-};
-
 #define KNC_SUITE(suite, init_, exit_)					\
 static struct kunit_suite suite##_suite = {				\
 	.name = #suite,							\
@@ -613,11 +533,9 @@ KNC_SUITE(knc_period, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_pmi, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_registers, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_user_regs, knc_user_regs_init, knc_user_regs_exit);
-KNC_SUITE(knc_tables, knc_test_init, knc_test_exit);
 
 kunit_test_suites(&knc_encoding_suite, &knc_groups_suite, &knc_period_suite,
-		  &knc_pmi_suite, &knc_registers_suite,
-		  &knc_user_regs_suite, &knc_tables_suite);
+		  &knc_pmi_suite, &knc_registers_suite, &knc_user_regs_suite);
 
 KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
 KNC_SUITE(knc_host, knc_test_init, knc_test_exit);

@@ -107,7 +107,5 @@ static void knc_write_lvtpc(u32 value)
 	record.lvtpc = value;
 }
 
-/* Files of tests/data, as text; knc_pmu_test.c includes them. */
-extern const char knc_events[], knc_events_extra[];
 
 #endif /* _KNC_TEST_RECORD_H */
