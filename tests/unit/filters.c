@@ -125,21 +125,6 @@ static void test_spflt_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 }
 
-/* Each task has its bit, with or without events. */
-static void test_spflt_tasks(struct kunit *test)
-{
-	new_spflt_event(test, INSTRUCTIONS, true);
-	spflt(1);
-	expect_at_switch(test, other, 0);
-	expect_at_switch(test, stranger, 0);
-	spflt(1);
-	expect_at_switch(test, other, 0);
-	expect_at_switch(test, me, PREFERENCE);
-	spflt(0);
-	expect_at_switch(test, stranger, PREFERENCE);
-	expect_at_switch(test, me, 0);
-}
-
 /* A task that ends has no bit: the next task with its PID may be there already. */
 static void test_spflt_ended(struct kunit *test)
 {
@@ -272,7 +257,6 @@ static struct kunit_case knc_spflt_cases[] = {
 	KUNIT_CASE(test_spflt_filters),
 	KUNIT_CASE(test_spflt_unused),
 	KUNIT_CASE(test_spflt_first),
-	KUNIT_CASE(test_spflt_tasks),
 	KUNIT_CASE(test_spflt_ended),
 	KUNIT_CASE(test_spflt_waits),
 	KUNIT_CASE(test_spflt_waits_in_vain),

@@ -330,31 +330,6 @@ static void test_config(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, event->hw.config, c->sel);
 }
 
-static void test_refusals(struct kunit *test)
-{
-	static const struct {
-		struct perf_event_attr attr;
-		int err;
-	} cases[] = {
-		{ { .config2 = 1 }, -EINVAL },
-		{ { .config1 = 2 }, -EINVAL },
-		{ { .sample_type = PERF_SAMPLE_BRANCH_STACK }, -EOPNOTSUPP },
-		{ { .precise_ip = 1 }, -EOPNOTSUPP },
-		{ { .exclude_host = 1 }, -EOPNOTSUPP },
-		/* It has no effect, as with other x86 PMUs. */
-		{ { .exclude_idle = 1 }, 0 },
-		{ { }, 0 },
-	};
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		event->attr = cases[i].attr;
-		event->attr.type = PERF_TYPE_RAW;
-		KUNIT_EXPECT_EQ_MSG(test, knc_event_config(event), cases[i].err, "case %u", i);
-	}
-}
-
 /* Groups */
 
 static void test_groups(struct kunit *test)
@@ -500,7 +475,6 @@ static void test_switch_same_events(struct kunit *test)
 
 static struct kunit_case knc_encoding_cases[] = {
 	KUNIT_CASE_PARAM(test_config, config_gen_params),
-	KUNIT_CASE(test_refusals),
 	{}
 };
 
