@@ -318,12 +318,12 @@ static struct cost bench_create(void)
  * The cost of work on two CPUs depends on what the other one is doing, and stays the
  * same once begun: take the least over several processes.
  */
-static struct cost least_of_others(struct cost (*bench)(int other))
+static struct cost least_of_others(struct cost (*bench)(int other, bool on), bool on)
 {
-	struct cost least = bench(1);
+	struct cost least = bench(1, on);
 
 	for (int cpu = 2; cpu < cpus_online(); cpu++) {
-		struct cost cost = bench(cpu);
+		struct cost cost = bench(cpu, on);
 
 		if (cost.item[NITEMS - 1] < least.item[NITEMS - 1])
 			least = cost;
@@ -349,24 +349,14 @@ static struct cost bench_migrate(int other, bool on)
 	return bench_pair(&row, on, SWITCHES / 2);
 }
 
-static struct cost migrate_with(int other)
-{
-	return bench_migrate(other, true);
-}
-
-static struct cost migrate_without(int other)
-{
-	return bench_migrate(other, false);
-}
-
-/* A read, on CPU 0, of an event that is on a CPU */
-static struct cost bench_wide(int cpu)
+/* A read, on CPU 0, of an event that is @on a CPU */
+static struct cost bench_wide(int cpu, bool on)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	struct row row = { 2, 0, cpu, round_read };
 	struct cost cost;
 
-	attr.disabled = 0;
+	attr.disabled = !on;
 	fds[0] = ev_open(attr, -1, cpu, -1);
 	cost = cost_of(&row);
 	close(fds[0]);
@@ -396,9 +386,9 @@ static void bench_operations(void)
 	print("toggle", bench_toggle());
 	print("read", bench_event(100, round_read));
 	print("create", bench_create());
-	print("migrate", least_of_others(migrate_with));
-	print("migrate-without", least_of_others(migrate_without));
-	print("wide", least_of_others(bench_wide));
+	print("migrate", least_of_others(bench_migrate, true));
+	print("migrate-without", least_of_others(bench_migrate, false));
+	print("wide", least_of_others(bench_wide, true));
 	/* Last: from now on each switch moves the SPFLT bits of two tasks. */
 	if (pmu_file("format/spflt")) {
 		close(ev_open(spflt_attr(INSTRUCTIONS), 0, -1, -1));
@@ -489,7 +479,7 @@ TEST(growth, "growth", 3600)
 		add(&sums[1], bench_switch(cpu, true));
 		pin(0);
 		if (cpu)
-			add(&sums[2], bench_wide(cpu));
+			add(&sums[2], bench_wide(cpu, true));
 	}
 	print_sum("pmi1", &sums[0]);
 	print_sum("switch", &sums[1]);
