@@ -234,13 +234,33 @@ static void test_sched(struct kunit *test)
 	}
 }
 
+/* No register is written with the value that it has: it stops and reads, loads and runs. */
+static void test_switch_same_events(struct kunit *test)
+{
+	/* On counters 1 and 0 */
+	struct perf_event *event[] = {
+		new_event(test, INSTRUCTIONS, 1000), new_event(test, CYCLES, 500),
+	};
+
+	add_all(test, event, 2);
+	count(1, 100);
+	count(0, 150);
+	record_restart();
+	del_all(event, 2);
+	KUNIT_EXPECT_EQ(test, record.count, 3);
+	record_restart();
+	add_all(test, event, 2);
+	KUNIT_EXPECT_EQ(test, record.count, 3);
+	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 900);
+	KUNIT_EXPECT_EQ(test, record.msr[0x20], P40 - 350);
+}
+
 /* One in 16 PMIs is timed, and no NMI of another source. */
 static void test_pmi_timed(struct kunit *test)
 {
 	unsigned int i;
 
-	host_begin();
-	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
+	host_start(test);
 	for (i = 0; i < 32; i++)
 		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 0);
 	KUNIT_EXPECT_EQ(test, host.took, 0);
@@ -259,6 +279,7 @@ static struct kunit_case knc_host_cases[] = {
 	KUNIT_CASE(test_init_offline),
 	KUNIT_CASE(test_hotplug),
 	KUNIT_CASE_PARAM(test_sched, sched_gen_params),
+	KUNIT_CASE(test_switch_same_events),
 	KUNIT_CASE(test_pmi_timed),
 	{}
 };

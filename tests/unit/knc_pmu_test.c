@@ -202,14 +202,6 @@ static struct perf_event *add_new(struct kunit *test, u64 config, u64 period)
 	return event;
 }
 
-/* Instructions by 1000 on counter 1, cycles by 500 on counter 0 */
-static void add_pair(struct kunit *test, struct perf_event *event[2])
-{
-	event[0] = new_event(test, INSTRUCTIONS, 1000);
-	event[1] = new_event(test, CYCLES, 500);
-	add_all(test, event, 2);
-}
-
 static void del_all(struct perf_event **events, int count)
 {
 	int i;
@@ -451,24 +443,6 @@ static void test_period(struct kunit *test)
 
 #include "pmi.c"
 
-/* No register is written with the value that it has: it stops and reads, loads and runs. */
-static void test_switch_same_events(struct kunit *test)
-{
-	struct perf_event *event[2];
-
-	add_pair(test, event);
-	count(1, 100);
-	count(0, 150);
-	record_restart();
-	del_all(event, 2);
-	KUNIT_EXPECT_EQ(test, record.count, 3);
-	record_restart();
-	add_all(test, event, 2);
-	KUNIT_EXPECT_EQ(test, record.count, 3);
-	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 900);
-	KUNIT_EXPECT_EQ(test, record.msr[0x20], P40 - 350);
-}
-
 #include "user.c"
 #include "filters.c"
 #include "host.c"
@@ -488,11 +462,6 @@ static struct kunit_case knc_period_cases[] = {
 	{}
 };
 
-static struct kunit_case knc_registers_cases[] = {
-	KUNIT_CASE(test_switch_same_events),
-	{}
-};
-
 #define KNC_SUITE(suite, init_, exit_)					\
 static struct kunit_suite suite##_suite = {				\
 	.name = #suite,							\
@@ -505,11 +474,10 @@ KNC_SUITE(knc_encoding, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_groups, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_period, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_pmi, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_registers, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_user_regs, knc_user_regs_init, knc_user_regs_exit);
 
 kunit_test_suites(&knc_encoding_suite, &knc_groups_suite, &knc_period_suite,
-		  &knc_pmi_suite, &knc_registers_suite, &knc_user_regs_suite);
+		  &knc_pmi_suite, &knc_user_regs_suite);
 
 KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
 KNC_SUITE(knc_host, knc_test_init, knc_test_exit);
