@@ -156,11 +156,11 @@ class TestHost(ScriptTest):
         assert self.host("record", "--prefix", phi, "x", "--", "true") == (0, "", "")
         assert self.content("x.kallsyms") == b"ffffffff81000000 T mic0\n"
 
-    def endless(self, verb, *prefix):
+    def endless(self, verb):
         """knc-host as a terminal starts it, when perf counts on both cards"""
         self.path("bin/perf", ENDLESS.encode())
         process = subprocess.Popen(
-            ["env", "--default-signal=INT", find("knc-host"), verb, *prefix, "--prefix",
+            ["env", "--default-signal=INT", find("knc-host"), verb, "--prefix",
              self.path("ssh") + " {}", "mic0", "mic1", "--", "x"], cwd=self.work, text=True,
             env={**os.environ, "WORK": self.work}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
