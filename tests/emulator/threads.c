@@ -169,15 +169,16 @@ static void shared_tsc(void)
 }
 
 /*
- * Sampling on all threads at once. The handler is the seven steps of
- * 327357-001 section 1.4.3.9, with which no interrupt may be lost.
+ * Sampling in ring 3 alone, where the handler does not count: the totals are exact.
+ * The handler is the seven steps of 327357-001 section 1.4.3.9, with which no
+ * interrupt may be lost.
  */
 #define ROUNDS		((u64)SAMPLED_ROUNDS)
 
 extern code sampled_loop;
 
 static const u64 periods[2] = { 1009, 1511 };
-static u64 samples[MAX_CPUS][2];
+static u64 samples[2], totals[2];
 
 static void load(int counter)
 {
@@ -194,158 +195,52 @@ static void sample(struct regs *r)
 	apic_write(APIC_LVTPC, LVT_NMI);
 	for (int i = 0; i < 2; i++) {
 		if (status & BIT(i)) {
-			samples[this_cpu()][i]++;
+			samples[i]++;
 			load(i);
 		}
 	}
 	wrmsr(MSR_GLOBAL, 3);
 }
 
-static void set_periods(u64 rings)
-{
-	program(EV_INSTRUCTIONS | rings | SEL_INT, EV_BRANCHES | rings | SEL_INT);
-	for (int i = 0; i < 2; i++) {
-		load(i);
-		samples[this_cpu()][i] = 0;
-	}
-	apic_write(APIC_LVTPC, LVT_NMI);
-}
-
-/* In ring 0, where the handler must not count */
 static void sampling(void)
 {
-	set_periods(SEL_OS);
-	measure0(sampled_loop);
+	program(EV_INSTRUCTIONS | SEL_USR | SEL_INT, EV_BRANCHES | SEL_USR | SEL_INT);
+	for (int i = 0; i < 2; i++) {
+		load(i);
+		samples[i] = 0;
+	}
+	apic_write(APIC_LVTPC, LVT_NMI);
+	user_run(sampled_loop);
+	for (int i = 0; i < 2; i++)
+		totals[i] = samples[i] * periods[i] +
+			    rdmsr(MSR_CNT0 + i) - (WRAP - periods[i]);
 	pmu_quiet();
 }
 
 static void sample_all(void)
 {
-	static const u64 events[2] = { 2 * ROUNDS + 2 + 5, ROUNDS + 2 };
-	u64 lost = 0, edges = 0, delivered = 0, overflows = 0;
-	int wrong = 0, n;
+	u64 overflows, edges;
 
 	handlers[2] = sample;
-	mark();
-	/* All threads share item()'s latch, so CPU 0 samples after the others. */
-	for (n = 1; n < ncpus(); n++)
-		on_cpu_start(n, sampling);
-	for (n = 1; n < ncpus(); n++)
-		on_cpu_wait(n);
-	sampling();
-	handlers[2] = 0;
-	for (n = 0; n < ncpus(); n++) {
-		lost += since(n, ITEM_LOST);
-		edges += since(n, ITEM_EDGES);
-		delivered += since(n, ITEM_DELIVERED);
-		for (int i = 0; i < 2; i++) {
-			/*
-			 * The handler's instructions before it stops the
-			 * counters and after it starts them count as well.
-			 */
-			wrong += samples[n][i] < events[i] / periods[i] ||
-				 samples[n][i] > 2 * events[i] / periods[i];
-			overflows += samples[n][i];
-		}
-	}
-	check("threads: samples of each", wrong, 0);
-	check("threads: no interrupt lost", lost, 0);
-	check("threads: every edge delivered", edges - delivered, 0);
-	result(edges <= overflows && edges > overflows / 2,
-	       "threads: an edge for one or two overflows",
-	       "%ld edges, %ld overflows", edges, overflows);
-}
-
-/* In ring 3 alone the handler does not count: the totals are exact. */
-static u64 totals[MAX_CPUS][2];
-
-static void user_loop(void)
-{
-	int me = this_cpu();
-
-	set_periods(SEL_USR);
-	user_run(sampled_loop);
-	for (int i = 0; i < 2; i++)
-		totals[me][i] = samples[me][i] * periods[i] +
-				rdmsr(MSR_CNT0 + i) - (WRAP - periods[i]);
-	pmu_quiet();
-}
-
-static void user_sampling(void)
-{
-	handlers[2] = sample;
-	user_loop();
-	on_cpu(1, user_loop);
-	for (int n = 0; n < 2; n++) {
-		check(text("threads: instructions sampled in ring 3, thread %d", n),
-		      totals[n][0], 2 * ROUNDS + 2 + 2);
-		check(text("threads: branches sampled in ring 3, thread %d", n),
-		      totals[n][1], ROUNDS + 1 + 2);
-		check("threads: as many samples as periods", samples[n][0],
+	for (int n = 0; n < ncpus(); n++) {
+		mark();
+		if (n)
+			on_cpu(n, sampling);
+		else
+			sampling();
+		edges = since(n, ITEM_EDGES);
+		overflows = samples[0] + samples[1];
+		check("threads: instructions sampled in ring 3", totals[0], 2 * ROUNDS + 2 + 2);
+		check("threads: branches sampled in ring 3", totals[1], ROUNDS + 1 + 2);
+		check("threads: as many samples as periods", samples[0],
 		      (2 * ROUNDS + 4) / periods[0]);
+		check("threads: no interrupt lost", since(n, ITEM_LOST), 0);
+		check("threads: every edge delivered", since(n, ITEM_DELIVERED), edges);
+		result(edges <= overflows && edges > overflows / 2,
+		       "threads: an edge for one or two overflows",
+		       "%ld edges, %ld overflows", edges, overflows);
 	}
 	handlers[2] = 0;
-}
-
-/*
- * The test device shows a consistent count of a thread that executes, even while
- * that thread folds (here at each wrmsr): the count never goes back. A fold adds
- * far more than the thread counts between two looks.
- */
-#define LOOKS		200000
-
-static volatile int busy;
-
-static void count_busily(void)
-{
-	switch_on(EV_INSTRUCTIONS | SEL_OS | SEL_USR, 0);
-	while (busy) {
-		long_loop(50000);
-		wrmsr(MSR_CNT1, 0);
-	}
-	pmu_quiet();
-}
-
-static void steady(void)
-{
-	u32 last = 0, back = 0;
-
-	busy = 1;
-	on_cpu_start(1, count_busily);
-	for (int i = 0; i < LOOKS; i++) {
-		u32 insns;
-
-		outl(TESTDEV, 1 << 16 | ITEM_INSNS0);
-		insns = inl(TESTDEV + 4);
-		back += (int)(insns - last) < 0;
-		last = insns;
-	}
-	busy = 0;
-	on_cpu_wait(1);
-	check("threads: looking at one that counts: it never goes back", back, 0);
-	result(item(1, ITEM_INSNS0) > LOOKS, "threads: and it does count",
-	       "%ld", item(1, ITEM_INSNS0));
-}
-
-/* The same for a counter of this thread that counts the other's events */
-static void steady_any(void)
-{
-	u64 last = 0, now, back = 0;
-
-	busy = 1;
-	on_cpu_start(1, count_busily);
-	switch_on(EV_INSTRUCTIONS | SEL_OS | SEL_ANY, 0);
-	for (int i = 0; i < LOOKS; i++) {
-		now = rdmsr(MSR_CNT0);
-		back += now < last;
-		last = now;
-	}
-	wrmsr(MSR_GLOBAL, 0);
-	busy = 0;
-	on_cpu_wait(1);
-	check("threads: counting one that counts: it never goes back", back, 0);
-	check("threads: and never overflows", rdmsr(MSR_STATUS), 0);
-	pmu_quiet();
 }
 
 /*
@@ -392,9 +287,6 @@ SUITE(test_threads, "threads")
 	init_keeps();
 	init_counts();
 	sample_all();
-	user_sampling();
-	steady();
-	steady_any();
 }
 
 /*
