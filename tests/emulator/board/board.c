@@ -534,11 +534,14 @@ SUITE(test_sbox_interrupts, "board")
 
 /* --- the local APIC --------------------------------------------------------------- */
 
-static volatile u32 told_id, told_ldr;
+/* What a thread's own APIC has */
+static volatile u32 told_id, told_ldr, told_icr2;
 
-static void tell_id(void)
+static void tell(void)
 {
 	told_id = apic_read(APIC_ID);
+	told_ldr = apic_read(APIC_LDR);
+	told_icr2 = apic_read(APIC_ICR2);
 }
 
 static void set_ldr(void)
@@ -546,21 +549,9 @@ static void set_ldr(void)
 	apic_write(APIC_LDR, BIT(this_cpu() % 16) << 16);
 }
 
-static void tell_ldr(void)
-{
-	told_ldr = apic_read(APIC_LDR);
-}
-
-static volatile u32 told_icr2;
-
 static void set_icr2(void)
 {
 	apic_write(APIC_ICR2, 0x12340000);
-}
-
-static void tell_icr2(void)
-{
-	told_icr2 = apic_read(APIC_ICR2);
 }
 
 static void send(u32 dest, u32 command)
@@ -588,10 +579,9 @@ SUITE(test_apic, "board")
 	u32 last = cpus - 1, first_of_two, wrong = 0;
 
 	for (u32 id = 1; id < cpus; id++) {
-		on_cpu(id, tell_id);
-		wrong += told_id != id << 23;
 		on_cpu(id, set_ldr);
-		on_cpu(id, tell_ldr);
+		on_cpu(id, tell);
+		wrong += told_id != id << 23;
 		wrong += told_ldr != BIT(id % 16) << 16;
 	}
 	check("apic: ID in 31:23, LDR in 31:16, of each thread", wrong, 0);
@@ -658,13 +648,8 @@ static int move(code *insn, const void *a)
 	return faults((void (*)(u64, u64))insn, (u64)a, 0);
 }
 
-#define FAULTS(a, ...)	move(INSN(__VA_ARGS__), a)
-
 SUITE(test_vectors, "vectors")
 {
-	u8 *page = (u8 *)PAGED_AREA;
-	u64 old = cr0();
-
 	fill(&in[0], 1);
 	fill(&in[1], 1000);
 	vectors_load(&in[0]);
@@ -690,39 +675,6 @@ SUITE(test_vectors, "vectors")
 	asm volatile("fxrstor %0" : : "m"(fx));
 	vectors_save(&out[0]);
 	check("vectors: FXRSTOR leaves them", same(&in[0], &out[0], sizeof(*in)), 1);
-
-	/* vmovaps (%rdi), %zmm0 and back; kmov %eax, %k1 and back */
-	check("vectors: load", FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), -1);
-	set_cr0(old | CR0_TS);
-	check("vectors: load while TS is set",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), NM);
-	check("vectors: store while TS is set",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x07), NM);
-	check("vectors: kmov while TS is set", FAULTS(0, 0xc5, 0xf8, 0x92, 0xc8), NM);
-	check("vectors: kmov back while TS is set", FAULTS(0, 0xc5, 0xf8, 0x93, 0xc1), NM);
-	set_cr0((old & ~CR0_TS) | CR0_EM);
-	check("vectors: load while EM is set",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), UD);
-	set_cr0(old);
-	check("vectors: load of what is not aligned",
-	      FAULTS((u8 *)out + 32, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), GP);
-	check("vectors: store to what is not aligned",
-	      FAULTS((u8 *)out + 8, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x07), GP);
-	check("vectors: kmov of 64 bits", FAULTS(0, 0xc4, 0xe1, 0xf8, 0x92, 0xc8), UD);
-	check("vectors: with a mask", FAULTS(out, 0x62, 0xf1, 0x78, 0x09, 0x28, 0x07), UD);
-	check("vectors: with a conversion",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x18, 0x28, 0x07), UD);
-	check("vectors: between registers",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), UD);
-	check("vectors: another instruction",
-	      FAULTS(out, 0x62, 0xf1, 0x78, 0x08, 0x58, 0x07), UD);
-	check("vectors: after a prefix",
-	      FAULTS(out, 0x66, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), UD);
-
-	check("vectors: store to no page",
-	      FAULTS(page, 0x62, 0xf1, 0x78, 0x08, 0x29, 0x07), PF);
-	check("vectors: load from no page",
-	      FAULTS(page + 64, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), PF);
 }
 
 /* %zmm17 from (%rdi), and to it, and a return */
@@ -747,9 +699,8 @@ static u32 other_words(const u32 *first, u32 n, const u32 *rest)
 SUITE(test_unpack, "vectors")
 {
 	const u32 *before = (u32 *)in[1].vector[0];
-	u8 *to = (u8 *)out, *page = (u8 *)PAGED_AREA;
+	u8 *to = (u8 *)out;
 	u32 low = 0, both = 0, high = 0;
-	u64 old = cr0();
 
 	for (u32 i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = i * 0x1234567;
@@ -773,31 +724,65 @@ SUITE(test_unpack, "vectors")
 	check("vectors: vloadunpackld alone", low, 0);
 	check("vectors: vloadunpackhd alone", high, 0);
 	check("vectors: both", both, 0);
+}
 
-	check("vectors: vmovapd of what is not aligned", move(vmovapd, words + 8), GP);
-	check("vectors: vmovnrngoapd of that", move(vmovnrngoapd, to + 8), GP);
-	check("vectors: vloadunpackld of half words", move(vloadunpackld, to + 2), GP);
-	check("vectors: vloadunpackhd of half words", move(vloadunpackhd, to + 2), GP);
-	set_cr0(old | CR0_TS);
-	check("vectors: vloadunpackld while TS is set", move(vloadunpackld, words), NM);
-	check("vectors: vloadunpackhd while TS is set", move(vloadunpackhd, words), NM);
-	set_cr0(old);
-	check("vectors: vloadunpackld with a mask",
-	      FAULTS(words, 0x62, 0xe2, 0x78, 0x09, 0xd0, 0x0f), UD);
-	check("vectors: vloadunpackhd with a conversion",
-	      FAULTS(words, 0x62, 0xe2, 0x78, 0x18, 0xd4, 0x0f), UD);
-	check("vectors: vloadunpacklq", FAULTS(words, 0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x0f), UD);
-	check("vectors: vmovnrapd", FAULTS(to, 0x62, 0xe1, 0xfa, 0x08, 0x29, 0x0f), UD);
-	check("vectors: a prefix of zeros", FAULTS(to, 0x62, 0xf0, 0, 0, 0x18, 0x0f), UD);
+/* vmovaps (%rdi), %zmm0 and back; kmov %eax, %k1 and back */
+#define LOAD		INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0x07)
+#define STORE		INSN(0x62, 0xf1, 0x78, 0x08, 0x29, 0x07)
+#define KMOV		INSN(0xc5, 0xf8, 0x92, 0xc8)
+#define KMOV_BACK	INSN(0xc5, 0xf8, 0x93, 0xc1)
 
-	check("vectors: vloadunpackld from no page", move(vloadunpackld, page), PF);
-	check("vectors: vloadunpackhd of nothing there", move(vloadunpackhd, page - 64), -1);
-	check("vectors: vloadunpackhd from no page", move(vloadunpackhd, page - 60), PF);
+/* There is a page with the words, and none behind it. */
+#define NO_PAGE		((u8 *)PAGED_AREA + 4096)
+
+static const struct {
+	const char *name;
+	code *insn;
+	const void *at;
+	u64 cr0;
+	int fault;
+} moves[] = {
+	{ "load", LOAD, out, 0, -1 },
+	{ "load while TS is set", LOAD, out, CR0_TS, NM },
+	{ "load while EM is set", LOAD, out, CR0_EM, UD },
+	{ "load of what is not aligned", LOAD, (u8 *)out + 32, 0, GP },
+	{ "load from no page", LOAD, NO_PAGE + 64, 0, PF },
+	{ "store while TS is set", STORE, out, CR0_TS, NM },
+	{ "store to what is not aligned", STORE, (u8 *)out + 8, 0, GP },
+	{ "store to no page", STORE, NO_PAGE, 0, PF },
+	{ "kmov while TS is set", KMOV, 0, CR0_TS, NM },
+	{ "kmov back while TS is set", KMOV_BACK, 0, CR0_TS, NM },
+	{ "kmov of 64 bits", INSN(0xc4, 0xe1, 0xf8, 0x92, 0xc8), 0, 0, UD },
+	{ "with a mask", INSN(0x62, 0xf1, 0x78, 0x09, 0x28, 0x07), out, 0, UD },
+	{ "with a conversion", INSN(0x62, 0xf1, 0x78, 0x18, 0x28, 0x07), out, 0, UD },
+	{ "between registers", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), out, 0, UD },
+	{ "another instruction", INSN(0x62, 0xf1, 0x78, 0x08, 0x58, 0x07), out, 0, UD },
+	{ "after a prefix", INSN(0x66, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), out, 0, UD },
+	{ "a prefix of zeros", INSN(0x62, 0xf0, 0, 0, 0x18, 0x0f), out, 0, UD },
+	{ "vmovapd of what is not aligned", vmovapd, words + 8, 0, GP },
+	{ "vmovnrngoapd of that", vmovnrngoapd, (u8 *)out + 8, 0, GP },
+	{ "vmovnrapd", INSN(0x62, 0xe1, 0xfa, 0x08, 0x29, 0x0f), out, 0, UD },
+	{ "vloadunpackld of half words", vloadunpackld, (u8 *)out + 2, 0, GP },
+	{ "vloadunpackld while TS is set", vloadunpackld, words, CR0_TS, NM },
+	{ "vloadunpackld with a mask", INSN(0x62, 0xe2, 0x78, 0x09, 0xd0, 0x0f), words, 0, UD },
+	{ "vloadunpacklq", INSN(0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x0f), words, 0, UD },
+	{ "vloadunpackld from no page", vloadunpackld, NO_PAGE, 0, PF },
+	{ "vloadunpackld from the end of a page", vloadunpackld, NO_PAGE - 4, 0, -1 },
+	{ "vloadunpackhd from the next one", vloadunpackhd, NO_PAGE - 4, 0, PF },
+	{ "vloadunpackhd of nothing there", vloadunpackhd, NO_PAGE - 64, 0, -1 },
+};
+
+SUITE(test_moves, "vectors")
+{
+	u64 old = cr0();
+
 	paged_table[0] = ((u64)words & ~4095ul) | 7;
-	check("vectors: vloadunpackld from the end of a page",
-	      move(vloadunpackld, page + 4092), -1);
-	check("vectors: vloadunpackhd from the next one",
-	      move(vloadunpackhd, page + 4092), PF);
+	for (u32 i = 0; i < ARRAY_SIZE(moves); i++) {
+		set_cr0(old | moves[i].cr0);
+		check(text("vectors: %s", moves[i].name),
+		      move(moves[i].insn, moves[i].at), moves[i].fault);
+		set_cr0(old);
+	}
 	paged_table[0] = 0;
 }
 
@@ -911,9 +896,8 @@ SUITE(test_threads_again, "board")
 	on_cpu(1, set_icr2);
 	start_all(2);
 	check("threads: INIT and SIPI start them again", started(2), cpus - 1);
-	on_cpu(1, tell_ldr);
+	on_cpu(1, tell);
 	check("apic: INIT has cleared the LDR", told_ldr, 0);
-	on_cpu(1, tell_icr2);
 	check("apic: and the ICR", told_icr2, 0);
 }
 
