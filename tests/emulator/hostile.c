@@ -6,7 +6,7 @@
  */
 #include "bare.h"
 
-#define ROUNDS		60000
+#define ROUNDS		15000
 
 extern code f_rep_movsb, f_loop;
 
@@ -27,27 +27,13 @@ static u64 value(void)
 	}
 }
 
-static u64 valid_value(u32 msr)
-{
-	switch (msr) {
-	case MSR_CNT0:
-	case MSR_CNT1:
-		return value() & (WRAP - 1);
-	case MSR_SEL0:
-	case MSR_SEL1:
-		return any_select();
-	case MSR_SPFLT:
-		return any() & (SPFLT_PREF | 3);
-	default:
-		return any() & 3;
-	}
-}
-
 static void valid_register(void)
 {
-	u32 msr = pmu_registers[any() % VALUES];
+	/* Those that can be written; event select registers get an event. */
+	static const u64 bits[VALUES] = { WRAP - 1, WRAP - 1, 0, 0, SPFLT_PREF | 3, 3, 3 };
+	u32 i = any() % VALUES, msr = pmu_registers[i];
 
-	wrmsr(msr == MSR_STATUS ? MSR_OVF : msr, valid_value(msr));
+	wrmsr(msr == MSR_STATUS ? MSR_OVF : msr, bits[i] ? value() & bits[i] : any_select());
 }
 
 /* Its ports, with threads that exist and threads that do not */
@@ -119,12 +105,16 @@ static void take_nmi(struct regs *r)
 
 static void harass(void)
 {
-	while (going) {
-		valid_register();
-		test_device();
-		local_apic();
-		code_of_its_own();
-	}
+	valid_register();
+	test_device();
+	local_apic();
+	code_of_its_own();
+}
+
+static void keep_harassing(void)
+{
+	while (going)
+		harass();
 }
 
 /* Take back all orders, and switch the counters off. */
@@ -156,22 +146,9 @@ SUITE(test_hostile, "hostile")
 	for (int n = 0; n < ncpus(); n++)
 		seeds[n] = n + 1;
 	for (int n = 1; n < ncpus(); n++)
-		on_cpu_start(n, harass);
-	for (int i = 0; i < ROUNDS; i++) {
-		switch (any() & 7) {
-		case 0:
-			test_device();
-			break;
-		case 2:
-			local_apic();
-			break;
-		case 3:
-			code_of_its_own();
-			break;
-		default:
-			valid_register();
-		}
-	}
+		on_cpu_start(n, keep_harassing);
+	for (int i = 0; i < ROUNDS; i++)
+		harass();
 	going = 0;
 	/* This also releases a stopped CPU. */
 	calm();
