@@ -7,7 +7,7 @@ extern code walk_read, walk_write, ten_loads, mixed, lines16, code16k,
 	delayed_longest, chained, ten_lines, saved, cold_rdpmc, cold_invlpg,
 	cold_fxsave;
 extern char at_saved[], after_rdpmc[], after_invlpg[], after_fxsave[];
-extern code f_fault_load, f_fault_push, f_rep_movsb, f_loop, f_call,
+extern code f_fault_push, f_rep_movsb, f_loop, f_call,
 	f_int80, f_syscall, f_fault_ud;
 extern u64 walk_from, walk_to, walk_step, chained_to;
 extern u8 buffer[];
@@ -41,14 +41,12 @@ static void restarted(void)
 	handlers[14] = map_and_retry;
 	trapped = 0;
 	map_page(0, 0, 0);
-	check("memory: load restarted after a fault", count3(f_fault_load, EV_DATA_READ), 2);
-	map_page(0, 0, 0);
 	map_page(1, 0, 0);
 	program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
 	user_run(f_fault_push);
 	check("memory: push restarted twice, reads", rdmsr(MSR_CNT0), 2);
 	check("memory: push restarted twice, writes", rdmsr(MSR_CNT1), 2);
-	check("memory: faults taken", trapped, 3);
+	check("memory: faults taken", trapped, 2);
 	handlers[14] = 0;
 }
 
@@ -97,6 +95,13 @@ static void masks(void)
 	}
 }
 
+static void load_cr3(void)
+{
+	u64 cr3;
+
+	asm volatile("movq %%cr3, %0; movq %0, %%cr3" : "=r"(cr3) : : "memory");
+}
+
 /* What walk_read and walk_write go over */
 static void walk_over(u64 from, u64 size, u64 step)
 {
@@ -129,41 +134,55 @@ static void walk(const char *name, code *fn, u32 event, u64 from, u64 size, u64 
 
 #define KB	1024
 #define MB	(1024 * KB)
+#define PAGE	(4 * KB)
 
-/* Walks over so many KiB by @step: @event comes once for each line, or never. */
+#define BUFFER	((u64)buffer)
+#define LARGE	(64 * MB)
+
+/* Walks over @size bytes by @step, and how often @event comes */
 static const struct {
-	code *fn;
-	u32 event, kib, step, each_line;
 	const char *name;
+	code *fn;
+	u32 event;
+	u64 from;
+	u32 size, step, want;
 } walks[] = {
-	{ walk_read, EV_DATA_READ_MISS, 16, 8, 0, "read misses" },
-	{ walk_read, EV_DATA_READ_MISS, 16, 64, 0, "read misses" },
-	{ walk_read, EV_DATA_READ_MISS, 64, 8, 1, "read misses" },
-	{ walk_read, EV_DATA_READ_MISS, 64, 64, 1, "read misses" },
-	{ walk_read, EV_DATA_MISS, 64, 64, 1, "either miss" },
-	{ walk_read, EV_DATA_READ_MISS, 256, 64, 1, "read misses" },
-	{ walk_read, EV_L2_READ_MISS, 256, 64, 0, "L2 read misses" },
-	{ walk_read, EV_L2_READ_MISS, 1024, 8, 1, "L2 read misses" },
-	{ walk_read, EV_L2_READ_MISS, 1024, 64, 1, "L2 read misses" },
-	{ walk_read, EV_L2_DATA_READ_MEM, 1024, 64, 1, "filled from memory" },
-	{ walk_read, EV_HWP_L2MISS, 1024, 64, 0, "the prefetcher is off" },
-	{ walk_read, EV_L2_VICTIM, 1024, 64, 0, "reads leave nothing to write" },
-	{ walk_write, EV_DATA_WRITE_MISS, 16, 64, 0, "write misses" },
-	{ walk_write, EV_WRITTEN_BACK, 16, 64, 0, "written back" },
-	{ walk_write, EV_DATA_WRITE_MISS, 64, 8, 1, "write misses" },
-	{ walk_write, EV_WRITTEN_BACK, 64, 8, 1, "written back" },
-	{ walk_write, EV_L2_WRITE_HIT, 256, 64, 1, "L2 write hits" },
-	{ walk_write, EV_L2_VICTIM, 256, 64, 0, "L2 keeps it" },
-	{ walk_write, EV_L2_WRITE_HIT, 1024, 64, 0, "L2 write hits" },
-	{ walk_write, EV_L2_DATA_WRITE_MEM, 1024, 64, 1, "fetched for writing" },
-	{ walk_write, EV_L2_VICTIM, 1024, 64, 1, "L2 writes to memory" },
-	{ walk_read, EV_L2_READ_HIT_E, 256, 64, 1, "L2 reads of unmodified lines" },
-	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 0, "L2 reads of modified lines" },
-	{ walk_write, EV_L2_WRITE_HIT, 256, 64, 1, "written to" },
-	{ walk_read, EV_L2_READ_HIT_M, 256, 64, 1, "L2 reads of what was written" },
-	{ walk_read, EV_L2_READ_HIT_S, 256, 64, 0, "with one core nothing is shared" },
-	{ walk_read, EV_L2_DATA_READ_CACHE, 1024, 64, 0,
-	  "and nothing comes from another cache" },
+	{ "16 KiB by 8, read misses", walk_read, EV_DATA_READ_MISS, BUFFER, 16 * KB, 8, 0 },
+	{ "64 KiB by 8, read misses", walk_read, EV_DATA_READ_MISS, BUFFER, 64 * KB, 8, 1024 },
+	{ "64 KiB by 64, either miss", walk_read, EV_DATA_MISS, BUFFER, 64 * KB, 64, 1024 },
+	{ "256 KiB, read misses", walk_read, EV_DATA_READ_MISS, BUFFER, 256 * KB, 64, 4096 },
+	{ "256 KiB, L2 read misses", walk_read, EV_L2_READ_MISS, BUFFER, 256 * KB, 64, 0 },
+	{ "1 MiB by 8, L2 read misses", walk_read, EV_L2_READ_MISS, BUFFER, MB, 8, 16384 },
+	{ "1 MiB, filled from memory", walk_read, EV_L2_DATA_READ_MEM, BUFFER, MB, 64, 16384 },
+	{ "the prefetcher is off", walk_read, EV_HWP_L2MISS, BUFFER, MB, 64, 0 },
+	{ "reads leave nothing to write", walk_read, EV_L2_VICTIM, BUFFER, MB, 64, 0 },
+	{ "16 KiB, write misses", walk_write, EV_DATA_WRITE_MISS, BUFFER, 16 * KB, 64, 0 },
+	{ "16 KiB, written back", walk_write, EV_WRITTEN_BACK, BUFFER, 16 * KB, 64, 0 },
+	{ "64 KiB by 8, write misses", walk_write, EV_DATA_WRITE_MISS, BUFFER, 64 * KB, 8, 1024 },
+	{ "64 KiB by 8, written back", walk_write, EV_WRITTEN_BACK, BUFFER, 64 * KB, 8, 1024 },
+	{ "256 KiB, L2 write hits", walk_write, EV_L2_WRITE_HIT, BUFFER, 256 * KB, 64, 4096 },
+	{ "256 KiB, L2 keeps it", walk_write, EV_L2_VICTIM, BUFFER, 256 * KB, 64, 0 },
+	{ "1 MiB, L2 write hits", walk_write, EV_L2_WRITE_HIT, BUFFER, MB, 64, 0 },
+	{ "1 MiB, fetched for writing", walk_write, EV_L2_DATA_WRITE_MEM, BUFFER, MB, 64, 16384 },
+	{ "1 MiB, L2 writes to memory", walk_write, EV_L2_VICTIM, BUFFER, MB, 64, 16384 },
+	{ "unmodified lines of the L2", walk_read, EV_L2_READ_HIT_E, BUFFER, 256 * KB, 64, 4096 },
+	{ "none is modified", walk_read, EV_L2_READ_HIT_M, BUFFER, 256 * KB, 64, 0 },
+	{ "256 KiB, written to", walk_write, EV_L2_WRITE_HIT, BUFFER, 256 * KB, 64, 4096 },
+	{ "what was written", walk_read, EV_L2_READ_HIT_M, BUFFER, 256 * KB, 64, 4096 },
+	{ "with one core nothing is shared", walk_read, EV_L2_READ_HIT_S, BUFFER, 256 * KB, 64, 0 },
+	{ "nor from another cache", walk_read, EV_L2_DATA_READ_CACHE, BUFFER, MB, 64, 0 },
+
+	/* The stack and the variables take three of 64 entries of the TLB. */
+	{ "32 pages, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA, 32 * PAGE, PAGE, 0 },
+	{ "128 pages, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA, 128 * PAGE, PAGE, 128 },
+	{ "by 64, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA, 128 * PAGE, 64, 128 },
+	/* An entry of the second level is for the 2 MiB that they are in. */
+	{ "long ones", walk_read, EV_LONG_DATA_PAGE_WALK, PAGED_AREA, 128 * PAGE, PAGE, 0 },
+	/* With 8 entries, stack and variables miss as well. */
+	{ "32 large pages, walks", walk_read, EV_DATA_PAGE_WALK, LARGE, 64 * MB, 2 * MB, 32 + 2 },
+	{ "32 of them, long ones", walk_read, EV_LONG_DATA_PAGE_WALK, LARGE, 64 * MB, 2 * MB, 0 },
+	{ "96 of them, long ones", walk_read, EV_LONG_DATA_PAGE_WALK, LARGE, 192 * MB, 2 * MB,
+	  96 + 2 },
 };
 
 /* A line of buffer that is not in walk_from's set of the L1 */
@@ -174,28 +193,24 @@ static u64 own_set(void)
 
 static void caches(void)
 {
-	u64 b = (u64)buffer;
+	u64 b = own_set();
 
-	for (u32 i = 0; i < ARRAY_SIZE(walks); i++) {
-		u32 kib = walks[i].kib, step = walks[i].step;
-
-		walk(kib < 1024 ?
-		     text("cache: %d KiB by %d, %s", kib, step, walks[i].name) :
-		     text("cache: %d MiB by %d, %s", kib / 1024, step,
-			  walks[i].name),
-		     walks[i].fn, walks[i].event, b, kib * KB, step,
-		     walks[i].each_line * kib * KB / 64);
-	}
-	b = own_set();
+	/* 128 pages of 4 KiB, over the same 16 of memory */
+	for (int n = 0; n < 128; n++)
+		paged_table[n] = (u64)pages[n % 16] | 7;
+	load_cr3();
+	for (u32 i = 0; i < ARRAY_SIZE(walks); i++)
+		walk(text("walk: %s", walks[i].name), walks[i].fn, walks[i].event,
+		     walks[i].from, walks[i].size, walks[i].step, walks[i].want);
 	walk("cache: 8 lines of one set", walk_read, EV_DATA_READ_MISS, b,
-	     8 * 4 * KB, 4 * KB, 0);
+	     8 * PAGE, PAGE, 0);
 	walk("cache: 9 lines of one set", walk_read, EV_DATA_READ_MISS, b,
-	     9 * 4 * KB, 4 * KB, 9);
+	     9 * PAGE, PAGE, 9);
 
 	program(EV_DATA_WRITE_MISS | SEL_OS, 0);
 	walk_over(b, 64, 64);
 	measure0(walk_write);
-	walk_over(b + 4 * KB, 8 * 4 * KB, 4 * KB);
+	walk_over(b + PAGE, 8 * PAGE, PAGE);
 	measure0(walk_read);
 	walk_over(b, 64, 64);
 	wrmsr(MSR_CNT0, 0);
@@ -206,27 +221,11 @@ static void caches(void)
 /* Events from outside the core reach counter 0 only. */
 static void counter0(void)
 {
-	static const struct {
-		u16 event;
-		code *fn;
-	} cases[] = {
-		{ EV_L2_READ_MISS, walk_read },
-		{ EV_L2_DATA_READ_MEM, walk_read },
-		{ EV_L2_DATA_WRITE_MEM, walk_write },
-		{ EV_L2_VICTIM, walk_write },
-		{ EV_L2_CODE_MEM, code48k },
-	};
-
-	walk_over(64 * MB, 2 * MB, 64);
-	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
-		u64 sel = cases[i].event | SEL_OS;
-
-		program(sel, sel);
-		measure0(cases[i].fn);
-		result(rdmsr(MSR_CNT0) > 0, "unit mask 0x10: counter 0 counts",
-		       "0x%lx: 0", sel);
-		check("unit mask 0x10: counter 1 does not", rdmsr(MSR_CNT1), 0);
-	}
+	walk_over(LARGE, 2 * MB, 64);
+	program(EV_L2_READ_MISS | SEL_OS, EV_L2_READ_MISS | SEL_OS);
+	measure0(walk_read);
+	check("unit mask 0x10: counter 0 counts", rdmsr(MSR_CNT0) > 0, 1);
+	check("unit mask 0x10: counter 1 does not", rdmsr(MSR_CNT1), 0);
 }
 
 /*
@@ -397,31 +396,7 @@ static void prefetches_of_nothing(void)
 
 static void tlbs(void)
 {
-	u64 cr3;
-
-	/* 128 pages of 4 KiB, over the same 16 of memory */
-	for (int n = 0; n < 128; n++)
-		paged_table[n] = (u64)pages[n % 16] | 7;
-	asm volatile("movq %%cr3, %0; movq %0, %%cr3" : "=r"(cr3) : : "memory");
-	/* The stack and the variables take three of 64 entries. */
-	walk("tlb: 32 pages, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA,
-	     32 * 4 * KB, 4 * KB, 0);
-	walk("tlb: 128 pages, walks", walk_read, EV_DATA_PAGE_WALK, PAGED_AREA,
-	     128 * 4 * KB, 4 * KB, 128);
-	/* An entry of the second level is for the 2 MiB that they are in. */
-	walk("tlb: 128 pages, long walks", walk_read, EV_LONG_DATA_PAGE_WALK,
-	     PAGED_AREA, 128 * 4 * KB, 4 * KB, 0);
-	walk("tlb: 128 pages by 64, walks", walk_read, EV_DATA_PAGE_WALK,
-	     PAGED_AREA, 128 * 4 * KB, 64, 128);
-	/* With 8 entries, stack and variables miss as well. */
-	walk("tlb: 32 large pages, walks", walk_read, EV_DATA_PAGE_WALK,
-	     64 * MB, 64 * MB, 2 * MB, 32 + 2);
-	walk("tlb: 32 large pages, long walks", walk_read,
-	     EV_LONG_DATA_PAGE_WALK, 64 * MB, 64 * MB, 2 * MB, 0);
-	walk("tlb: 96 large pages, long walks", walk_read,
-	     EV_LONG_DATA_PAGE_WALK, 64 * MB, 192 * MB, 2 * MB, 96 + 2);
-
-	walk_over(PAGED_AREA, 16 * 4 * KB, 4 * KB);
+	walk_over(PAGED_AREA, 16 * PAGE, PAGE);
 	program(EV_DATA_PAGE_WALK | SEL_OS, 0);
 	measure0(walk_read);
 	wrmsr(MSR_CNT0, 0);
@@ -429,12 +404,10 @@ static void tlbs(void)
 	measure0(walk_read);
 	check("tlb: invlpg drops one page", rdmsr(MSR_CNT0), 1);
 	wrmsr(MSR_CNT0, 0);
-	asm volatile("movq %0, %%cr3" : : "r"(cr3) : "memory");
+	load_cr3();
 	measure0(walk_read);
 	result(rdmsr(MSR_CNT0) >= 16 && rdmsr(MSR_CNT0) <= 20,
 	       "tlb: loading cr3 drops all", "%ld", rdmsr(MSR_CNT0));
-	for (int i = 0; i < 16; i++)
-		map_page(i, 1, 1);
 }
 
 /* Run three times in ring 3; count the last. */
@@ -451,7 +424,7 @@ static u64 third(code *fn, u32 event)
 static const struct {
 	const char *name;
 	code *fn;
-	u32 event, want;
+	u64 event, want;
 } thirds[] = {
 	/* user_run()'s stub adds its line before the function and after it. */
 	{ "code: 17 lines one after the other", lines16, EV_CODE_READ, 17 + 2 },
@@ -480,6 +453,17 @@ static const struct {
 	{ "flushes: software interrupts", f_int80, EV_PIPELINE_FLUSHES, 2 + 1 },
 	{ "flushes: an exception", f_fault_ud, EV_PIPELINE_FLUSHES, 1 + 1 },
 	{ "flushes: syscall", f_syscall, EV_PIPELINE_FLUSHES, 1 + 1 },
+
+	{ "stages: rounds of rep movsb", f_rep_movsb, EV_EXEC_STAGE, 5 + 2 + 999 },
+	{ "stages: front end waits for them", f_rep_movsb, EV_FE_STALLED, 2 * 999 },
+	{ "stages: 100 nops", f_nops, EV_EXEC_STAGE, 103 },
+	{ "stages: no wait", f_nops, EV_FE_STALLED, 0 },
+	{ "delay: cycles", delayed, EV_CYCLES, 2 * 5 + 100 },
+	{ "delay: instructions", delayed, EV_INSTRUCTIONS, 5 },
+	/* A slot is two cycles: 2^32 - 1 are rounded up. */
+	{ "delay: the most cycles", delayed_long, EV_CYCLES, 2 * 5 + BIT(32) },
+	{ "delay: no more than the most", delayed_longest, EV_CYCLES, 2 * 5 + BIT(32) },
+	{ "delay: and nothing else", delayed_longest, EV_FE_STALLED, BIT(32) },
 };
 
 static void fetches_and_branches(void)
@@ -509,32 +493,6 @@ static void fetches_and_branches(void)
 	      count3(hops, EV_PIPELINE_FLUSHES | SEL_CMASK(2)), 0);
 }
 
-static void stages(void)
-{
-	program(EV_EXEC_STAGE | SEL_OS, EV_FE_STALLED | SEL_OS);
-	measure0(f_rep_movsb);
-	check("stages: rounds of rep movsb", rdmsr(MSR_CNT0), 5 + 5 + 999);
-	check("stages: front end waits for them", rdmsr(MSR_CNT1), 2 * 999);
-	program(EV_EXEC_STAGE | SEL_OS, EV_FE_STALLED | SEL_OS);
-	measure0(f_nops);
-	check("stages: 100 nops", rdmsr(MSR_CNT0), 106);
-	check("stages: no wait", rdmsr(MSR_CNT1), 0);
-	program(EV_CYCLES | SEL_USR, EV_INSTRUCTIONS | SEL_USR);
-	user_run(delayed);
-	check("delay: cycles", rdmsr(MSR_CNT0), 2 * 5 + 100);
-	check("delay: instructions", rdmsr(MSR_CNT1), 5);
-
-	/* A slot is two cycles: 2^32 - 1 are rounded up. */
-	program(EV_CYCLES | SEL_USR, EV_INSTRUCTIONS | SEL_USR);
-	user_run(delayed_long);
-	check("delay: the most cycles", rdmsr(MSR_CNT0), 2 * 5 + BIT(32));
-	check("delay: are one instruction", rdmsr(MSR_CNT1), 5);
-	program(EV_CYCLES | SEL_USR, EV_FE_STALLED | SEL_USR);
-	user_run(delayed_longest);
-	check("delay: no more than the most", rdmsr(MSR_CNT0), 2 * 5 + BIT(32));
-	check("delay: and nothing else", rdmsr(MSR_CNT1), BIT(32));
-}
-
 SUITE(test_memory, "memory")
 {
 	accesses(__start_mem_table, __stop_mem_table);
@@ -553,7 +511,6 @@ SUITE(test_memory, "memory")
 	counter0();
 	tlbs();
 	fetches_and_branches();
-	stages();
 }
 
 /* Thread count mode: the other threads of the core do not count for themselves. */
@@ -651,8 +608,6 @@ static void any_mixed(void)
 }
 
 /* The threads of a core share its caches. */
-#define PAGE	(4 * KB)
-
 static void evict(void)
 {
 	walk_over((u64)buffer + 16 * PAGE, 9 * PAGE, 64);
