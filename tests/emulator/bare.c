@@ -379,6 +379,12 @@ u64 count3(code *fn, u64 sel)
 	return rdmsr(MSR_CNT0);
 }
 
+void count_each(u64 (*count)(code *fn, u64 sel), const struct counting *c, u32 n)
+{
+	for (; n; n--, c++)
+		check(c->name, count(c->fn, c->sel), c->want);
+}
+
 /* Allow RDPMC in ring 3. */
 void set_pce(int on)
 {

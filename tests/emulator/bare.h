@@ -287,6 +287,15 @@ int came_at(void *rip, u64 cs);
 void send_nmi(int cpu);
 u64 count0(code *fn, u64 sel);
 u64 count3(code *fn, u64 sel);
+
+/* What is counted of a function: a table of these */
+struct counting {
+	const char *name;
+	code *fn;
+	u64 sel, want;
+};
+
+void count_each(u64 (*count)(code *fn, u64 sel), const struct counting *c, u32 n);
 void handle_ints(trap_handler *handler);
 void start_timer(u32 ticks);
 void halt_until_timer(u32 ticks);

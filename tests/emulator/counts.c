@@ -172,31 +172,20 @@ static void nothing(void)
 }
 
 /* At most one instruction issues per cycle, and never in two cycles in a row. */
-static const struct {
-	const char *name;
-	u64 sel, want;
-} mask_cases[] = {
-	{ "cmask 1", EV_INSTRUCTIONS | SEL_CMASK(1), 106 },
-	{ "cmask 2", EV_INSTRUCTIONS | SEL_CMASK(2), 0 },
-	{ "cmask 1, inverted", EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV, 106 },
-	{ "cmask 2, inverted", EV_INSTRUCTIONS | SEL_CMASK(2) | SEL_INV, 212 },
-	{ "inverted without cmask", EV_INSTRUCTIONS | SEL_INV, 106 },
-	{ "edge", EV_INSTRUCTIONS | SEL_E, 106 },
-	{ "edge, cmask 2", EV_INSTRUCTIONS | SEL_E | SEL_CMASK(2), 0 },
-	{ "branches, cmask 1, inverted", EV_BRANCHES | SEL_CMASK(1) | SEL_INV, 210 },
-	{ "cycles, cmask 1", EV_CYCLES | SEL_CMASK(1), 212 },
-	{ "cycles, cmask 1, inverted", EV_CYCLES | SEL_CMASK(1) | SEL_INV, 0 },
-	{ "cycles, cmask 2", EV_CYCLES | SEL_CMASK(2), 0 },
-	{ "cycles, edge", EV_CYCLES | SEL_E, 0 },
+static const struct counting mask_cases[] = {
+	{ "mask: cmask 1", f_nops, EV_INSTRUCTIONS | SEL_CMASK(1), 106 },
+	{ "mask: cmask 2", f_nops, EV_INSTRUCTIONS | SEL_CMASK(2), 0 },
+	{ "mask: cmask 1, inverted", f_nops, EV_INSTRUCTIONS | SEL_CMASK(1) | SEL_INV, 106 },
+	{ "mask: cmask 2, inverted", f_nops, EV_INSTRUCTIONS | SEL_CMASK(2) | SEL_INV, 212 },
+	{ "mask: inverted without cmask", f_nops, EV_INSTRUCTIONS | SEL_INV, 106 },
+	{ "mask: edge", f_nops, EV_INSTRUCTIONS | SEL_E, 106 },
+	{ "mask: edge, cmask 2", f_nops, EV_INSTRUCTIONS | SEL_E | SEL_CMASK(2), 0 },
+	{ "mask: branches, cmask 1, inverted", f_nops, EV_BRANCHES | SEL_CMASK(1) | SEL_INV, 210 },
+	{ "mask: cycles, cmask 1", f_nops, EV_CYCLES | SEL_CMASK(1), 212 },
+	{ "mask: cycles, cmask 1, inverted", f_nops, EV_CYCLES | SEL_CMASK(1) | SEL_INV, 0 },
+	{ "mask: cycles, cmask 2", f_nops, EV_CYCLES | SEL_CMASK(2), 0 },
+	{ "mask: cycles, edge", f_nops, EV_CYCLES | SEL_E, 0 },
 };
-
-static void masks(void)
-{
-	for (u32 i = 0; i < ARRAY_SIZE(mask_cases); i++) {
-		check(text("mask: %s", mask_cases[i].name),
-		      count0(f_nops, mask_cases[i].sel), mask_cases[i].want);
-	}
-}
 
 SUITE(test_counts, "counts")
 {
@@ -211,7 +200,7 @@ SUITE(test_counts, "counts")
 	write_while_counting();
 	traps();
 	nothing();
-	masks();
+	count_each(count0, mask_cases, ARRAY_SIZE(mask_cases));
 }
 
 /*

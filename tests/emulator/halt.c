@@ -216,39 +216,37 @@ static void look_at_pmi(struct regs *r)
 	wrmsr(MSR_OVF, 3);
 }
 
-static const struct {
-	const char *name;
-	code *fn;
-	u64 sel, want;
-} edge_cases[] = {
-	{ "ring 3 is entered once", f_nops, EV_CYCLES | SEL_USR, 1 },
-	{ "and left once", f_nops, EV_CYCLES | SEL_OS, 1 },
-	{ "with two traps three times", f_int80, EV_CYCLES | SEL_USR, 3 },
-	{ "and left as often", f_int80, EV_CYCLES | SEL_OS, 3 },
-	{ "the core goes on for both rings", f_int80, EV_CYCLES | SEL_USR | SEL_OS, 0 },
-	{ "with cmask 1", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(1), 3 },
-	{ "with cmask 2", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(2), 0 },
-	{ "a rep stalls once", f_rep_movsb, EV_FE_STALLED | SEL_USR, 1 },
-	{ "and so does delay", delayed, EV_FE_STALLED | SEL_USR, 1 },
-	{ "and pause", INSN(0xf3, 0x90), EV_FE_STALLED | SEL_USR, 1 },
-	{ "nothing else does", f_nops, EV_FE_STALLED | SEL_USR, 0 },
-	{ "inverted: a rep goes on once", f_rep_movsb,
+static u64 edges3(code *fn, u64 sel)
+{
+	program(sel | SEL_E, 0);
+	user_run(fn);
+	return rdmsr(MSR_CNT0);
+}
+
+static const struct counting edge_cases[] = {
+	{ "edge: ring 3 is entered once", f_nops, EV_CYCLES | SEL_USR, 1 },
+	{ "edge: and left once", f_nops, EV_CYCLES | SEL_OS, 1 },
+	{ "edge: with two traps three times", f_int80, EV_CYCLES | SEL_USR, 3 },
+	{ "edge: and left as often", f_int80, EV_CYCLES | SEL_OS, 3 },
+	{ "edge: the core goes on for both rings", f_int80, EV_CYCLES | SEL_USR | SEL_OS, 0 },
+	{ "edge: with cmask 1", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(1), 3 },
+	{ "edge: with cmask 2", f_int80, EV_CYCLES | SEL_USR | SEL_CMASK(2), 0 },
+	{ "edge: a rep stalls once", f_rep_movsb, EV_FE_STALLED | SEL_USR, 1 },
+	{ "edge: and so does delay", delayed, EV_FE_STALLED | SEL_USR, 1 },
+	{ "edge: and pause", INSN(0xf3, 0x90), EV_FE_STALLED | SEL_USR, 1 },
+	{ "edge: nothing else does", f_nops, EV_FE_STALLED | SEL_USR, 0 },
+	{ "edge: inverted: a rep goes on once", f_rep_movsb,
 	  EV_FE_STALLED | SEL_USR | SEL_CMASK(1) | SEL_INV, 1 },
-	{ "inverted: nothing else does", f_nops,
+	{ "edge: inverted: nothing else does", f_nops,
 	  EV_FE_STALLED | SEL_USR | SEL_CMASK(1) | SEL_INV, 0 },
-	{ "inverted: cmask 2", f_rep_movsb,
+	{ "edge: inverted: cmask 2", f_rep_movsb,
 	  EV_FE_STALLED | SEL_USR | SEL_CMASK(2) | SEL_INV, 0 },
 };
 
 static void edges(void)
 {
 	handle_ints(ignore);
-	for (u32 i = 0; i < ARRAY_SIZE(edge_cases); i++) {
-		program(edge_cases[i].sel | SEL_E, 0);
-		user_run(edge_cases[i].fn);
-		check(text("edge: %s", edge_cases[i].name), rdmsr(MSR_CNT0),
-		      edge_cases[i].want);
-	}
+	count_each(edges3, edge_cases, ARRAY_SIZE(edge_cases));
 	handle_ints(0);
 
 	handlers[2] = look_at_pmi;

@@ -70,30 +70,21 @@ static void precise(void)
 	check("memory: no skid after fxsave", wrong, 0);
 }
 
-static const struct {
-	const char *name;
-	u64 sel, want;
-} mask_cases[] = {
+static const struct counting mask_cases[] = {
 	/* 25 accesses, the call's and the ret's */
-	{ "none", 0, 27 },
-	{ "cmask 1", SEL_CMASK(1), 17 },
-	{ "cmask 2", SEL_CMASK(2), 10 },
-	{ "cmask 3", SEL_CMASK(3), 0 },
-	{ "edge", SEL_E, 17 },
+	{ "memory: mask: none", mixed, EV_DATA_READ_OR_WRITE, 27 },
+	{ "memory: mask: cmask 1", mixed, EV_DATA_READ_OR_WRITE | SEL_CMASK(1), 17 },
+	{ "memory: mask: cmask 2", mixed, EV_DATA_READ_OR_WRITE | SEL_CMASK(2), 10 },
+	{ "memory: mask: cmask 3", mixed, EV_DATA_READ_OR_WRITE | SEL_CMASK(3), 0 },
+	{ "memory: mask: edge", mixed, EV_DATA_READ_OR_WRITE | SEL_E, 17 },
 	/* 18 instructions in ring 3: 36 cycles */
-	{ "cmask 1, inverted", SEL_CMASK(1) | SEL_INV, 36 - 17 },
-	{ "cmask 2, inverted", SEL_CMASK(2) | SEL_INV, 36 - 10 },
-	{ "inverted without cmask", SEL_INV, 27 },
+	{ "memory: mask: cmask 1, inverted", mixed,
+	  EV_DATA_READ_OR_WRITE | SEL_CMASK(1) | SEL_INV, 36 - 17 },
+	{ "memory: mask: cmask 2, inverted", mixed,
+	  EV_DATA_READ_OR_WRITE | SEL_CMASK(2) | SEL_INV, 36 - 10 },
+	{ "memory: mask: inverted without cmask", mixed,
+	  EV_DATA_READ_OR_WRITE | SEL_INV, 27 },
 };
-
-static void masks(void)
-{
-	for (u32 i = 0; i < ARRAY_SIZE(mask_cases); i++) {
-		check(text("memory: mask: %s", mask_cases[i].name),
-		      count3(mixed, EV_DATA_READ_OR_WRITE | mask_cases[i].sel),
-		      mask_cases[i].want);
-	}
-}
 
 static void load_cr3(void)
 {
@@ -411,7 +402,7 @@ static void tlbs(void)
 }
 
 /* Run three times in ring 3; count the last. */
-static u64 third(code *fn, u32 event)
+static u64 third(code *fn, u64 event)
 {
 	program(event | SEL_USR, 0);
 	user_run(fn);
@@ -421,11 +412,7 @@ static u64 third(code *fn, u32 event)
 	return rdmsr(MSR_CNT0);
 }
 
-static const struct {
-	const char *name;
-	code *fn;
-	u64 event, want;
-} thirds[] = {
+static const struct counting thirds[] = {
 	/* user_run()'s stub adds its line before the function and after it. */
 	{ "code: 17 lines one after the other", lines16, EV_CODE_READ, 17 + 2 },
 	{ "code: a loop within a line", f_loop, EV_CODE_READ, 1 + 2 },
@@ -472,8 +459,7 @@ static void fetches_and_branches(void)
 
 	handle_ints(ignore);
 	handlers[UD] = skip2;
-	for (u32 i = 0; i < ARRAY_SIZE(thirds); i++)
-		check(thirds[i].name, third(thirds[i].fn, thirds[i].event), thirds[i].want);
+	count_each(third, thirds, ARRAY_SIZE(thirds));
 	/* In ring 0, once the branches are predicted */
 	for (int i = 0; i < 3; i++) {
 		arm_pmi(EV_PIPELINE_FLUSHES | SEL_OS | SEL_INT, 1, LVT_NMI);
@@ -500,7 +486,7 @@ SUITE(test_memory, "memory")
 		accesses(__start_modern_mem, __stop_modern_mem);
 	restarted();
 	precise();
-	masks();
+	count_each(count3, mask_cases, ARRAY_SIZE(mask_cases));
 	caches();
 	prefetches();
 	precise_misses("memory: no skid after misses", 0, EV_DATA_READ_MISS, 1);
