@@ -124,15 +124,6 @@ CODE	rep_loop, 502, 101
 	jnz	1b
 	ret
 
-CODE	locked, 7, 1, modern_code
-	movl	$1, %eax
-	lock xaddl %eax, pages
-	lock incl pages
-	xchgl	%eax, pages
-	mfence
-	lock cmpxchg8b pages
-	ret
-
 /* Across the end of a page: QEMU executes it again alone. */
 CODE	locked_split, 302, 101
 	movl	$100, %ecx
@@ -148,15 +139,6 @@ CODE	lock16, 502, 101, modern_code
 	lock cmpxchg16b pages
 	decl	%esi
 	jnz	1b
-	ret
-
-CODE	sse, 7, 1, modern_code
-	movdqa	sse_data, %xmm0
-	paddd	%xmm0, %xmm0
-	movups	%xmm0, pages + 1
-	mulpd	%xmm0, %xmm0
-	pxor	%xmm0, %xmm0
-	fninit
 	ret
 
 CODE	flags, 6, 1
@@ -209,26 +191,11 @@ at_fault:
 	nop
 	ret
 
-FUNCTION f_fault_store
-	movl	$PAGED_AREA, %ebx
-	nop
-	movl	$5, (%rbx)
-	nop
-	nop
-	ret
-
 /* One instruction reads one page and writes another. */
 FUNCTION f_fault_push
 	movq	%rsp, %rdx
 	movl	$PAGED_AREA + 4096 + 8, %esp
 	pushq	PAGED_AREA
-	movq	%rdx, %rsp
-	ret
-
-FUNCTION f_fault_call
-	movq	%rsp, %rdx
-	movl	$PAGED_AREA + 8, %esp
-	call	f_empty
 	movq	%rdx, %rsp
 	ret
 
@@ -263,13 +230,6 @@ FUNCTION f_fault_div
 FUNCTION f_fault_gp
 	nop
 	int	$VEC_CLOSED
-	nop
-	ret
-
-FUNCTION f_privileged
-	nop
-	movl	$MSR_STATUS, %ecx
-	rdmsr
 	nop
 	ret
 
@@ -413,6 +373,3 @@ FUNCTION traced
 	.data
 scanned:
 	.ascii	"abcdex            "
-	.balign	16
-sse_data:
-	.quad	1, 2

@@ -58,10 +58,8 @@ struct encoding {
 };
 
 static const struct encoding encodings[] = {
-	{ "spflt: encoding c5 fb ae f0", SPFLT, -1 },
 	{ "spflt: with W", SPFLT_W, -1 },
 	{ "spflt: r8", INSN(0xc4, 0xc1, 0x7b, 0xae, 0xf0), -1 },
-	{ "delay: encoding c5 fa ae f0", DELAY, -1 },
 	{ "delay: r15 with W", INSN(0xc4, 0xc1, 0xfa, 0xae, 0xf7), -1 },
 	/* VEX.L set, vvvv used, a memory operand, pp 0 and 66, /7 */
 	{ "spflt: not with VEX.L", INSN(0xc5, 0xff, 0xae, 0xf0), UD },
@@ -72,19 +70,16 @@ static const struct encoding encodings[] = {
 	{ "spflt: not AE /7", INSN(0xc5, 0xfb, 0xae, 0xf8), UD },
 	{ "cpu: no AVX", INSN(0xc5, 0xf8, 0x77), UD },
 	{ "cpu: no lock btc of a register", INSN(0xf0, 0x0f, 0xbb, 0xc3), UD },
-	{ "popcnt: encoding c5 fa b8", POPCNT, -1 },
 	{ "popcnt: not of memory", INSN(0xc5, 0xfa, 0xb8, 0x03), UD },
 	{ "popcnt: not without F3", INSN(0xc5, 0xf8, 0xb8, 0xc3), UD },
 	{ "lzcnt: not with F2", INSN(0xc5, 0xfb, 0xbd, 0xc3), UD },
 	{ "tzcnt: not with VEX.L", INSN(0xc5, 0xfe, 0xbc, 0xc3), UD },
 	{ "tzcnt: not with VEX.vvvv", INSN(0xc5, 0xf2, 0xbc, 0xc3), UD },
-	{ "vprefetchnta: encoding c5 f8 18 /0", VPREFETCHNTA, -1 },
 	{ "vprefetch2: with an index", INSN(0xc4, 0xa1, 0x78, 0x18, 0x5c, 0xa0, 0x40), -1 },
 	{ "vprefetche2: encoding c5 f8 18 /7", INSN(0xc5, 0xf8, 0x18, 0x38), -1 },
 	{ "vprefetch: not of a register", INSN(0xc5, 0xf8, 0x18, 0xc8), UD },
 	{ "vprefetch: not with 66", INSN(0xc5, 0xf9, 0x18, 0x08), UD },
 	{ "vprefetch: not with VEX.L", INSN(0xc5, 0xfc, 0x18, 0x08), UD },
-	{ "clevict0: encoding c5 fb ae /7", CLEVICT0, -1 },
 	{ "clevict1: with a displacement", INSN(0xc5, 0xfa, 0xae, 0xb8, 0, 1, 0, 0), -1 },
 	{ "clevict: not of a register", INSN(0xc5, 0xfb, 0xae, 0xf8), UD },
 	{ "clevict: not AE /6 with memory", INSN(0xc5, 0xfa, 0xae, 0x30), UD },

@@ -310,30 +310,6 @@ static void no_mode(void)
 	check("line: their edges are lost", since(0, ITEM_LOST), ARRAY_SIZE(modes));
 }
 
-/* The test device's bursts count and overflow like other events. */
-static void burst(u64 n, int counter)
-{
-	outl(TESTDEV + 4, n);
-	outl(TESTDEV + 8, n >> 32 | counter << 16);
-}
-
-static void bursts(void)
-{
-	pmu_quiet();
-	wrmsr(MSR_SEL1, EV_CYCLES | SEL_USR | SEL_EN);
-	burst(1000, 1);
-	check("burst: nothing while not counting", rdmsr(MSR_CNT1), 0);
-	wrmsr(MSR_GLOBAL, 2);
-	mark();
-	burst(WRAP - 1, 1);
-	check("burst: 2^40 - 1", rdmsr(MSR_CNT1), WRAP - 1);
-	check("burst: no overflow yet", rdmsr(MSR_STATUS), 0);
-	burst(WRAP, 1);
-	check("burst: 2^40", rdmsr(MSR_CNT1), WRAP - 1);
-	check("burst: overflow", rdmsr(MSR_STATUS), 2);
-	check("burst: total", since(0, ITEM_TOTAL1), 2 * WRAP - 1);
-}
-
 SUITE(test_overflow, "overflow")
 {
 	wrap();
@@ -344,7 +320,6 @@ SUITE(test_overflow, "overflow")
 	two_counters();
 	fixed_vector();
 	no_mode();
-	bursts();
 	disabled_by_base();
 }
 

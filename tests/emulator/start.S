@@ -134,7 +134,35 @@ ap64:
 1:	hlt
 	jmp	1b
 
-#include "traps.inc"
+/* Traps: every stub pushes its vector, and an error code if the CPU did not. */
+	.balign	16
+	.globl	trap_stubs
+trap_stubs:
+	.set	vector, 0
+	.rept	256
+	.balign	16
+	.if !((vector == 8) || ((vector >= 10) && (vector <= 14)) || (vector == 17))
+	pushq	$0
+	.endif
+	pushq	$vector
+	jmp	trap_common
+	.set	vector, vector + 1
+	.endr
+
+trap_common:
+	.irp reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	pushq	%\reg
+	.endr
+	cld
+	movq	%rsp, %rdi
+	call	trap
+	.globl	trap_return
+trap_return:
+	.irp reg, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax
+	popq	%\reg
+	.endr
+	addq	$16, %rsp
+	iretq
 
 /*
  * measure0: call *%rdi with both counters on. They also count call, movl, movl,
