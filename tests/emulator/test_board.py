@@ -5,15 +5,11 @@ relies on, and prints its results to the virtual console. Nothing of the kernel 
 import itertools
 import re
 import string
-import subprocess
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import pytest
-from lines import Case, quietly
-from test_emulator import (
-    ENVIRONMENT, FUZZ_TIMEOUT, HERE, LIMIT, fuzz, judge, qemu, result, tail)
+from lines import Case
+from test_emulator import FUZZ_TIMEOUT, Machine, build, fuzz, judge, result, tail
 
 MIB = 320
 CPU = ["-cpu", "knc-strict", "-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single"]
@@ -22,12 +18,8 @@ TYPED = "begin\n" + "".join(itertools.islice(itertools.cycle(string.ascii_lowerc
 OUTPUT = [f"line {n:04} of the console's ring, as wide as that" for n in range(1500)]
 
 
-class Board:
-    def __init__(self, release, program, work):
-        self.qemu, self.program, self.work = qemu(release), program, Path(work)
-        self.timeout = ["timeout", str(LIMIT)]
-
-    def run(self, *options, typed="", **instead):
+class Board(Machine):
+    def command(self, *options, **instead):
         """QEMU with -M knc and these options; a value of None leaves one out."""
         given = {"m": MIB, "kernel": self.program, "smp": "4,cores=1,threads=4",
                  "serial": "stdio", "monitor": "none", **instead}
@@ -35,14 +27,9 @@ class Board:
                    "-nic", "none"]
         for name, value in given.items():
             command += [f"-{name}", str(value)] if value is not None else []
-        typing = self.work / "typed"
-        typing.write_text(typed)
-        with open(typing, "rb") as stdin:
-            return subprocess.run([*command, *options], env=ENVIRONMENT, check=False,
-                                  text=True, errors="replace", stdin=stdin,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return [*command, *options]
 
-    def boot(self, threads, words, *options):
+    def card(self, threads, words, *options):
         initrd = self.work / "initrd"
         initrd.write_text("initrd")
         return self.run(*CPU, "-device", "knc-pmu-testdev,limit=1000", "-initrd", initrd, "-append",
@@ -53,7 +40,7 @@ class Board:
 def program(board, threads, words, *options):
     """Its results; the output comes whole and the system ends as the doorbell, or the POST
     code, says."""
-    done = board.boot(threads, words, *options)
+    done = board.card(threads, words, *options)
     label = f"{threads} threads"
     lines = done.stdout.splitlines()
     yield from (line.replace(" ", f" {label}: ", 1) for line in lines
@@ -141,10 +128,7 @@ def fuzz_board(board):
 
 @pytest.fixture(scope="session")
 def image():
-    """The program, built once."""
-    with tempfile.TemporaryDirectory(prefix="board.") as work:
-        quietly(f"{HERE}/build", f"{work}/image", "board")
-        yield f"{work}/image"
+    yield from build("board")
 
 
 def cases(run):
@@ -158,6 +142,4 @@ def cases(run):
 
 
 def test(case, image, record_property):
-    with tempfile.TemporaryDirectory(prefix="board.") as work:
-        results = [*case.check(image, work)]
-    judge(results, record_property)
+    judge(case, image, record_property)

@@ -113,14 +113,27 @@ def as_expected(name, want, got):
 class Machine:
     """QEMU and the program. @lines, and @peak in KiB, are of the last boot."""
 
-    def __init__(self, qemu, bare, work):
-        self.qemu, self.bare, self.work = Path(qemu), bare, Path(work)
+    def __init__(self, release, program, work):
+        self.qemu, self.program, self.work = Path(qemu(release)), program, Path(work)
         self.lines, self.peak = [], 0
+        self.timeout = ["timeout", str(LIMIT)]
 
     def command(self, suite, *options):
-        return ["timeout", str(LIMIT), self.qemu, "-L", "/usr/share/seabios",
+        return [*self.timeout, self.qemu, "-L", "/usr/share/seabios",
                 "-L", "/usr/share/qemu", "-m", "128", "-display", "none", "-nic", "none",
-                "-device", "knc-pmu-testdev", "-kernel", self.bare, "-append", suite, *options]
+                "-device", "knc-pmu-testdev", "-kernel", self.program, "-append", suite,
+                *options]
+
+    def run(self, *options, typed="", **instead):
+        """What it has said when it has ended"""
+        return subprocess.run(self.command(*options, **instead), env=ENVIRONMENT, check=False,
+                              text=True, errors="replace", input=typed,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def start(self, *options):
+        return subprocess.Popen(self.command(*options), env=ENVIRONMENT, text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
 
     def is_since(self, version):
         said = quietly(self.qemu, "--version")
@@ -186,11 +199,8 @@ def limit(machine):
                                               ("busy, sleeping", "busy", 1, "on"),
                                               ("halted, sleeping", "asleep", 3, "on")):
         began = time.monotonic()
-        done = subprocess.run(
-            machine.command(suite_name, "-cpu", "knc", "-icount", f"shift=0,sleep={sleep}",
-                            "-global", f"knc-pmu-testdev.limit={seconds}"),
-            env=ENVIRONMENT, check=False, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        done = machine.run(suite_name, "-cpu", "knc", "-icount", f"shift=0,sleep={sleep}",
+                           "-global", f"knc-pmu-testdev.limit={seconds}")
         told = done.returncode == 124 and f"the guest's limit of {seconds} s has come"
         yield result(f"limit: {label}", not (told and told in done.stderr) and
                      f"status {done.returncode}: {done.stderr}")
@@ -204,12 +214,9 @@ def stopped(machine):
     """While the monitor has stopped the machine no time passes, also if it sleeps."""
     serial = machine.work / "serial"
     serial.touch()
-    with subprocess.Popen(
-            machine.command("asleep", "-cpu", "knc", "-icount", "shift=0,sleep=on",
-                            "-global", "knc-pmu-testdev.limit=2",
-                            "-serial", f"file:{serial}", "-monitor", "stdio"),
-            env=ENVIRONMENT, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL) as process:
+    with machine.start("asleep", "-cpu", "knc", "-icount", "shift=0,sleep=on",
+                       "-global", "knc-pmu-testdev.limit=2",
+                       "-serial", f"file:{serial}", "-monitor", "stdio") as process:
         while process.poll() is None and "asleep" not in serial.read_text(errors="replace"):
             time.sleep(0.1)
         for order, seconds in (("stop", 2), ("cont", 0)):
@@ -225,10 +232,8 @@ def stopped(machine):
 
 def typed(machine):
     """What QEMU's main loop sets a timer for is on time."""
-    with subprocess.Popen(
-            machine.command("typed", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
-                            "-device", "isa-debug-exit,iobase=0xf4"),
-            env=ENVIRONMENT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with machine.start("typed", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
+                       "-device", "isa-debug-exit,iobase=0xf4") as process:
         until(process.stdout, "type")
         said = process.communicate("xx")[0]
     yield from (line.replace(" ", " typed: ", 1) for line in said.splitlines()
@@ -246,11 +251,10 @@ def until(stream, text):
 def gdb(machine):
     """gdb executes an instruction of one thread, and of the other, while it holds the rest."""
     path = machine.work / "gdb"
-    qemu = machine.command("busy", "-cpu", "knc", *ICOUNT, "-smp",
-                           "2,sockets=1,cores=1,threads=2", "-serial", "stdio",
-                           "-gdb", f"unix:{path},server=on,wait=off")[2:]
-    with subprocess.Popen(qemu, env=ENVIRONMENT, text=True, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    machine.timeout = []
+    with machine.start("busy", "-cpu", "knc", *ICOUNT, "-smp",
+                       "2,sockets=1,cores=1,threads=2", "-serial", "stdio",
+                       "-gdb", f"unix:{path},server=on,wait=off") as process:
         until(process.stdout, "busy")
         with socket.socket(socket.AF_UNIX) as stub:
             stub.settimeout(20)
@@ -292,22 +296,17 @@ def refused(machine):
             *((mode, f"{' '.join(ICOUNT)},rr={mode},rrfile={log}",
                "knc-pmu goes with neither record nor replay")
               for mode in ("record", "replay"))):
-        done = subprocess.run(
-            machine.command("gates", "-cpu", "knc", *options.split()),
-            env=ENVIRONMENT, check=False, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        done = machine.run("gates", "-cpu", "knc", *options.split())
         yield result(f"refused: {name}", not (done.returncode == 1 and told in done.stderr) and
                      f"status {done.returncode}: {done.stderr}")
 
 
 def hotplug(machine):
     """A CPU cannot be added while the machine runs, and the monitor says so."""
-    done = subprocess.run(
-        machine.command("asleep", "-cpu", "knc", *ICOUNT, "-smp", "1,sockets=2,maxcpus=2",
-                        "-serial", "none", "-monitor", "stdio"),
-        env=ENVIRONMENT, check=False, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        input="device_add knc-x86_64-cpu,socket-id=1,core-id=0,thread-id=0\nquit\n")
+    done = machine.run(
+        "asleep", "-cpu", "knc", *ICOUNT, "-smp", "1,sockets=2,maxcpus=2",
+        "-serial", "none", "-monitor", "stdio",
+        typed="device_add knc-x86_64-cpu,socket-id=1,core-id=0,thread-id=0\nquit\n")
     told = re.search("^Error: .*(a pluggable device type|does not support hotplugging)\r?$",
                      done.stdout, re.M)
     yield result("hotplug: refused", (done.returncode or not told) and
@@ -338,15 +337,12 @@ def compare(machine):
                                     beside) if path.is_dir())
     serial, log = machine.work / "serial", machine.work / "plugin"
     serial.touch()
-    with subprocess.Popen(
-            machine.command("compare", "-M", "pc,pit=off", "-vga", "none",
-                            "-cpu", "knc,pmu-observe=on", *ICOUNT, "-smp", "1",
-                            "-serial", f"file:{serial}",
-                            "-monitor", "stdio", "-plugin", f"{folder}/libinsn.so",
-                            "-plugin", f"{folder}/libmem.so,callback=on",
-                            "-d", "plugin", "-D", log),
-            env=ENVIRONMENT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT) as process:
+    with machine.start("compare", "-M", "pc,pit=off", "-vga", "none",
+                       "-cpu", "knc,pmu-observe=on", *ICOUNT, "-smp", "1",
+                       "-serial", f"file:{serial}",
+                       "-monitor", "stdio", "-plugin", f"{folder}/libinsn.so",
+                       "-plugin", f"{folder}/libmem.so,callback=on",
+                       "-d", "plugin", "-D", log) as process:
         while process.poll() is None and not re.search(
                 "^done", serial.read_text(errors="replace"), re.M):
             time.sleep(0.2)
@@ -444,12 +440,10 @@ def fuzz(boot):
 
 
 def fuzz_pc(machine):
-    return fuzz(lambda words: subprocess.run(
-        FUZZ_TIMEOUT + machine.command(
-            words, "-nodefaults", "-no-reboot", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
-            "-global", "knc-pmu-testdev.limit=1")[2:],
-        env=ENVIRONMENT, check=False, text=True, errors="replace", stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    machine.timeout = FUZZ_TIMEOUT
+    return fuzz(lambda words: machine.run(
+        words, "-nodefaults", "-no-reboot", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
+        "-global", "knc-pmu-testdev.limit=1"))
 
 
 def install(machine):
@@ -507,12 +501,16 @@ def install(machine):
 
 # --- what pytest asks for ---------------------------------------------------------------
 
+def build(*options):
+    """The program that QEMU boots"""
+    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
+        quietly(f"{HERE}/build", f"{work}/program", *options)
+        yield f"{work}/program"
+
+
 @pytest.fixture(scope="session")
 def bare():
-    """The program that QEMU boots, built once."""
-    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
-        quietly(f"{HERE}/build", f"{work}/bare")
-        yield f"{work}/bare"
+    yield from build()
 
 
 @once
@@ -532,11 +530,13 @@ def cases(run):
                              events, style, install)}
     checks["fuzz"] = fuzz_pc
     for name, check in checks.items():
-        yield Case(name, lambda *on, check=check: check(Machine(qemu(run.kernel), *on)),
+        yield Case(name, lambda *on, check=check: check(Machine(run.kernel, *on)),
                    seconds=20)
 
 
-def judge(results, record_property):
+def judge(case, program, record_property):
+    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
+        results = [*case.check(program, work)]
     failed = [line for line in results if line.startswith("FAIL")]
     if failed or not results:
         pytest.fail("\n".join([f"{len(failed)} of {len(results)} results", *failed]),
@@ -546,6 +546,4 @@ def judge(results, record_property):
 
 
 def test(case, bare, record_property):
-    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
-        results = [*case.check(bare, work)]
-    judge(results, record_property)
+    judge(case, bare, record_property)
