@@ -25,8 +25,8 @@ static uint64_t knc_pmu_core_time(const KncPmuState *s)
             continue;
         }
         t = &env->knc_pmu;
-        time = MAX(time, t->share.time + t->count.slot_cycles *
-                         knc_pmu_slots(t, t->count.ring));
+        time = MAX(time, t->share.time +
+                         t->count.slot_cycles * knc_pmu_slots(t));
     }
     return time;
 }
@@ -66,13 +66,12 @@ static void knc_pmu_join(CPUX86State *env)
 static uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
 {
     KncPmuState *s = &env->knc_pmu;
-    uint64_t sum = 0;
+    KncPmuEvents ev = knc_pmu_pending(s, 0);
+    uint64_t sum = rings & (1 << s->count.ring) ? ev.n[event] : 0;
 
     for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
         if (rings & (1 << ring)) {
-            KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
-
-            sum += s->tally.true_count[ring].n[event] + ev.n[event];
+            sum += s->tally.true_count[ring].n[event];
         }
     }
     return sum;

@@ -43,21 +43,17 @@
 #define OBSERVED_NEAR           (64 * OBSERVED_MAX)
 
 /*
- * Events in @ring since the last fold, without the @self slots of the executing
- * instruction, which the clock already has
+ * Events in count.ring since the last fold, without the @self slots of the
+ * executing instruction, which the clock already has
  */
-KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
+KncPmuEvents knc_pmu_pending(const KncPmuState *s, int self)
 {
     KncPmuEvents ev = {};
-    uint64_t slots;
+    uint64_t slots = knc_pmu_slots(s) - self;
 
-    if (ring != s->count.ring) {
-        return ev;
-    }
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         ev = s->seen.observed;
     }
-    slots = knc_pmu_slots(s, ring) - self;
     ev.n[KNC_INSTRUCTIONS_EXECUTED] = slots - s->count.replays;
     ev.n[KNC_BRANCHES] = s->count.branches;
     ev.n[KNC_CPU_CLK_UNHALTED] = slots * s->count.slot_cycles;
@@ -65,7 +61,7 @@ KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
     ev.n[KNC_FE_STALLED] = s->count.replays * s->count.slot_cycles;
     ev.n[KNC_STALL_BEGINS] = s->count.stalls;
     ev.n[KNC_RING_BEGINS] = s->count.entries;
-    if (ring == KNC_PMU_RING0 && s->core) {
+    if (s->count.ring == KNC_PMU_RING0) {
         uint64_t wakes = s->core->wakes - s->share.wakes;
 
         ev.n[KNC_CPU_CLK_UNHALTED] += knc_pmu_slept(s);
@@ -75,13 +71,13 @@ KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self)
     return ev;
 }
 
-uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
-                                  const KncPmuEvents *ev)
+uint64_t knc_pmu_increment(const KncPmuState *s, int n,
+                           const KncPmuEvents *ev)
 {
     const KncPmuCounter *c = &s->regs.counter[n];
-    uint64_t matches = s->share.matches[s->thread][n][ring];
+    uint64_t matches = s->share.matches[s->thread][n][s->count.ring];
 
-    if (!(c->rings & (1 << ring))) {
+    if (!(c->rings & (1 << s->count.ring))) {
         return 0;
     }
     switch (c->mode) {
@@ -108,15 +104,9 @@ uint64_t knc_pmu_value(CPUX86State *env, int n, int self)
 {
     KncPmuState *s = &env->knc_pmu;
     KncPmuCounter *c = &s->regs.counter[n];
-    int current = knc_pmu_current_ring(env);
-    uint64_t value = c->value;
+    KncPmuEvents ev = knc_pmu_pending(s, self);
+    uint64_t value = c->value + knc_pmu_increment(s, n, &ev);
 
-    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        KncPmuEvents ev = knc_pmu_pending(s, ring,
-                                          ring == current ? self : 0);
-
-        value += knc_pmu_increment(s, n, ring, &ev);
-    }
     if (c->any && c->rings) {
         value += knc_pmu_others(env, n, c) - c->others;
     }
@@ -156,9 +146,9 @@ static void knc_pmu_take(CPUX86State *env,
 {
     KncPmuState *s = &env->knc_pmu;
     int ring = s->count.ring;
-    KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
+    KncPmuEvents ev = knc_pmu_pending(s, 0);
 
-    s->seen.alone &= !knc_pmu_slots(s, ring);
+    s->seen.alone &= !knc_pmu_slots(s);
     s->count.folded = knc_clock_slots(env);
     s->count.branches = 0;
     s->count.uncounted = 0;
@@ -170,11 +160,11 @@ static void knc_pmu_take(CPUX86State *env,
         s->tally.true_count[ring].n[i] += ev.n[i];
     }
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        increment[n] += knc_pmu_increment(s, n, ring, &ev);
+        increment[n] += knc_pmu_increment(s, n, &ev);
         s->share.matches[s->thread][n][ring] = 0;
     }
     s->share.wakes += ev.n[KNC_UNHALTED_BEGINS];
-    knc_inject_count(s, ring, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
+    knc_inject_count(s, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
     knc_pmu_advance(s, ev.n[KNC_CPU_CLK_UNHALTED]);
     if (knc_pmu_current_ring(env) != ring) {
         s->count.ring = knc_pmu_current_ring(env);
@@ -281,7 +271,7 @@ int knc_pmu_may_wait(const KncPmuState *s, bool all)
         if (!knc_pmu_observes(c) || (!all && knc_pmu_counts_hits(c))) {
             continue;
         }
-        left -= knc_pmu_increment(s, n, s->count.ring, &s->seen.observed);
+        left -= knc_pmu_increment(s, n, &s->seen.observed);
         accesses = MIN(accesses, left / knc_pmu_per_access(c));
     }
     return accesses;
@@ -384,7 +374,7 @@ void knc_pmu_refuel(CPUX86State *env)
             fuel = knc_pmu_fuel_of(env, other, fuel);
         }
     }
-    fuel = s->seen.alone ? 1 : knc_inject_fuel(s, s->count.ring, fuel);
+    fuel = s->seen.alone ? 1 : knc_inject_fuel(s, fuel);
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_observer_refuel(s, near);
     }
@@ -421,7 +411,7 @@ bool knc_pmu_observed_overflow(const KncPmuState *s)
         uint64_t value = c->value;
 
         if (knc_pmu_observes(c)) {
-            value += knc_pmu_increment(s, n, s->count.ring, &s->seen.observed);
+            value += knc_pmu_increment(s, n, &s->seen.observed);
         }
         if (value > CNTR_MASK) {
             return true;

@@ -20,11 +20,11 @@ uint32_t knc_inject_needs(const KncPmuState *s)
 }
 
 /* The block must end with the chosen instruction, as for an overflow. */
-uint64_t knc_inject_fuel(const KncPmuState *s, int ring, uint64_t fuel)
+uint64_t knc_inject_fuel(const KncPmuState *s, uint64_t fuel)
 {
     const KncInject *i = &s->inject;
 
-    if (i->counting && i->rings & (1 << ring)) {
+    if (i->counting && i->rings & (1 << s->count.ring)) {
         fuel = MIN(fuel, MAX(i->left, 1));
     }
     if (i->in_flight) {
@@ -33,11 +33,11 @@ uint64_t knc_inject_fuel(const KncPmuState *s, int ring, uint64_t fuel)
     return fuel;
 }
 
-void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions)
+void knc_inject_count(KncPmuState *s, uint64_t instructions)
 {
     KncInject *i = &s->inject;
 
-    if (i->counting && (i->rings & (1 << ring))) {
+    if (i->counting && (i->rings & (1 << s->count.ring))) {
         i->left -= MIN(i->left, instructions);
     }
     if (i->in_flight) {
@@ -53,12 +53,10 @@ uint64_t knc_inject_left(const KncPmuState *s)
     bool counting = skid ? i->in_flight : i->counting;
     uint64_t left = skid ? i->skid_left : i->left;
 
-    for (int ring = 0; counting && ring < KNC_PMU_RINGS; ring++) {
-        if (skid || i->rings & (1 << ring)) {
-            KncPmuEvents ev = knc_pmu_pending(s, ring, 0);
+    if (counting && (skid || i->rings & (1 << s->count.ring))) {
+        KncPmuEvents ev = knc_pmu_pending(s, 0);
 
-            left -= MIN(left, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
-        }
+        left -= MIN(left, ev.n[KNC_INSTRUCTIONS_EXECUTED]);
     }
     return left;
 }
@@ -143,7 +141,7 @@ static bool knc_inject_ordered(CPUX86State *env)
     switch (i->action) {
     case KNC_INJECT_NMI:
         i->fired++;
-        knc_tcg_nmi(env);
+        knc_tcg_interrupt(env, false);
         return true;
     case KNC_INJECT_OVERFLOW:
         knc_inject_overflow(env, i->counter);

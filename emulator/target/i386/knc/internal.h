@@ -52,12 +52,12 @@ static inline bool knc_pmu_matches(const KncPmuCounter *c)
 /* clock.c: all slots that the thread has executed */
 uint64_t knc_clock_slots(const CPUX86State *env);
 
-/* Issue slots in @ring since the last fold */
-static inline uint64_t knc_pmu_slots(const KncPmuState *s, int ring)
+/* Issue slots since the last fold */
+static inline uint64_t knc_pmu_slots(const KncPmuState *s)
 {
     const CPUX86State *env = container_of(s, CPUX86State, knc_pmu);
 
-    if (!s->tb_flags || ring != s->count.ring) {
+    if (!s->tb_flags) {
         return 0;
     }
     return knc_clock_slots(env) - s->count.folded - s->count.uncounted;
@@ -81,8 +81,8 @@ uint64_t knc_pmu_insn_number(CPUX86State *env, int self);
 
 /* count.c: from issue slots to counters */
 
-KncPmuEvents knc_pmu_pending(const KncPmuState *s, int ring, int self);
-uint64_t knc_pmu_increment(const KncPmuState *s, int n, int ring,
+KncPmuEvents knc_pmu_pending(const KncPmuState *s, int self);
+uint64_t knc_pmu_increment(const KncPmuState *s, int n,
                            const KncPmuEvents *ev);
 uint64_t knc_pmu_value(CPUX86State *env, int n, int self);
 void knc_pmu_count(CPUX86State *env, int n, uint64_t increment);
@@ -117,8 +117,8 @@ void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
 #define KNC_INJECT_RDPMC        0x4000
 
 uint32_t knc_inject_needs(const KncPmuState *s);
-uint64_t knc_inject_fuel(const KncPmuState *s, int ring, uint64_t fuel);
-void knc_inject_count(KncPmuState *s, int ring, uint64_t instructions);
+uint64_t knc_inject_fuel(const KncPmuState *s, uint64_t fuel);
+void knc_inject_count(KncPmuState *s, uint64_t instructions);
 uint64_t knc_inject_left(const KncPmuState *s);
 bool knc_inject_stopped(CPUState *cs);
 void knc_inject_halt(CPUX86State *env);
@@ -167,9 +167,8 @@ void knc_pmu_eoi_written(CPUX86State *env);
 
 /* tcg.c: calls into the accelerator */
 
-/* Give the local APIC an edge; returns as knc_apic_deliver() */
-int knc_tcg_deliver(CPUX86State *env);
-void knc_tcg_nmi(CPUX86State *env);
+/* Give the local APIC an @edge, as knc_apic_deliver(), or the thread an NMI. */
+int knc_tcg_interrupt(CPUX86State *env, bool edge);
 
 /*
  * Find the physical address of a fetch (of its page) or of an access.  Return
@@ -184,9 +183,6 @@ G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra);
 
 /* The same, for another thread's turn.  Returns if QEMU cannot leave here. */
 void knc_tcg_wait(CPUX86State *env, uintptr_t ra);
-
-/* knc_pmu_unwind_data() of an instruction that accesses a device, or 0 */
-uint64_t knc_tcg_unwind_io(CPUX86State *env);
 
 /* clock.c: the card clock, which follows what the threads execute */
 void knc_clock_enable(bool sleeps);

@@ -21,9 +21,8 @@ void knc_pmu_raise(CPUX86State *env)
 void knc_pmu_deliver(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
-    int mode;
+    int mode = knc_tcg_interrupt(env, true);
 
-    mode = knc_tcg_deliver(env);
     if (mode < 0) {
         s->tally.lost++;
         trace_knc_pmu_lost(knc_pmu_cpu(env));
@@ -45,30 +44,14 @@ void knc_pmu_clear_status(CPUX86State *env, uint32_t mask)
     }
 }
 
-static uint64_t knc_pmu_apic_insn_number(CPUX86State *env)
-{
-    int self = 0;
-
-    if (env->knc_pmu.tb_flags) {
-        self = knc_pmu_unwind_slots(knc_tcg_unwind_io(env));
-    }
-    return knc_pmu_insn_number(env, self);
-}
-
 void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val)
 {
     env->knc_pmu.tally.lvtpc_writes++;
-    if (trace_event_get_state_backends(TRACE_KNC_PMU_LVTPC)) {
-        trace_knc_pmu_lvtpc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                            knc_pmu_apic_insn_number(env), val);
-    }
+    trace_knc_pmu_lvtpc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK, val);
 }
 
 void knc_pmu_eoi_written(CPUX86State *env)
 {
     env->knc_pmu.tally.eoi_writes++;
-    if (trace_event_get_state_backends(TRACE_KNC_PMU_EOI)) {
-        trace_knc_pmu_eoi(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                          knc_pmu_apic_insn_number(env));
-    }
+    trace_knc_pmu_eoi(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK);
 }

@@ -11,20 +11,15 @@
 void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth)
 {
     KncPmuState *s = &env->knc_pmu;
-    int current = knc_pmu_current_ring(env);
+    KncPmuEvents ev = knc_pmu_pending(s, self);
 
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-        truth->total[n] = s->regs.counter[n].total;
+        truth->total[n] = s->regs.counter[n].total +
+                          knc_pmu_increment(s, n, &ev);
     }
-    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        KncPmuEvents ev = knc_pmu_pending(s, ring, ring == current ? self : 0);
-
-        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
-            truth->total[n] += knc_pmu_increment(s, n, ring, &ev);
-        }
-        for (int i = 0; i < KNC_EVENTS; i++) {
-            truth->sum[ring].n[i] = s->tally.true_count[ring].n[i] + ev.n[i];
-        }
+    memcpy(truth->sum, s->tally.true_count, sizeof(truth->sum));
+    for (int i = 0; i < KNC_EVENTS; i++) {
+        truth->sum[s->count.ring].n[i] += ev.n[i];
     }
 }
 

@@ -103,15 +103,11 @@ void knc_pmu_configure(CPUX86State *env)
 uint64_t knc_pmu_insn_number(CPUX86State *env, int self)
 {
     KncPmuState *s = &env->knc_pmu;
-    int current = knc_pmu_current_ring(env);
-    uint64_t sum = 0;
+    KncPmuEvents ev = knc_pmu_pending(s, self);
+    uint64_t sum = ev.n[KNC_INSTRUCTIONS_EXECUTED];
 
     for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        KncPmuEvents ev = knc_pmu_pending(s, ring,
-                                          ring == current ? self : 0);
-
-        sum += s->tally.true_count[ring].n[KNC_INSTRUCTIONS_EXECUTED] +
-               ev.n[KNC_INSTRUCTIONS_EXECUTED];
+        sum += s->tally.true_count[ring].n[KNC_INSTRUCTIONS_EXECUTED];
     }
     return sum;
 }

@@ -13,48 +13,27 @@
  * -icount allows an instruction to raise an interrupt or read the clock only at
  * the end of a block.  Allow it here.
  */
-static bool knc_tcg_begin_io(CPUState *cs)
-{
-    bool can_do_io = knc_can_do_io(cs);
-
-    knc_can_do_io(cs) = true;
-    return can_do_io;
-}
-
-int knc_tcg_deliver(CPUX86State *env)
+int knc_tcg_interrupt(CPUX86State *env, bool edge)
 {
     CPUState *cs = env_cpu(env);
+    bool can_do_io = knc_can_do_io(cs);
     bool unlock = !bql_locked();
-    bool can_do_io;
-    int mode;
+    int mode = 0;
 
     if (unlock) {
         bql_lock();
     }
-    can_do_io = knc_tcg_begin_io(cs);
-    mode = knc_apic_deliver(env);
+    knc_can_do_io(cs) = true;
+    if (edge) {
+        mode = knc_apic_deliver(env);
+    } else {
+        cpu_interrupt(cs, CPU_INTERRUPT_NMI);
+    }
     knc_can_do_io(cs) = can_do_io;
     if (unlock) {
         bql_unlock();
     }
     return mode;
-}
-
-void knc_tcg_nmi(CPUX86State *env)
-{
-    CPUState *cs = env_cpu(env);
-    bool unlock = !bql_locked();
-    bool can_do_io;
-
-    if (unlock) {
-        bql_lock();
-    }
-    can_do_io = knc_tcg_begin_io(cs);
-    cpu_interrupt(cs, CPU_INTERRUPT_NMI);
-    knc_can_do_io(cs) = can_do_io;
-    if (unlock) {
-        bql_unlock();
-    }
 }
 
 void knc_tcg_wait(CPUX86State *env, uintptr_t ra)
@@ -122,15 +101,4 @@ bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
     access->page_bits = full->lg_page_size;
     access->uncached = flags & TLB_MMIO;
     return true;
-}
-
-uint64_t knc_tcg_unwind_io(CPUX86State *env)
-{
-    uint64_t data[KNC_INSN_START_WORDS];
-    CPUState *cs = env_cpu(env);
-
-    if (!cpu_unwind_state_data(cs, cs->mem_io_pc, data)) {
-        return 0;
-    }
-    return data[1] >> KNC_UNWIND_SHIFT;
 }
