@@ -6,60 +6,16 @@
 #include "cpu.h"
 #include "internal.h"
 
-/* Event select and unit mask (327357-001 table 1-6) of the modelled events */
 static const KncPmuEventName knc_pmu_events[] = {
 #define EVENT(code, name) { code, KNC_##name, #name }
-    EVENT(0x0000, DATA_READ),
-    EVENT(0x0001, DATA_WRITE),
-    EVENT(0x0002, DATA_PAGE_WALK),
-    EVENT(0x0003, DATA_READ_MISS),
-    EVENT(0x0004, DATA_WRITE_MISS),
-    EVENT(0x0006, DATA_CACHE_LINES_WRITTEN_BACK),
-    EVENT(0x000c, CODE_READ),
-    EVENT(0x000d, CODE_PAGE_WALK),
-    EVENT(0x000e, CODE_CACHE_MISS),
-    EVENT(0x0011, L1_DATA_PF1),
-    EVENT(0x0012, BRANCHES),
-    EVENT(0x0015, PIPELINE_FLUSHES),
-    EVENT(0x0016, INSTRUCTIONS_EXECUTED),
-    EVENT(0x001c, L1_DATA_PF1_MISS),
-    EVENT(0x001e, L1_DATA_PF1_DROP),
-    EVENT(0x0028, DATA_READ_OR_WRITE),
-    EVENT(0x0029, DATA_READ_MISS_OR_WRITE_MISS),
-    EVENT(0x002a, CPU_CLK_UNHALTED),
-    EVENT(0x002b, BRANCHES_MISPREDICTED),
-    EVENT(0x002d, FE_STALLED),
-    EVENT(0x002e, EXEC_STAGE_CYCLES),
-    EVENT(0x0037, L1_DATA_PF2),
-    EVENT(0x0038, L2_DATA_PF1_MISS),
-    EVENT(0x003a, LONG_DATA_PAGE_WALK),
-    EVENT(0x003b, LONG_CODE_PAGE_WALK),
-    EVENT(0x10c3, HWP_L2HIT),
-    EVENT(0x10c4, HWP_L2MISS),
-    EVENT(0x10c8, L2_READ_HIT_E),
-    EVENT(0x10c9, L2_READ_HIT_M),
-    EVENT(0x10ca, L2_READ_HIT_S),
-    EVENT(0x10cb, L2_READ_MISS),
-    EVENT(0x10cc, L2_WRITE_HIT),
-    EVENT(0x10d7, L2_VICTIM_REQ_WITH_DATA),
-    EVENT(0x10e6, SNP_HIT_L2),
-    EVENT(0x10e7, SNP_HITM_L2),
-    EVENT(0x10f0, L2_CODE_READ_MISS_CACHE_FILL),
-    EVENT(0x10f1, L2_DATA_READ_MISS_CACHE_FILL),
-    EVENT(0x10f2, L2_DATA_WRITE_MISS_CACHE_FILL),
-    EVENT(0x10f5, L2_CODE_READ_MISS_MEM_FILL),
-    EVENT(0x10f6, L2_DATA_READ_MISS_MEM_FILL),
-    EVENT(0x10f7, L2_DATA_WRITE_MISS_MEM_FILL),
-    EVENT(0x10fc, L2_DATA_PF2),
-    EVENT(0x10fd, L2_DATA_PF2_DROP),
-    EVENT(0x10fe, L2_DATA_PF2_MISS),
+#include "events.h.inc"
 #undef EVENT
 };
 
 #define EVTSEL_UMASK            0x0000ff00
 #define UMASK_L2                0x00001000
 
-/* The event with index @i, in the order of the codes, or NULL */
+/* The event with index @i in the list, or NULL */
 const KncPmuEventName *knc_pmu_event(int i)
 {
     return i < ARRAY_SIZE(knc_pmu_events) ? &knc_pmu_events[i] : NULL;
@@ -85,25 +41,16 @@ static int knc_pmu_find_event(uint32_t evtsel)
  * CMASK, INV and E for an event that occurs at most once per cycle and never in
  * two consecutive cycles: CMASK 1 and E do not change the count, and no cycle
  * reaches a larger CMASK.  The same holds for snoops.
- */
-static KncPmuMode knc_pmu_single_mode(int cmask, bool inv, bool edge)
-{
-    if (cmask < 2) {
-        return inv && !edge ? KNC_MODE_NO_EVENTS : KNC_MODE_EVENTS;
-    }
-    return inv && !edge ? KNC_MODE_CYCLES : KNC_MODE_NOTHING;
-}
-
-/*
+ *
  * CPU_CLK_UNHALTED and FE_STALLED occur in consecutive cycles.  An edge is the
  * first cycle of such a row: knc_pmu_edge_event().  With INV it is the first
  * cycle after the row; in that of CPU_CLK_UNHALTED no counter counts.
  */
-static KncPmuMode knc_pmu_cycle_mode(KncPmuEvent event, int cmask, bool inv,
-                                     bool edge)
+static KncPmuMode knc_pmu_single_mode(KncPmuEvent event, int cmask, bool inv,
+                                      bool edge)
 {
     if (edge) {
-        return cmask < 2 && (!inv || event == KNC_FE_STALLED) ?
+        return cmask < 2 && !(inv && event == KNC_CPU_CLK_UNHALTED) ?
                KNC_MODE_EVENTS : KNC_MODE_NOTHING;
     }
     if (cmask < 2) {
@@ -124,11 +71,6 @@ static KncPmuMode knc_pmu_observed_mode(int cmask, bool inv, bool edge)
     return cmask || edge ? KNC_MODE_MATCHES : KNC_MODE_EVENTS;
 }
 
-static bool knc_pmu_cycle_event(KncPmuEvent event)
-{
-    return event == KNC_CPU_CLK_UNHALTED || event == KNC_FE_STALLED;
-}
-
 /*
  * A counter sees cycles of the core while the core is not halted and the thread
  * is in one of the counter's rings.
@@ -137,6 +79,9 @@ static KncPmuEvent knc_pmu_edge_event(const KncPmuCounter *c)
 {
     if (c->event == KNC_FE_STALLED) {
         return KNC_STALL_BEGINS;
+    }
+    if (c->event != KNC_CPU_CLK_UNHALTED) {
+        return c->event;
     }
     return (c->evtsel & EVTSEL_OS) && (c->evtsel & EVTSEL_USR) ?
            KNC_UNHALTED_BEGINS : KNC_RING_BEGINS;
@@ -159,11 +104,9 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
     c->threshold = MAX(cmask, 1);
     if (event >= KNC_OBSERVED && event < KNC_SNOOPED) {
         c->mode = knc_pmu_observed_mode(cmask, inv, edge);
-    } else if (knc_pmu_cycle_event(event)) {
-        c->mode = knc_pmu_cycle_mode(event, cmask, inv, edge);
-        c->event = edge ? knc_pmu_edge_event(c) : event;
     } else {
-        c->mode = knc_pmu_single_mode(cmask, inv, edge);
+        c->mode = knc_pmu_single_mode(event, cmask, inv, edge);
+        c->event = edge ? knc_pmu_edge_event(c) : event;
     }
 
     /* Cycles belong to the core already, not to one of its threads. */

@@ -128,61 +128,17 @@ enum {
 /* Part of the size of a branch: it leaves its segment */
 #define KNC_BRANCH_FAR          0x100
 
-/* All events that have a model */
+/* What is counted: CPU_CLK_UNHALTED and FE_STALLED with E, and the list */
 typedef enum KncPmuEvent {
-    KNC_INSTRUCTIONS_EXECUTED,
-    KNC_BRANCHES,
-    KNC_CPU_CLK_UNHALTED,
-    KNC_EXEC_STAGE_CYCLES,
-    KNC_FE_STALLED,
-    /* CPU_CLK_UNHALTED and FE_STALLED with E */
     KNC_UNHALTED_BEGINS,        /* a halt of the core ends */
     KNC_RING_BEGINS,            /* that, or the thread enters the ring */
     KNC_STALL_BEGINS,
-    /* Only with HF_KNC_OBSERVE_MASK: */
-    KNC_OBSERVED,
-    KNC_DATA_READ = KNC_OBSERVED,
-    KNC_DATA_WRITE,
-    KNC_DATA_READ_OR_WRITE,
-    KNC_DATA_READ_MISS,
-    KNC_DATA_WRITE_MISS,
-    KNC_DATA_READ_MISS_OR_WRITE_MISS,
-    KNC_DATA_CACHE_LINES_WRITTEN_BACK,
-    KNC_DATA_PAGE_WALK,
-    KNC_LONG_DATA_PAGE_WALK,
-    KNC_CODE_READ,
-    KNC_CODE_CACHE_MISS,
-    KNC_CODE_PAGE_WALK,
-    KNC_LONG_CODE_PAGE_WALK,
-    KNC_BRANCHES_MISPREDICTED,
-    KNC_L2_READ_MISS,
-    KNC_L2_WRITE_HIT,
-    KNC_L2_VICTIM_REQ_WITH_DATA,
-    KNC_L2_CODE_READ_MISS_MEM_FILL,
-    KNC_L2_DATA_READ_MISS_MEM_FILL,
-    KNC_L2_DATA_WRITE_MISS_MEM_FILL,
-    KNC_PIPELINE_FLUSHES,
-    KNC_L2_READ_HIT_E,
-    KNC_L2_READ_HIT_M,
-    KNC_L2_READ_HIT_S,
-    KNC_L2_CODE_READ_MISS_CACHE_FILL,
-    KNC_L2_DATA_READ_MISS_CACHE_FILL,
-    KNC_L2_DATA_WRITE_MISS_CACHE_FILL,
-    KNC_L1_DATA_PF1,
-    KNC_L1_DATA_PF1_MISS,
-    KNC_L1_DATA_PF1_DROP,
-    KNC_L1_DATA_PF2,
-    KNC_L2_DATA_PF1_MISS,
-    KNC_L2_DATA_PF2,
-    KNC_L2_DATA_PF2_MISS,
-    KNC_L2_DATA_PF2_DROP,
-    KNC_HWP_L2HIT,
-    KNC_HWP_L2MISS,
-    /* Caused by other cores: */
-    KNC_SNOOPED,
-    KNC_SNP_HIT_L2 = KNC_SNOOPED,
-    KNC_SNP_HITM_L2,
+#define EVENT(code, name) KNC_##name
+#include "events.h.inc"
+#undef EVENT
     KNC_EVENTS,
+    KNC_OBSERVED = KNC_DATA_READ,
+    KNC_SNOOPED = KNC_SNP_HIT_L2,
 } KncPmuEvent;
 
 typedef struct KncPmuEvents {
