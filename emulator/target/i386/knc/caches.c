@@ -2,18 +2,8 @@
 /*
  * Knights Corner PMU: the caches of the cores
  *
- * Each core has an L1 data and an L1 instruction cache of 32 KiB and an
- * inclusive L2 cache of 512 KiB; all have 8 ways, 64-byte lines and LRU
- * replacement.  They are write-back and write-allocate.  The threads of a core
- * share its caches.  The caches of different cores are coherent: a write takes
- * the line out of the other cores, and several cores can share a line that they
- * only read.  There is no directory: a core searches the other cores' caches.
- *
- * A hardware prefetcher brings lines from memory into the L2.  It follows up to
- * 16 streams, each within 4 KiB of memory.  An L2 miss in another page begins
- * one; a miss in the line next to the last one gives it a direction, and the
- * next four lines are fetched.  Each access of the L1 to the stream's next line
- * then fetches one more.
+ * Documentation/emulator.rst says what is modelled.  There is no directory: a
+ * core searches the other cores' caches.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -238,37 +228,26 @@ static void l1d_take(KncCore *core, uint64_t *hit)
     *outer &= ~LINE_SHARED;
 }
 
-/* An L1 read miss, of data or code */
-static void count_read(L2Result where, bool code, KncPmuEvents *ev)
+/* An L1 miss; kinds are KNC_KIND_READ, KNC_KIND_WRITE and KNC_KIND_CODE. */
+static void count_miss(L2Result where, int kind, KncPmuEvents *ev)
 {
-    static const KncPmuEvent state[] = {
-        [L2_HIT_E] = KNC_L2_READ_HIT_E,
-        [L2_HIT_M] = KNC_L2_READ_HIT_M,
-        [L2_HIT_S] = KNC_L2_READ_HIT_S,
+    static const KncPmuEvent event[][KNC_KINDS] = {
+        [L2_HIT_E] = { KNC_L2_READ_HIT_E, KNC_L2_WRITE_HIT, KNC_L2_READ_HIT_E },
+        [L2_HIT_M] = { KNC_L2_READ_HIT_M, KNC_L2_WRITE_HIT, KNC_L2_READ_HIT_M },
+        [L2_HIT_S] = { KNC_L2_READ_HIT_S, KNC_L2_WRITE_HIT, KNC_L2_READ_HIT_S },
+        [L2_FROM_CACHE] = {
+            KNC_L2_DATA_READ_MISS_CACHE_FILL, KNC_L2_DATA_WRITE_MISS_CACHE_FILL,
+            KNC_L2_CODE_READ_MISS_CACHE_FILL,
+        },
+        [L2_FROM_MEMORY] = {
+            KNC_L2_DATA_READ_MISS_MEM_FILL, KNC_L2_DATA_WRITE_MISS_MEM_FILL,
+            KNC_L2_CODE_READ_MISS_MEM_FILL,
+        },
     };
 
-    if (where < L2_MISSES) {
-        ev->n[state[where]]++;
-        return;
-    }
-    ev->n[KNC_L2_READ_MISS]++;
-    if (where == L2_FROM_CACHE) {
-        ev->n[code ? KNC_L2_CODE_READ_MISS_CACHE_FILL :
-                     KNC_L2_DATA_READ_MISS_CACHE_FILL]++;
-    } else {
-        ev->n[code ? KNC_L2_CODE_READ_MISS_MEM_FILL :
-                     KNC_L2_DATA_READ_MISS_MEM_FILL]++;
-    }
-}
-
-static void count_write(L2Result where, KncPmuEvents *ev)
-{
-    if (where < L2_MISSES) {
-        ev->n[KNC_L2_WRITE_HIT]++;
-    } else if (where == L2_FROM_CACHE) {
-        ev->n[KNC_L2_DATA_WRITE_MISS_CACHE_FILL]++;
-    } else {
-        ev->n[KNC_L2_DATA_WRITE_MISS_MEM_FILL]++;
+    ev->n[event[where][kind]]++;
+    if (where >= L2_MISSES && kind != KNC_KIND_WRITE) {
+        ev->n[KNC_L2_READ_MISS]++;
     }
 }
 
@@ -389,11 +368,7 @@ bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
         return true;
     }
     where = l2_access(core, thread, &line, write, ev);
-    if (write) {
-        count_write(where, ev);
-    } else {
-        count_read(where, false, ev);
-    }
+    count_miss(where, write ? KNC_KIND_WRITE : KNC_KIND_READ, ev);
     l1d_insert(core, line | (write ? LINE_DIRTY : 0), ev);
     follow(core, thread, line & ~LINE_STATE, write, where >= L2_MISSES, ev);
     return false;
@@ -408,23 +383,26 @@ bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
         return true;
     }
     where = l2_access(core, thread, &line, false, ev);
-    count_read(where, true, ev);
+    count_miss(where, KNC_KIND_CODE, ev);
     insert_line(core->l1i, KNC_L1_SETS, line);
     follow(core, thread, line & ~LINE_STATE, false, where >= L2_MISSES, ev);
     return false;
 }
 
-/* A prefetch that misses the L2 counts as the access that filled it. */
-static void count_prefetch(L2Result where, bool write, KncPmuEvents *ev)
+/*
+ * A prefetch fetches a line into the L2.  If that has not got it, it counts as
+ * the access that filled it, and as @miss.  Returns the line with its state.
+ */
+static uint64_t prefetch(KncCore *core, int thread, uint64_t line, bool write,
+                         KncPmuEvent miss, KncPmuEvents *ev)
 {
-    if (where < L2_MISSES) {
-        return;
+    L2Result where = l2_access(core, thread, &line, write, ev);
+
+    if (where >= L2_MISSES) {
+        ev->n[miss]++;
+        count_miss(where, write ? KNC_KIND_WRITE : KNC_KIND_READ, ev);
     }
-    if (write) {
-        count_write(where, ev);
-    } else {
-        count_read(where, false, ev);
-    }
+    return line;
 }
 
 /* vprefetch0, vprefetchnta, vprefetche0, vprefetchenta */
@@ -432,7 +410,6 @@ void knc_prefetch_l1(KncCore *core, int thread, uint64_t line, bool write,
                      KncPmuEvents *ev)
 {
     uint64_t *hit = find_line(core->l1d, KNC_L1_SETS, line);
-    L2Result where;
 
     if (hit) {
         if (write && (*hit & LINE_SHARED)) {
@@ -441,9 +418,7 @@ void knc_prefetch_l1(KncCore *core, int thread, uint64_t line, bool write,
         return;
     }
     ev->n[KNC_L1_DATA_PF1_MISS]++;
-    where = l2_access(core, thread, &line, write, ev);
-    ev->n[KNC_L2_DATA_PF1_MISS] += where >= L2_MISSES;
-    count_prefetch(where, write, ev);
+    line = prefetch(core, thread, line, write, KNC_L2_DATA_PF1_MISS, ev);
     l1d_insert(core, line, ev);
 }
 
@@ -453,18 +428,14 @@ void knc_prefetch_l2(KncCore *core, int thread, uint64_t line, int hint,
 {
     bool write = hint & KNC_HINT_WRITE;
     uint64_t *inner = peek_line(core->l1d, KNC_L1_SETS, line);
-    L2Result where;
 
     if (write && inner && (*inner & LINE_SHARED)) {
         l1d_take(core, inner);
     }
     ev->n[KNC_L2_DATA_PF2]++;
-    where = l2_access(core, thread, &line, write, ev);
-    if (where >= L2_MISSES) {
-        ev->n[hint & KNC_HINT_DROP ? KNC_L2_DATA_PF2_DROP :
-                                     KNC_L2_DATA_PF2_MISS]++;
-    }
-    count_prefetch(where, write, ev);
+    prefetch(core, thread, line, write,
+             hint & KNC_HINT_DROP ? KNC_L2_DATA_PF2_DROP : KNC_L2_DATA_PF2_MISS,
+             ev);
 }
 
 /* clevict0, clevict1 */

@@ -3,15 +3,7 @@
  * Knights Corner PMU: a model of memory hierarchy and branch prediction
  *
  * This only counts; it has no influence on what the guest does.  The caches are
- * in caches.c.
- *
- * The TLBs have 4 ways: 64 entries for data in pages of 4 KiB, 8 for data in
- * larger ones, 32 for code, and 64 in the second level.  An entry of the second
- * level is for 2 MiB: a large page, or the table of 512 pages of 4 KiB.  The
- * threads of a core share the TLBs; an entry belongs to one thread.
- *
- * Branches are predicted by a buffer of 256 branch targets with 4 ways and a
- * two-bit counter each, as in the Pentium from which the core comes.
+ * in caches.c; Documentation/emulator.rst says what is modelled.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -24,18 +16,6 @@
 #define TLB_LARGE       2ull
 #define TLB_THREAD      4
 
-static inline bool tlb_find(uint64_t (*tlb)[KNC_TLB_WAYS], int sets, int bits,
-                            uint64_t key)
-{
-    return find(tlb[(key >> bits) & (sets - 1)], KNC_TLB_WAYS, key, 0);
-}
-
-static void tlb_insert(uint64_t (*tlb)[KNC_TLB_WAYS], int sets, int bits,
-                       uint64_t key)
-{
-    to_front(tlb[(key >> bits) & (sets - 1)], KNC_TLB_WAYS - 1, key);
-}
-
 static uint64_t tlb_key(int thread, uint64_t vaddr, int bits)
 {
     return (vaddr & MAKE_64BIT_MASK(bits, 64 - bits)) |
@@ -43,33 +23,42 @@ static uint64_t tlb_key(int thread, uint64_t vaddr, int bits)
            thread * TLB_THREAD | TLB_VALID;
 }
 
-/* Returns true on a hit. */
-static bool tlb2_access(KncCore *core, int thread, uint64_t vaddr)
+/* Returns true on a hit.  A miss inserts the page. */
+static inline bool tlb_access(uint64_t (*tlb)[KNC_TLB_WAYS], int sets,
+                              int thread, uint64_t vaddr, int bits)
 {
-    uint64_t key = tlb_key(thread, vaddr, KNC_LARGE_BITS);
+    uint64_t key = tlb_key(thread, vaddr, bits);
+    uint64_t *set = tlb[(key >> bits) & (sets - 1)];
 
-    core->tlb_used = true;
-    if (tlb_find(core->tlb2, KNC_TLB2_SETS, KNC_LARGE_BITS, key)) {
+    if (likely(find(set, KNC_TLB_WAYS, key, 0))) {
         return true;
     }
-    tlb_insert(core->tlb2, KNC_TLB2_SETS, KNC_LARGE_BITS, key);
+    to_front(set, KNC_TLB_WAYS - 1, key);
     return false;
+}
+
+/* A walk, which is a long one if the second level misses as well */
+static void page_walk(KncCore *core, int thread, uint64_t vaddr,
+                      KncPmuEvent walk, KncPmuEvent long_walk, KncPmuEvents *ev)
+{
+    core->tlb_used = true;
+    ev->n[walk]++;
+    ev->n[long_walk] += !tlb_access(core->tlb2, KNC_TLB2_SETS, thread, vaddr,
+                                    KNC_LARGE_BITS);
 }
 
 static inline void dtlb_access(KncCore *core, int thread, uint64_t vaddr,
                                int bits, KncPmuEvents *ev)
 {
-    bool large = bits >= KNC_LARGE_BITS;
-    uint64_t (*tlb)[KNC_TLB_WAYS] = large ? core->dtlb_large : core->dtlb;
-    int sets = large ? KNC_DTLB_LARGE_SETS : KNC_DTLB_SETS;
-    uint64_t key;
+    bool hit = bits < KNC_LARGE_BITS ?
+               tlb_access(core->dtlb, KNC_DTLB_SETS, thread, vaddr,
+                          SMALL_BITS) :
+               tlb_access(core->dtlb_large, KNC_DTLB_LARGE_SETS, thread, vaddr,
+                          KNC_LARGE_BITS);
 
-    bits = large ? KNC_LARGE_BITS : SMALL_BITS;
-    key = tlb_key(thread, vaddr, bits);
-    if (!tlb_find(tlb, sets, bits, key)) {
-        ev->n[KNC_DATA_PAGE_WALK]++;
-        ev->n[KNC_LONG_DATA_PAGE_WALK] += !tlb2_access(core, thread, vaddr);
-        tlb_insert(tlb, sets, bits, key);
+    if (!hit) {
+        page_walk(core, thread, vaddr, KNC_DATA_PAGE_WALK,
+                  KNC_LONG_DATA_PAGE_WALK, ev);
     }
 }
 
@@ -111,14 +100,12 @@ static inline void code_access(KncCore *core, int thread,
                                const KncAccess *access, KncPmuEvents *ev)
 {
     uint64_t line = access->paddr & MAKE_64BIT_MASK(KNC_LINE_BITS, 58);
-    uint64_t key = tlb_key(thread, access->vaddr, SMALL_BITS);
 
     ev->n[KNC_CODE_READ]++;
-    if (!tlb_find(core->itlb, KNC_ITLB_SETS, SMALL_BITS, key)) {
-        ev->n[KNC_CODE_PAGE_WALK]++;
-        ev->n[KNC_LONG_CODE_PAGE_WALK] +=
-            !tlb2_access(core, thread, access->vaddr);
-        tlb_insert(core->itlb, KNC_ITLB_SETS, SMALL_BITS, key);
+    if (!tlb_access(core->itlb, KNC_ITLB_SETS, thread, access->vaddr,
+                    SMALL_BITS)) {
+        page_walk(core, thread, access->vaddr, KNC_CODE_PAGE_WALK,
+                  KNC_LONG_CODE_PAGE_WALK, ev);
     }
     ev->n[KNC_CODE_CACHE_MISS] += !knc_l1i_access(core, thread, line, ev);
 }
