@@ -88,49 +88,23 @@ struct KncPmuTestDev {
     uint32_t limit;
 };
 
-/* What has happened */
-static uint64_t knc_pmu_testdev_happened(CPUX86State *env, int item)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    switch (item) {
-    case ITEM_MAGIC:
-        return MAGIC;
-    case ITEM_LOST:
-        return s->tally.lost;
-    case ITEM_EDGES:
-        return s->tally.edges;
-    case ITEM_DELIVERED:
-        return s->tally.delivered;
-    case ITEM_OVERFLOWS:
-    case ITEM_OVERFLOWS + 1:
-        return s->regs.counter[item - ITEM_OVERFLOWS].overflows;
-    case ITEM_RDMSRS:
-        return s->tally.rdmsrs;
-    case ITEM_WRMSRS:
-        return s->tally.wrmsrs;
-    case ITEM_RDPMCS:
-        return s->tally.rdpmcs;
-    case ITEM_LVTPCS:
-        return s->tally.lvtpc_writes;
-    case ITEM_EOIS:
-        return s->tally.eoi_writes;
-    case ITEM_INJECTED:
-        return s->inject.fired;
-    case ITEM_INJECT_LEFT:
-        return knc_inject_left(s);
-    case ITEM_STOPPED:
-        return knc_inject_stopped(env_cpu(env));
-    case ITEM_GLOBAL_CTRL:
-        return s->regs.global_ctrl;
-    case ITEM_GLOBAL_STATUS:
-        return s->regs.status;
-    case ITEM_LATE:
-        return s->inject.late;
-    default:
-        return -1;
-    }
-}
+/* What has happened: members of the state */
+static const size_t happened[] = {
+#define AT(member)      offsetof(KncPmuState, member)
+    [ITEM_LOST] = AT(tally.lost),
+    [ITEM_EDGES] = AT(tally.edges),
+    [ITEM_DELIVERED] = AT(tally.delivered),
+    [ITEM_OVERFLOWS] = AT(regs.counter[0].overflows),
+    [ITEM_OVERFLOWS + 1] = AT(regs.counter[1].overflows),
+    [ITEM_RDMSRS] = AT(tally.rdmsrs),
+    [ITEM_WRMSRS] = AT(tally.wrmsrs),
+    [ITEM_RDPMCS] = AT(tally.rdpmcs),
+    [ITEM_LVTPCS] = AT(tally.lvtpc_writes),
+    [ITEM_EOIS] = AT(tally.eoi_writes),
+    [ITEM_INJECTED] = AT(inject.fired),
+    [ITEM_LATE] = AT(inject.late),
+#undef AT
+};
 
 /*
  * Any item.  @self: this thread is the one that asks, and its executing
@@ -146,6 +120,8 @@ static uint64_t knc_pmu_testdev_item(CPUX86State *env, int item, bool self)
     }
     knc_pmu_truth(env, self ? knc_pmu_self(s) : 0, &truth);
     switch (item) {
+    case ITEM_MAGIC:
+        return MAGIC;
     case ITEM_TOTAL:
     case ITEM_TOTAL + 1:
         return truth.total[item - ITEM_TOTAL];
@@ -158,8 +134,17 @@ static uint64_t knc_pmu_testdev_item(CPUX86State *env, int item, bool self)
     case ITEM_CYCLES:
     case ITEM_CYCLES + 1:
         return truth.sum[item - ITEM_CYCLES].n[KNC_CPU_CLK_UNHALTED];
+    case ITEM_INJECT_LEFT:
+        return knc_inject_left(s);
+    case ITEM_STOPPED:
+        return knc_inject_stopped(env_cpu(env));
+    case ITEM_GLOBAL_CTRL:
+        return s->regs.global_ctrl;
+    case ITEM_GLOBAL_STATUS:
+        return s->regs.status;
     default:
-        return knc_pmu_testdev_happened(env, item);
+        return item < ARRAY_SIZE(happened) && happened[item] ?
+               *(uint64_t *)((char *)s + happened[item]) : -1;
     }
 }
 

@@ -224,32 +224,6 @@ static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val, uintptr_t ra)
     }
 }
 
-static bool knc_pmu_rdmsr_value(CPUX86State *env, uint64_t *val, uintptr_t ra)
-{
-    KncPmuState *s = &env->knc_pmu;
-    uint32_t msr = env->regs[R_ECX];
-
-    if (!env->knc.pmu) {
-        return false;
-    }
-    if (msr == MSR_TSC) {
-        *val = knc_pmu_tsc(env, ra);
-        return true;
-    }
-    if (knc_chip_has_msr(env, msr)) {
-        return knc_chip_rdmsr(env, msr, val);
-    }
-    if (!knc_pmu_read(env, msr, val)) {
-        knc_pmu_gp(env, false, 0, ra);
-    }
-    s->tally.rdmsrs++;
-    trace_knc_pmu_rdmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                        knc_pmu_insn_number(env, knc_pmu_self(s)),
-                        msr, *val);
-    knc_inject_access(env, msr);
-    return true;
-}
-
 uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
 {
     if (!env->knc.pmu) {
@@ -261,10 +235,27 @@ uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
 /* Return false if QEMU has the register in ECX. */
 bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
 {
+    KncPmuState *s = &env->knc_pmu;
+    uint32_t msr = env->regs[R_ECX];
     uint64_t val;
 
-    if (!knc_pmu_rdmsr_value(env, &val, ra)) {
+    if (!env->knc.pmu) {
         return false;
+    }
+    if (msr == MSR_TSC) {
+        val = knc_pmu_tsc(env, ra);
+    } else if (knc_chip_has_msr(env, msr)) {
+        if (!knc_chip_rdmsr(env, msr, &val)) {
+            return false;
+        }
+    } else if (knc_pmu_read(env, msr, &val)) {
+        s->tally.rdmsrs++;
+        trace_knc_pmu_rdmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                            knc_pmu_insn_number(env, knc_pmu_self(s)),
+                            msr, val);
+        knc_inject_access(env, msr);
+    } else {
+        knc_pmu_gp(env, false, 0, ra);
     }
     env->regs[R_EAX] = (uint32_t)val;
     env->regs[R_EDX] = val >> 32;
