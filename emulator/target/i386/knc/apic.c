@@ -58,6 +58,7 @@ static void knc_apic_write(void *opaque, hwaddr addr, uint64_t val,
                            unsigned size)
 {
     APICCommonState *s;
+    CPUX86State *env;
 
     if (!current_cpu || addr >= TARGET_PAGE_SIZE) {
         plain->write(opaque, addr, val, size);
@@ -65,14 +66,18 @@ static void knc_apic_write(void *opaque, hwaddr addr, uint64_t val,
     }
     /* APIC_BASE may have disabled it before. */
     s = knc_apic_settle(current_cpu);
+    env = &s->cpu->env;
     if (addr == APIC_EOI) {
-        knc_pmu_eoi_written(&s->cpu->env);
+        env->knc_pmu.tally.eoi_writes++;
+        trace_knc_pmu_eoi(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK);
     }
     plain->write(opaque, addr, val, size);
     knc_apic_settle(current_cpu);
     knc_apic_limit_timer(s, opaque);
     if (addr == APIC_LVTPC) {
-        knc_pmu_lvtpc_written(&s->cpu->env, s->lvt[APIC_LVT_PERFORM]);
+        env->knc_pmu.tally.lvtpc_writes++;
+        trace_knc_pmu_lvtpc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
+                            s->lvt[APIC_LVT_PERFORM]);
     }
 }
 

@@ -9,22 +9,11 @@
 #include "cpu.h"
 #include "exec/helper-proto.h"
 
-/* Zeros from bit @start on; @bits if the operand has no such bit */
-static int knc_trailing(uint64_t value, int64_t start, int bits)
-{
-    start = MAX(start, 0);
-    if (start >= bits) {
-        return bits;
-    }
-    value >>= start;
-    return value ? ctz64(value) : bits - start;
-}
-
 target_ulong helper_knc_count_bits(CPUX86State *env, target_ulong old,
                                    target_ulong value, uint32_t how)
 {
     int bits = how & KNC_BITS_64 ? 64 : 32;
-    int64_t start = how & KNC_BITS_64 ? (int64_t)old : (int32_t)old;
+    int64_t start = 0;
     bool none = false;
     int count;
 
@@ -34,13 +23,14 @@ target_ulong helper_knc_count_bits(CPUX86State *env, target_ulong old,
         count = clz64(value) - (64 - bits);
         none = !value;
         break;
-    case KNC_BITS_TZCNT:
-        count = knc_trailing(value, 0, bits);
-        none = !value;
-        break;
     case KNC_BITS_TZCNTI:
-        count = knc_trailing(value, start, bits);
-        none = start >= bits || !(value >> MAX(start, 0));
+        start = how & KNC_BITS_64 ? (int64_t)old : (int32_t)old;
+        start = MIN(MAX(start, 0), bits);
+        /* fall through */
+    case KNC_BITS_TZCNT:
+        none = start == bits || !(value >> start);
+        /* The whole operand if it has no bit @start */
+        count = none ? bits - start % bits : ctz64(value >> start);
         break;
     default:
         count = ctpop64(value);

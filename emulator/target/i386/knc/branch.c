@@ -45,16 +45,6 @@ void knc_pmu_resolve_branch(CPUX86State *env)
     }
 }
 
-/* An interrupt or exception flushes the pipeline as well. */
-static void knc_pmu_flush_pipeline(CPUX86State *env)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    if (s->tb_flags & HF_KNC_PREDICT_MASK) {
-        knc_pmu_branched(s, KNC_BRANCH_FLUSHES);
-    }
-}
-
 /* A branch begins: it is the last instruction of its block. */
 void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
 {
@@ -67,7 +57,7 @@ void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
     o->branch_next = o->branch_pc + (size & ~KNC_BRANCH_FAR);
 }
 
-/* An interrupt or exception is about to be delivered. */
+/* An interrupt or exception is about to be delivered: it flushes the pipeline. */
 void knc_pmu_interrupt(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
@@ -79,7 +69,9 @@ void knc_pmu_interrupt(CPUX86State *env)
     if (s->tb_flags & HF_KNC_OBSERVE_MASK) {
         knc_pmu_flush_accesses(s);
         knc_pmu_resolve_branch(env);
-        knc_pmu_flush_pipeline(env);
+        if (s->tb_flags & HF_KNC_PREDICT_MASK) {
+            knc_pmu_branched(s, KNC_BRANCH_FLUSHES);
+        }
         if (knc_pmu_observed_overflow(s)) {
             knc_pmu_stop(env);
         }
@@ -87,25 +79,13 @@ void knc_pmu_interrupt(CPUX86State *env)
     }
 }
 
-/* A branch that generated code does not count, as it may not complete */
-static void knc_pmu_retire_branch(KncPmuState *s)
+/* A branch has completed that generated code does not count, as it may not. */
+void knc_pmu_retire_branch(CPUX86State *env)
 {
+    KncPmuState *s = &env->knc_pmu;
+
     if (s->tb_flags) {
         s->count.uncounted--;
         s->count.branches++;
     }
-}
-
-/* The interrupt has been delivered; @is_int: by an INT instruction */
-void knc_pmu_interrupted(CPUX86State *env, bool is_int)
-{
-    if (is_int) {
-        knc_pmu_retire_branch(&env->knc_pmu);
-    }
-}
-
-/* INTO without an interrupt */
-void knc_pmu_into(CPUX86State *env)
-{
-    knc_pmu_retire_branch(&env->knc_pmu);
 }

@@ -47,7 +47,7 @@ bool knc_pmu_boundary(CPUX86State *env)
 static void knc_pmu_halt(CPUX86State *env)
 {
     knc_pmu_boundary(env);
-    knc_inject_halt(env);
+    env->knc_pmu.inject.stopped = false;
     env->knc_pmu.share.asleep = true;
     knc_pmu_configure(env);
 }
@@ -114,7 +114,9 @@ static void knc_do_interrupt(CPUState *cs)
 
     knc_pmu_interrupt(env);
     plain_ops->do_interrupt(cs);
-    knc_pmu_interrupted(env, is_int);
+    if (is_int) {
+        knc_pmu_retire_branch(env);
+    }
 }
 
 /* This instruction and the rest of its block have not been executed. */

@@ -26,9 +26,9 @@ void knc_cpuid(CPUX86State *env, uint32_t *ebx, uint32_t *ecx, uint32_t *edx);
 void knc_pmu_write_cr(CPUX86State *env, int reg, uint64_t val);
 void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 
-/* tcg/: a thread waits; INTO */
+/* tcg/: a thread waits; INTO without an interrupt */
 void knc_pmu_pause(CPUX86State *env);
-void knc_pmu_into(CPUX86State *env);
+void knc_pmu_retire_branch(CPUX86State *env);
 
 /* accel/tcg/: an access that a helper has made */
 void knc_pmu_helper_access(CPUState *cs, vaddr addr, uint32_t oi,

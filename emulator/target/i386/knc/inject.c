@@ -101,12 +101,6 @@ bool knc_inject_stopped(CPUState *cs)
            cs->halted;
 }
 
-/* The thread has executed HLT: it is not stopped any more. */
-void knc_inject_halt(CPUX86State *env)
-{
-    env->knc_pmu.inject.stopped = false;
-}
-
 /* Give the counter the rest of its period at once. */
 static void knc_inject_overflow(CPUX86State *env, int n)
 {

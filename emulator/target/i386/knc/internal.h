@@ -121,7 +121,6 @@ uint64_t knc_inject_fuel(const KncPmuState *s, uint64_t fuel);
 void knc_inject_count(KncPmuState *s, uint64_t instructions);
 uint64_t knc_inject_left(const KncPmuState *s);
 bool knc_inject_stopped(CPUState *cs);
-void knc_inject_halt(CPUX86State *env);
 void knc_inject_release(CPUState *cs);
 bool knc_inject_due(CPUX86State *env);
 bool knc_inject_holds(CPUX86State *env);
@@ -142,7 +141,6 @@ void knc_pmu_abandon(KncPmuState *s, uint32_t token);
 
 /* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_interrupt(CPUX86State *env);
-void knc_pmu_interrupted(CPUX86State *env, bool is_int);
 void knc_pmu_resolve_branch(CPUX86State *env);
 
 /* monitor.c: what a thread has counted, by counter and by ring */
@@ -162,8 +160,6 @@ bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val);
 /* apic.c: the local APIC; an edge of the line */
 void knc_apic_realize(X86CPU *cpu);
 int knc_apic_deliver(CPUX86State *env);
-void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val);
-void knc_pmu_eoi_written(CPUX86State *env);
 
 /* tcg.c: calls into the accelerator */
 

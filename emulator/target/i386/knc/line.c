@@ -43,15 +43,3 @@ void knc_pmu_clear_status(CPUX86State *env, uint32_t mask)
         trace_knc_pmu_lower(knc_pmu_cpu(env));
     }
 }
-
-void knc_pmu_lvtpc_written(CPUX86State *env, uint32_t val)
-{
-    env->knc_pmu.tally.lvtpc_writes++;
-    trace_knc_pmu_lvtpc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK, val);
-}
-
-void knc_pmu_eoi_written(CPUX86State *env)
-{
-    env->knc_pmu.tally.eoi_writes++;
-    trace_knc_pmu_eoi(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK);
-}
