@@ -114,6 +114,12 @@ void result(int good, const char *name, const char *fmt, ...)
 	print("FAIL %s: %s\n", name, why);
 }
 
+void near(const char *name, u64 got, u64 want, u64 more)
+{
+	result(got >= want && got <= want + more, name, "%ld, not %ld and %ld more",
+	       got, want, more);
+}
+
 void trap(struct regs *r)
 {
 	if (handlers[r->vector]) {
@@ -532,6 +538,44 @@ void init_cpu(int n)
 	icr(n, 0x4600 | TRAMPOLINE >> 12);
 	while (!cpu[n].up)
 		relax();
+}
+
+/* CPU 0 sets @wake and sends an NMI, which may come before the hlt. */
+static volatile int wake[MAX_CPUS], asleep[MAX_CPUS];
+
+void wait_for_nmi(void)
+{
+	int me = this_cpu();
+
+	asleep[me] = 1;
+	while (!wake[me])
+		asm volatile("hlt");
+}
+
+/* An NMI's handler may do so, too. */
+void stay_awake(void)
+{
+	wake[this_cpu()] = 1;
+}
+
+/* Until the other CPU is about to halt, and long enough for it to do so */
+void send_to_sleep(int n, void (*fn)(void))
+{
+	wake[n] = 0;
+	asleep[n] = 0;
+	on_cpu_start(n, fn);
+	while (!asleep[n])
+		relax();
+	delay(50000000);
+}
+
+void wake_up(int n)
+{
+	wake[n] = 1;
+	while (!on_cpu_done(n)) {
+		send_nmi(n);
+		delay(100000);
+	}
 }
 
 /* Logical processors of the package, by CPUID */

@@ -214,6 +214,15 @@ static inline int this_cpu(void)
 	return apic_read(APIC_ID) >> APIC_ID_SHIFT;
 }
 
+/* Instructions of the chip: the operand is %eax, or the line that %rax points to. */
+#define ASM_DELAY	".byte 0xc5, 0xfa, 0xae, 0xf0"
+#define ASM_SPFLT	".byte 0xc5, 0xfb, 0xae, 0xf0"
+#define ASM_VPREFETCH0	".byte 0xc5, 0xf8, 0x18, 0x08"
+#define ASM_VPREFETCH1	".byte 0xc5, 0xf8, 0x18, 0x10"
+#define ASM_VPREFETCHE1	".byte 0xc5, 0xf8, 0x18, 0x30"
+#define ASM_CLEVICT0	".byte 0xc5, 0xfb, 0xae, 0x38"
+#define ASM_CLEVICT1	".byte 0xc5, 0xfa, 0xae, 0x38"
+
 /* A function that executes @insn with the address of each line in %rax */
 #define EACH_LINE(name, from, size, insn)				\
 	static void name(void)						\
@@ -269,6 +278,7 @@ extern const u32 pmu_registers[VALUES];
 void print(const char *fmt, ...);
 const char *text(const char *fmt, ...);
 void result(int good, const char *name, const char *fmt, ...);
+void near(const char *name, u64 got, u64 want, u64 more);
 int faults(void (*fn)(u64, u64), u64 a, u64 b);
 int rdmsr_faults(u32 msr);
 int wrmsr_faults(u32 msr, u64 val);
@@ -317,6 +327,10 @@ int on_cpu_done(int cpu);
 void on_cpu_wait(int cpu);
 int ncpus(void);
 void delay(u64 ticks);
+void wait_for_nmi(void);
+void stay_awake(void);
+void send_to_sleep(int cpu, void (*fn)(void));
+void wake_up(int cpu);
 
 #define check(name, got, want)						\
 	do {								\

@@ -4,38 +4,6 @@
 
 extern code f_int80, f_rep_movsb, delayed, user_stub;
 
-/* Thread 0 sets @wake and sends an NMI, which may come before the hlt. */
-static volatile int wake[MAX_CPUS], asleep[MAX_CPUS];
-
-static void wait_for_nmi(void)
-{
-	int me = this_cpu();
-
-	asleep[me] = 1;
-	while (!wake[me])
-		asm volatile("hlt");
-}
-
-/* Until the other thread is about to halt, and long enough for it to do so */
-static void send_to_sleep(int n, void (*fn)(void))
-{
-	wake[n] = 0;
-	asleep[n] = 0;
-	on_cpu_start(n, fn);
-	while (!asleep[n])
-		relax();
-	delay(50000000);
-}
-
-static void wake_up(int n)
-{
-	wake[n] = 1;
-	while (!on_cpu_done(n)) {
-		send_nmi(n);
-		delay(100000);
-	}
-}
-
 /* An issue slot costs as many cycles as threads run, but at least two. */
 static void cost(void)
 {
@@ -109,7 +77,7 @@ static void take_pmi(struct regs *r)
 {
 	wrmsr(MSR_GLOBAL, 0);
 	trapped++;
-	wake[this_cpu()] = 1;
+	stay_awake();
 }
 
 static void overflow_halted(void)

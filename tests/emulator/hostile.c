@@ -76,14 +76,10 @@ static void code_of_its_own(void)
 	u64 r = any();
 
 	some[r % 3]();
-	asm volatile(".byte 0xc5, 0xfb, 0xae, 0xf0" /* spflt */
-		     : : "a"(r));
-	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" /* delay */
-		     : : "a"(r & 0xffff));
-	asm volatile(".byte 0xc5, 0xf8, 0x18, 0x08" /* vprefetch0 */
-		     : : "a"(any()) : "memory");
-	asm volatile(".byte 0xc5, 0xfa, 0xae, 0x38" /* clevict1 */
-		     : : "a"(pages[r % 16]) : "memory");
+	asm volatile(ASM_SPFLT : : "a"(r));
+	asm volatile(ASM_DELAY : : "a"(r & 0xffff));
+	asm volatile(ASM_VPREFETCH0 : : "a"(any()) : "memory");
+	asm volatile(ASM_CLEVICT1 : : "a"(pages[r % 16]) : "memory");
 	asm volatile("rdpmc" : : "c"(r & 1) : "rax", "rdx");
 	if (!(r & 0x3f00)) {
 		u64 cr3;

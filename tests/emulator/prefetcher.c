@@ -23,9 +23,6 @@ static int count;
 
 #define LOAD		"movb (%%rax), %%cl"
 #define STORE		"movb %%cl, (%%rax)"
-#define VPREFETCH0	".byte 0xc5, 0xf8, 0x18, 0x08"
-#define VPREFETCH1	".byte 0xc5, 0xf8, 0x18, 0x10"
-#define CLEVICT1	".byte 0xc5, 0xfa, 0xae, 0x38"
 
 #define DO(insn, at)	({ asm volatile(insn : : "a"(at) : "rcx", "memory"); })
 
@@ -42,7 +39,7 @@ static int count;
 
 EACH(loads, LOAD)
 EACH(stores, STORE)
-EACH(vprefetch1, VPREFETCH1)
+EACH(vprefetch1, ASM_VPREFETCH1)
 
 /* As a compiler does it: eight lines ahead, into the L2 and the L1 */
 #define AHEAD		8
@@ -52,8 +49,8 @@ static void loads_prefetched(void)
 	u8 *at = from;
 
 	for (int i = 0; i < count; i++) {
-		DO(VPREFETCH1, at + 2 * AHEAD * step);
-		DO(VPREFETCH0, at + AHEAD * step);
+		DO(ASM_VPREFETCH1, at + 2 * AHEAD * step);
+		DO(ASM_VPREFETCH0, at + AHEAD * step);
 		DO(LOAD, at);
 		at += step;
 	}
@@ -72,7 +69,7 @@ static void loads_of_pages(void)
 static void evict_all(void)
 {
 	for (u8 *at = buffer; at < buffer + PAGES * PAGE; at += LINE)
-		DO(CLEVICT1, at);
+		DO(ASM_CLEVICT1, at);
 }
 
 /* No cache has the memory that the loops go over; all else is in the caches. */
@@ -93,7 +90,7 @@ static void go_over(u8 *begin, long by, int lines)
 /* measure0() adds a few events. */
 static void about(const char *name, u64 got, u64 want)
 {
-	result(got >= want && got <= want + 4, name, "%ld, not %ld", got, want);
+	near(name, got, want, 4);
 }
 
 /* Through four pages: where a loop begins, by how much it goes, and how often */

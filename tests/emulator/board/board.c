@@ -128,7 +128,7 @@ static void sbox_write(u32 reg, u32 val)
 /* The chip's DELAY, of 1000 cycles: a microsecond */
 void relax(void)
 {
-	asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" : : "a"(1000) : "memory");
+	asm volatile(ASM_DELAY : : "a"(1000) : "memory");
 }
 
 static void wait_us(u32 us)
