@@ -2,26 +2,19 @@
 /*
  * Knights Corner: a clock that follows what the threads execute
  *
- * It is QEMU_CLOCK_VIRTUAL, with -icount shift=0, which -cpu knc needs.  Each
- * thread has a time in cycles, which are nanoseconds: the cost of the issue
- * slots that it has executed.  The threads have turns, of which this is one:
+ * It is QEMU_CLOCK_VIRTUAL, with -icount shift=0, which -cpu knc needs, and
+ * Documentation/emulator.rst has its rules (Time).  The threads have turns, of
+ * which this is one:
  *
  *        reached                  own_time()                turn_end
  *   A ------+----- executes ----------+----- may execute -------+
  *   B -------------+---------------------------+----------------+
  *            other_time               other_time + LOOK    other_time + LEAD
  *
- * The thread with the earliest time is next.  Its turn ends when it is LEAD
- * ahead of the next earliest, when a timer is due, or where a counter may
- * overflow.  A timer runs when all threads have reached its time.  The time of
- * a halted thread stops, and continues at the time of the thread that wakes it.
- * While all are halted the clock jumps to the next timer; with sleep=on the
- * host sleeps for so long, or until there is input.
- *
- * The clock never goes back: a thread that reads it gets its own time, or the
- * latest value that any thread has read, if that is later.  If that is more
- * than LOOK after the earliest thread's time, the turn ends before the read,
- * and the thread reads when the other has caught up.
+ * A thread that reads the clock gets its own time, or the latest value that any
+ * thread has read, if that is later.  If that is more than LOOK after the
+ * earliest thread's time, the turn ends before the read, and the thread reads
+ * when the other has caught up.
  *
  * what         who writes it       when
  * -----------  ------------------  -------------------------------------------

@@ -7,12 +7,7 @@
 #include "cpu.h"
 #include "internal.h"
 
-/*
- * CPU_CLK_UNHALTED counts cycles of the core: a halted thread counts while
- * another thread runs.  The threads do not run in step: each has a time in
- * cycles.  The time of the core is the latest of them, and a thread that
- * wakes continues there.
- */
+/* The latest time of a thread; one that wakes continues there. */
 static uint64_t knc_pmu_core_time(const KncPmuState *s)
 {
     uint64_t time = s->core->clock;

@@ -2,29 +2,20 @@
 /*
  * Knights Corner PMU: how it counts
  *
- * Issue slots are those of the clock, which are the instructions that QEMU's
- * -icount counts.  Generated code counts branches, and what cannot be known
- * from the slots.  knc_pmu_fold() turns all this into events and adds these to
- * the counters; it runs only when the result is needed.  All is for one ring,
- * as each change of the ring comes with a fold.
+ * Issue slots are those of the clock.  Generated code counts branches, and what
+ * cannot be known from the slots.  knc_pmu_fold() turns all this into events and
+ * adds these to the counters; it runs only when the result is needed.  All is
+ * for one ring, as each change of the ring comes with a fold.
  *
  * knc_pmu_refuel() says after how many slots a counter could overflow, at the
- * earliest.  The clock makes no turn longer than that, and the last block of
- * the turn ends with that slot.  So an overflow is detected exactly between
- * that instruction and the next.
- *
- * An instruction counts when it has completed, in the ring and under the
- * control bits with which it began.
+ * earliest.  The clock makes no turn longer than that: "How it counts" in
+ * Documentation/emulator.rst.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "internal.h"
 
-/*
- * The core is in-order, takes its threads in turn, and never issues from one
- * thread in two consecutive cycles: a slot costs a thread two cycles, or as
- * many as the core has running threads.
- */
+/* Of one thread a core never issues in two consecutive cycles. */
 #define CYCLES_PER_SLOT         2
 
 /* KncFilter.hits does not overflow: an instruction has fewer than 2^8. */
