@@ -351,16 +351,18 @@ struct suite {
 		__attribute__((used, no_reorder, section("suites"))) = { name, fn }; \
 	static void fn(void)
 
-/* A function in a table, and its two counts by hand, with the ret */
+/* A function in a table, and what was counted of it by hand, with the ret */
 struct entry {
 	code *fn;
-	u64 want[2];
+	u64 insns, branches, reads, writes;
 	const char *name;
 };
 
 extern const struct entry __start_code_table[], __stop_code_table[],
-	__start_modern_code[], __stop_modern_code[], __start_mem_table[],
-	__stop_mem_table[], __start_modern_mem[], __stop_modern_mem[];
+	__start_modern_code[], __stop_modern_code[];
+
+/* Accesses: their number depends on that of the CPUs. */
+#define ANY		(-1ul)
 
 #else
 
@@ -371,15 +373,15 @@ extern const struct entry __start_code_table[], __stop_code_table[],
 \name :
 	.endm
 
-	/* The same, in a table of struct entry */
-	.macro	ENTRY function, name, want0, want1, table
+	/* The same, in a table of struct entry; those in modern_code came after the Pentium. */
+	.macro	CODE name, insns, branches, reads, writes, table=code_table
 	.section \table, "a"
 	.balign	8
-	.quad	\function, \want0, \want1, 1f
+	.quad	f_\name, \insns, \branches, \reads, \writes, 1f
 	.section .rodata
 1 :	.asciz	"\name"
 	.text
-	FUNCTION \function
+	FUNCTION f_\name
 	.endm
 
 #endif

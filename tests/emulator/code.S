@@ -1,40 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions whose instructions and branches were counted by hand. CODE has both
- * numbers, with the ret; those in modern_code came after the Pentium.
+ * Functions that were counted by hand: instructions, branches, reads and writes, all
+ * with the ret
  */
 #include "bare.h"
 
-	.macro	CODE name, insns, branches, table=code_table
-	ENTRY	f_\name, "\name", \insns, \branches, \table
-	.endm
-
-CODE	empty, 1, 1
+CODE	empty, 1, 1, 1, 0
 	ret
 
-CODE	nops, 101, 1
+CODE	nops, 101, 1, 1, 0
 	.fill	100, 1, 0x90
 	ret
 
-CODE	loop, 2002, 1001
+CODE	loop, 2002, 1001, 1, 0
 	movl	$1000, %ecx
 1:	decl	%ecx
 	jnz	1b
 	ret
 
-CODE	loop_insn, 1002, 1001
+CODE	loop_insn, 1002, 1001, 1, 0
 	movl	$1000, %ecx
 1:	loop	1b
 	ret
 
-CODE	call, 402, 301
+CODE	call, 402, 301, 101, 100
 	movl	$100, %ecx
 1:	call	f_empty
 	decl	%ecx
 	jnz	1b
 	ret
 
-CODE	jcc_not_taken, 102, 51
+CODE	jcc_not_taken, 102, 51, 1, 0
 	clc
 	.rept	50
 	jc	1f
@@ -44,7 +40,7 @@ CODE	jcc_not_taken, 102, 51
 1:	ud2
 
 /* lea, push, call (and its ret), pop, lea, jmp, nop, jmp, ret */
-CODE	indirect, 10, 5
+CODE	indirect, 10, 5, 4, 2
 	leaq	f_empty(%rip), %rax
 	pushq	%rax
 	call	*(%rsp)
@@ -55,7 +51,7 @@ CODE	indirect, 10, 5
 	jmp	2f
 2:	ret
 
-CODE	jcxz, 5, 3
+CODE	jcxz, 5, 3, 1, 0
 	xorl	%ecx, %ecx
 	jrcxz	1f
 	ud2
@@ -64,7 +60,7 @@ CODE	jcxz, 5, 3
 	ret
 2:	ud2
 
-CODE	no_branches, 8, 1, modern_code
+CODE	no_branches, 8, 1, 1, 0, modern_code
 	xorl	%eax, %eax
 	cmovzl	%eax, %ecx
 	setz	%al
@@ -74,14 +70,14 @@ CODE	no_branches, 8, 1, modern_code
 	bsfl	%eax, %ecx
 	ret
 
-CODE	rep_movsb, 5, 1
+CODE	rep_movsb, 5, 1, 1001, 1000
 	movl	$pages, %esi
 	movl	$pages + 8192, %edi
 	movl	$1000, %ecx
 	rep movsb
 	ret
 
-CODE	rep_zero, 6, 1
+CODE	rep_zero, 6, 1, 1, 0
 	movl	$pages, %edi
 	xorl	%ecx, %ecx
 	rep stosq
@@ -89,7 +85,7 @@ CODE	rep_zero, 6, 1
 	repe scasb
 	ret
 
-CODE	rep_one, 5, 1
+CODE	rep_one, 5, 1, 1, 1
 	movl	$pages, %edi
 	xorl	%eax, %eax
 	movl	$1, %ecx
@@ -97,7 +93,7 @@ CODE	rep_one, 5, 1
 	ret
 
 /* The flag, not the count, ends repne: at the 6th byte */
-CODE	rep_scas, 7, 2
+CODE	rep_scas, 7, 2, 7, 0
 	movl	$scanned, %edi
 	movl	$1000, %ecx
 	movb	$'x', %al
@@ -107,7 +103,7 @@ CODE	rep_scas, 7, 2
 	ret
 1:	ud2
 
-CODE	rep_cmps, 5, 1
+CODE	rep_cmps, 5, 1, 13, 0
 	movl	$scanned, %edi
 	movl	$scanned, %esi
 	movl	$6, %ecx
@@ -115,7 +111,7 @@ CODE	rep_cmps, 5, 1
 	ret
 
 /* A string instruction in a loop, as a block that QEMU chains to itself */
-CODE	rep_loop, 502, 101
+CODE	rep_loop, 502, 101, 1, 6400
 	movl	$100, %edx
 1:	movl	$pages, %edi
 	movl	$64, %ecx
@@ -125,14 +121,14 @@ CODE	rep_loop, 502, 101
 	ret
 
 /* Across the end of a page: QEMU executes it again alone. */
-CODE	locked_split, 302, 101
+CODE	locked_split, 302, 101, 101, 100
 	movl	$100, %ecx
 1:	lock incl pages + 4094
 	decl	%ecx
 	jnz	1b
 	ret
 
-CODE	lock16, 502, 101, modern_code
+CODE	lock16, 502, 101, -1, -1, modern_code
 	movl	$100, %esi
 1:	xorl	%eax, %eax
 	xorl	%edx, %edx
@@ -141,7 +137,7 @@ CODE	lock16, 502, 101, modern_code
 	jnz	1b
 	ret
 
-CODE	flags, 6, 1
+CODE	flags, 6, 1, 3, 2
 	pushfq
 	orl	$1, (%rsp)
 	popfq
@@ -150,7 +146,7 @@ CODE	flags, 6, 1
 	ret
 
 /* Changes the instructions that follow in the same block */
-CODE	self_modifying, 802, 101
+CODE	self_modifying, 802, 101, 1, 300
 	movl	$100, %ecx
 1:	movb	%cl, 2f + 1
 	movb	$0xf8, 3f		/* clc */
@@ -162,7 +158,7 @@ CODE	self_modifying, 802, 101
 	jnz	1b
 	ret
 
-CODE	readers, 7, 1
+CODE	readers, 7, 1, 1, 0
 	xorl	%ecx, %ecx
 	rdpmc
 	rdtsc
@@ -171,11 +167,84 @@ CODE	readers, 7, 1
 	nop
 	ret
 
-CODE	spflt_insns, 5, 1
+CODE	spflt_insns, 5, 1, 1, 0
 	movl	$1, %eax
 	.byte	0xc5, 0xfb, 0xae, 0xf0	/* spflt %eax */
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	.byte	0xc5, 0xfb, 0xae, 0xf7	/* spflt %edi */
+	ret
+
+CODE	loads, 5, 1, 5, 0
+	movb	buffer, %al
+	movw	buffer, %ax
+	movl	buffer, %eax
+	movq	buffer, %rax
+	ret
+
+CODE	stores, 5, 1, 1, 4
+	movb	%al, buffer
+	movw	%ax, buffer
+	movl	%eax, buffer
+	movq	$0, buffer
+	ret
+
+CODE	modify, 5, 1, 5, 3
+	incl	buffer
+	addq	%rax, buffer
+	xorl	buffer, %eax
+	negb	buffer
+	ret
+
+CODE	stack, 9, 3, 6, 5
+	pushq	%rax
+	pushq	buffer
+	popq	%rbx
+	popq	buffer
+	call	1f
+	ret
+1:	pushfq
+	popq	%rdx
+	ret
+
+/* 16, 8 or 4 bytes are one access, aligned or not. */
+CODE	vectors, 8, 1, 5, 3, modern_code
+	movdqa	buffer, %xmm0
+	movups	buffer + 1, %xmm1
+	paddd	buffer, %xmm0
+	movsd	buffer, %xmm2
+	movaps	%xmm0, buffer
+	movdqu	%xmm1, buffer + 3
+	movss	%xmm2, buffer
+	ret
+
+/* One access across the end of a line, or of a page */
+CODE	split, 4, 1, 3, 1
+	movq	buffer + 60, %rax
+	movq	buffer + 4092, %rbx
+	movl	%eax, buffer + 4094
+	ret
+
+/* A descriptor is one read; its data segment has been accessed before. */
+CODE	segments, 5, 1, 4, 0
+	movl	$USER_DS, %eax
+	movl	%eax, %es
+	movl	%eax, %es
+	movl	%eax, %ds
+	ret
+
+CODE	locked, 6, 1, 5, 4
+	lock incl buffer
+	movl	$1, %eax
+	xchgl	%eax, buffer
+	lock xaddl %eax, buffer
+	lock cmpxchgl %eax, buffer
+	ret
+
+CODE	not_data, 5, 1, 1, 0, modern_code
+	leaq	buffer, %rax
+	nopl	buffer(%rax)
+	cmovzl	%eax, %ebx
+	prefetchnta buffer
 	ret
 
 	/* Tests use the rest by name. */
