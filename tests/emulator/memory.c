@@ -288,25 +288,20 @@ static const struct {
 	{ "vprefetchnta", EV_L1_PF1, nothing, vprefetchnta, 1 },
 	{ "vprefetchenta", EV_L1_PF1, nothing, vprefetchenta, 1 },
 	{ "vprefetche0", EV_L1_PF1, nothing, vprefetche0, 1 },
-	{ "vprefetch1 is another", EV_L1_PF1, nothing, vprefetch1, 0 },
 	{ "vprefetch0, L1 misses", EV_L1_PF1_MISS, clevict1, vprefetch0, 1 },
 	{ "vprefetch0 again", EV_L1_PF1_MISS, vprefetch0, vprefetch0, 0 },
 	{ "vprefetch0, L2 misses", EV_L2_PF1_MISS, clevict1, vprefetch0, 1 },
 	{ "vprefetch0 from the L2", EV_L2_PF1_MISS, clevict0, vprefetch0, 0 },
-	{ "vprefetch0 from the L2, L1 misses", EV_L1_PF1_MISS, clevict0, vprefetch0, 1 },
 	{ "vprefetch0 reads memory", EV_L2_DATA_READ_MEM, clevict1, vprefetch0, 1 },
 	{ "vprefetche0 is for writing", EV_L2_DATA_WRITE_MEM, clevict1, vprefetche0, 1 },
-	{ "nothing is dropped", EV_L1_PF1_DROP, clevict1, vprefetch0, 0 },
 	{ "vprefetch1", EV_L1_PF2, nothing, vprefetch1, 1 },
 	{ "vprefetche1", EV_L1_PF2, nothing, vprefetche1, 1 },
 	{ "vprefetch2", EV_L1_PF2, nothing, vprefetch2, 1 },
-	{ "vprefetch0 is another", EV_L1_PF2, nothing, vprefetch0, 0 },
 	{ "vprefetch1 at the L2", EV_L2_PF2, nothing, vprefetch1, 1 },
 	{ "vprefetch1, L2 misses", EV_L2_PF2_MISS, clevict1, vprefetch1, 1 },
 	{ "vprefetch1 again", EV_L2_PF2_MISS, vprefetch1, vprefetch1, 0 },
 	{ "vprefetch2, L2 misses", EV_L2_PF2_DROP, clevict1, vprefetch2, 1 },
 	{ "vprefetche2, L2 misses", EV_L2_PF2_DROP, clevict1, vprefetche2, 1 },
-	{ "vprefetch2 is not the other one", EV_L2_PF2_MISS, clevict1, vprefetch2, 0 },
 	/* The walks have the same lines. */
 	{ "read after vprefetch0", EV_DATA_READ_MISS, vprefetch0, walk_read, 0 },
 	{ "read after vprefetch1", EV_L2_READ_HIT_E, vprefetch1, walk_read, 1 },
@@ -551,36 +546,6 @@ static void any_stops(void)
 	check("any thread: with an interrupt that waits", ticked, 1);
 }
 
-/*
- * The other threads see an event and its CMASK change together. Neither of the two
- * pairs here has a match, but each event would have one with the other's CMASK.
- */
-static volatile int enough;
-
-static void keep_reading(void)
-{
-	while (!enough)
-		user_run(mixed);
-}
-
-static void any_mixed(void)
-{
-	u64 three = EV_DATA_READ_OR_WRITE | SEL_CMASK(3),
-	    one = EV_L2_PF2 | SEL_CMASK(1), any = SEL_USR | SEL_ANY | SEL_EN;
-
-	switch_on(three | any, 0);
-	enough = 0;
-	on_cpu_start(1, keep_reading);
-	for (int i = 0; i < 20000; i++) {
-		wrmsr(MSR_SEL0, one | any);
-		wrmsr(MSR_SEL0, three | any);
-	}
-	enough = 1;
-	on_cpu_wait(1);
-	wrmsr(MSR_GLOBAL, 0);
-	check("any thread: an event goes with its own cmask", rdmsr(MSR_CNT0), 0);
-}
-
 /* The threads of a core share its caches. */
 static void evict(void)
 {
@@ -627,7 +592,6 @@ SUITE(test_any, "any")
 
 	any_changes();
 	any_evicts();
-	any_mixed();
 	any_stops();
 
 	switch_on(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);

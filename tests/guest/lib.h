@@ -318,7 +318,6 @@ enum td_item {
 	TD_INJECTED		= 24,	/* orders carried out */
 	TD_INJECT_LEFT		= 25,	/* instructions to go */
 	TD_STOPPED		= 26,
-	TD_GLOBAL_CTRL		= 27,
 	TD_GLOBAL_STATUS	= 28,
 	TD_LATE			= 29,	/* PMIs that TD_SKID has made late */
 };

@@ -65,7 +65,6 @@ enum {
     ITEM_INJECTED       = 24,   /* orders carried out */
     ITEM_INJECT_LEFT    = 25,   /* instructions before the order */
     ITEM_STOPPED        = 26,
-    ITEM_GLOBAL_CTRL    = 27,
     ITEM_GLOBAL_STATUS  = 28,
     ITEM_LATE           = 29,   /* interrupts that an order has delayed */
 };
@@ -138,8 +137,6 @@ static uint64_t knc_pmu_testdev_item(CPUX86State *env, int item, bool self)
         return knc_inject_left(s);
     case ITEM_STOPPED:
         return knc_inject_stopped(env_cpu(env));
-    case ITEM_GLOBAL_CTRL:
-        return s->regs.global_ctrl;
     case ITEM_GLOBAL_STATUS:
         return s->regs.status;
     default:
