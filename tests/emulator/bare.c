@@ -581,13 +581,10 @@ void wake_up(int n)
 /* Logical processors of the package, by CPUID */
 int ncpus(void)
 {
-	u32 r[4], count;
+	u32 r[4];
 
 	cpuid(1, r);
-	count = r[3] & BIT(28) ? r[1] >> 16 & 0xff : 1;
-	if (count > MAX_CPUS)
-		return MAX_CPUS;
-	return count;
+	return r[3] & BIT(28) ? r[1] >> 16 & 0xff : 1;
 }
 
 void copy_trampoline(void)

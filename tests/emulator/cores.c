@@ -239,18 +239,9 @@ static void in_order(void)
 	check("cores: a line that was written just before", from_cache, 1);
 }
 
-static int two_cores(void)
-{
-	start_cpus();
-	if (ncpus() != 2)
-		result(0, "cores: two of them", "%d", ncpus());
-	return ncpus() == 2;
-}
-
 SUITE(test_cores, "cores")
 {
-	if (!two_cores())
-		return;
+	start_cpus();
 	reads();
 	writes();
 	fetches();
@@ -265,8 +256,7 @@ SUITE(test_streams, "streams")
 {
 	u64 fetched = LINES - 2 * (sizeof(shared) >> 12);
 
-	if (!two_cores())
-		return;
+	start_cpus();
 	/* One that reads, and then the write, would ask the other core twice. */
 	fill1(EV_L2_DATA_READ_MEM, read_all);
 	about("cores: a stream that writes takes lines at once",

@@ -273,10 +273,6 @@ SUITE(test_apart, "apart")
 SUITE(test_threads, "threads")
 {
 	start_cpus();
-	if (ncpus() < 4) {
-		result(0, "threads: four of them", "%d", ncpus());
-		return;
-	}
 	separate();
 	shared_tsc();
 	init_keeps();
