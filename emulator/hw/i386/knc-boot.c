@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner: the kernel, and what the card's bootstrap leaves for it
- *
- * A bzImage is started at its 64-bit entry (Documentation/x86/boot.rst of
- * Linux): paging is on, with the first 4 GiB mapped to themselves, and RSI
- * points to the boot parameters.  A mainline kernel is started at its 32-bit
- * entry, without paging, where the host's loader has put the whole image.
- * Tables of the Simple Firmware Interface list the threads and the I/O APIC.
+ * Knights Corner: the kernel, and what the card's bootstrap leaves for it:
+ * Linux's Documentation/x86/boot.rst, and ours, board.rst
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -69,12 +64,6 @@
 static hwaddr entry;
 static bool entry_32;
 
-static void boot_add(const char *name, const void *data, size_t size,
-                     hwaddr addr)
-{
-    rom_add_blob_fixed(name, data, size, addr);
-}
-
 /* 4 GiB in pages of 2 MiB */
 static void boot_page_tables(void)
 {
@@ -88,7 +77,7 @@ static void boot_page_tables(void)
     for (int i = 0; i < 4 * per_page; i++) {
         table[2 * per_page + i] = cpu_to_le64(i * 2 * (uint64_t)MiB | 0x83);
     }
-    boot_add("knc-page-tables", table, 6 * PAGE, TABLES_ADDR);
+    rom_add_blob_fixed("knc-page-tables", table, 6 * PAGE, TABLES_ADDR);
 }
 
 /* Code, data, and a TSS, which the kernel's decompressor loads */
@@ -104,7 +93,7 @@ static void boot_gdt(void)
     for (int i = 0; i < ARRAY_SIZE(gdt); i++) {
         le[i] = cpu_to_le64(gdt[i]);
     }
-    boot_add("knc-gdt", le, sizeof(le), GDT_ADDR);
+    rom_add_blob_fixed("knc-gdt", le, sizeof(le), GDT_ADDR);
 }
 
 /* A table of the SFI: a header of 24 bytes, and entries; their sum is 0. */
@@ -164,7 +153,7 @@ static void boot_sfi(MachineState *machine)
     stq_le_p(sfi->data + syst_end - 16, SFI_ADDR + cpus_table);
     stq_le_p(sfi->data + syst_end - 8, SFI_ADDR + apic);
     sfi_finish(sfi->data, syst_end);
-    boot_add("knc-sfi", sfi->data, sfi->len, SFI_ADDR);
+    rom_add_blob_fixed("knc-sfi", sfi->data, sfi->len, SFI_ADDR);
 }
 
 static void boot_e820_add(uint8_t *params, uint64_t addr, uint64_t size,
@@ -217,7 +206,7 @@ static void boot_initrd(uint8_t *params, const char *file, uint64_t end,
         error_report("%s: does not fit in memory", file);
         exit(1);
     }
-    boot_add("knc-initrd", data, size, addr);
+    rom_add_blob_fixed("knc-initrd", data, size, addr);
     stl_le_p(params + RAMDISK_ADDR, addr);
     stl_le_p(params + RAMDISK_SIZE, size);
 }
@@ -236,7 +225,7 @@ static void boot_cmdline(uint8_t *params, const char *given, hwaddr addr)
         error_report("-append: longer than %d characters", CMDLINE_SIZE - 1);
         exit(1);
     }
-    boot_add("knc-cmdline", cmdline, strlen(cmdline) + 1, addr);
+    rom_add_blob_fixed("knc-cmdline", cmdline, strlen(cmdline) + 1, addr);
     stl_le_p(params + CMDLINE_PTR, addr);
 }
 
@@ -304,7 +293,7 @@ void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
         error_report("%s: does not fit in memory", file);
         exit(1);
     }
-    boot_add("knc-kernel", image + setup, size - setup, start);
+    rom_add_blob_fixed("knc-kernel", image + setup, size - setup, start);
     entry = start + (mainline ? 0 : ENTRY_64);
 
     memcpy(params + PARAM_HEADER, image + PARAM_HEADER,
@@ -318,7 +307,7 @@ void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
     if (machine->initrd_filename) {
         boot_initrd(params, machine->initrd_filename, room, end);
     }
-    boot_add("knc-boot-params", params, PARAMS_SIZE, PARAMS_ADDR);
+    rom_add_blob_fixed("knc-boot-params", params, PARAMS_SIZE, PARAMS_ADDR);
     boot_page_tables();
     boot_gdt();
     boot_sfi(machine);

@@ -2,11 +2,8 @@
 /*
  * Knights Corner: the host's half of the virtual console
  *
- * Two rings in memory, of which each side owns what it consumes: the header
- * and the ring of the output are in the host's memory, into which the card has
- * a window, those of the input are in the card's.  An interrupt of the SBOX
- * tells the card of input.  The real host polls; here the write of an index is
- * noticed.
+ * Two rings, of which each side owns what it consumes (board.rst).  The real
+ * host polls; here the write of an index is noticed.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"

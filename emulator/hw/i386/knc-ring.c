@@ -2,10 +2,9 @@
 /*
  * Knights Corner: the host's half of a mainline kernel's console
  *
- * A region of the card's memory that the host has formatted before the kernel
- * starts: a header, and a ring for each direction.  The indices of a ring run
- * freely: its producer writes the head, its consumer the tail.  There are no
- * interrupts.  Both sides poll; here the write of an index is noticed.
+ * A region of the card's memory with a header, and a ring for each direction.
+ * The indices of a ring run freely: its producer writes the head, its consumer
+ * the tail.  Both sides poll; here the write of an index is noticed.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
