@@ -27,26 +27,6 @@
  *   fault             knc_pmu_abandon(3): waiting = completed
  *   next instruction  if check_due: all to the model, and leave if a counter
  *                     has wrapped
- *
- * what          who writes it            when
- * ------------  -----------------------  --------------------------------------
- * token         generated code, report   see above
- *               abandon, interrupt       to 0: no instruction is executing
- * access_token  knc_pmu_complete()       an instruction's first access, or 0:
- *                                        all that waits has completed
- *               generated code           to 0, when a block begins
- * waiting,      new access, complete,    see above
- * completed     abandon
- *               knc_pmu_model()          less what the model got
- * may_wait      knc_pmu_set_may_wait()   a counter, or its distance from its
- *                                        overflow, has changed
- * check_due,    knc_pmu_make_room()      to true, see above
- * alone         check; knc_pmu_take()    to false: the instruction is over
- * filter.hits   generated code           a block begins: with all its hits
- *               knc_pmu_take_off()       less those that were reported
- *               restore, abandon         less those that were not executed
- * hits_off      knc_pmu_take_off()       what the instruction took off the hits
- *               knc_pmu_complete()       to 0
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
