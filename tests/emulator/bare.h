@@ -253,6 +253,7 @@ void relax(void);
 extern u64 seeds[MAX_CPUS];
 u64 any(void);
 u64 any_select(void);
+u64 any_value(void);
 
 /* code.S */
 extern code f_empty, f_nops;

@@ -48,7 +48,7 @@ u64 any_select(void)
 	return (any() & 0xfff70000) | event | SEL_EN | SEL_OS;
 }
 
-static u64 value(void)
+u64 any_value(void)
 {
 	static const u64 some[] = { 0, -1ul, 0xc0de, (u64)pages, PAGED_AREA, APIC };
 
@@ -114,9 +114,9 @@ static void registers(void)
 	};
 	const u32 *range = ranges[any() % ARRAY_SIZE(ranges)];
 
-	start.rcx = any() & 15 ? range[0] + any() % range[1] : value();
-	start.rax = value();
-	start.rdx = value();
+	start.rcx = any() & 15 ? range[0] + any() % range[1] : any_value();
+	start.rax = any_value();
+	start.rdx = any_value();
 	if (start.rcx != MSR_APIC_BASE)
 		execute_one(any() & 1 ? 0xcc320f : 0xcc300f);
 }
@@ -129,7 +129,7 @@ static void device(int some)
 	u32 size = any() & 3, opcode = (size ? 0x89 : 0x88) | (any() & 2);
 
 	start.rdi = w->base + (any() % w->size & ~((any() & 1) << size));
-	start.rax = value();
+	start.rax = any_value();
 	execute_one(0xcc070000 | opcode << 8 | prefixes[size]);
 }
 
@@ -176,7 +176,7 @@ static void instructions(u64 cs, u64 ss)
 	u8 *p = pages[0];
 
 	for (u64 *reg = &start.r15; reg <= &start.rax; reg++)
-		*reg = any() & 1 ? PAGED_AREA + any() % sizeof(pages) : value();
+		*reg = any() & 1 ? PAGED_AREA + any() % sizeof(pages) : any_value();
 	start.rsp = PAGED_AREA + any() % sizeof(pages);
 	for (u32 n = any() & 15; n; n--)
 		p = instruction(p);

@@ -7,21 +7,14 @@ extern code f_int80, f_rep_movsb, delayed, user_stub;
 /* An issue slot costs as many cycles as threads run, but at least two. */
 static void cost(void)
 {
-	static const char *const names[] = {
-		"", "halt: one thread runs", "halt: two threads run",
-		"halt: three threads run", "halt: four threads run",
-	};
-
 	for (int n = 1; n < 4; n++)
 		send_to_sleep(n, wait_for_nmi);
 	for (int running = 1; running <= 4; running++) {
-		int slot = running;
+		int slot = running < 2 ? 2 : running;
 
-		if (slot < 2)
-			slot = 2;
 		program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
 		measure0(f_nops);
-		check(names[running], rdmsr(MSR_CNT0), 106 * slot);
+		check(text("halt: cycles, running: %d", running), rdmsr(MSR_CNT0), 106 * slot);
 		check("halt: instructions beside them", rdmsr(MSR_CNT1), 106);
 		if (running < 4)
 			wake_up(running);

@@ -12,28 +12,13 @@ extern code f_rep_movsb, f_loop;
 
 static volatile int going;
 
-/* Values with few bits, with many, and just below an overflow */
-static u64 value(void)
-{
-	switch (any() & 3) {
-	case 0:
-		return any();
-	case 1:
-		return any() & any() & any() & (WRAP - 1);
-	case 2:
-		return WRAP - (any() & 0xff);
-	default:
-		return any() & 3;
-	}
-}
-
 static void valid_register(void)
 {
 	/* Those that can be written; event select registers get an event. */
 	static const u64 bits[VALUES] = { WRAP - 1, WRAP - 1, 0, 0, SPFLT_PREF | 3, 3, 3 };
 	u32 i = any() % VALUES, msr = pmu_registers[i];
 
-	wrmsr(msr == MSR_STATUS ? MSR_OVF : msr, bits[i] ? value() & bits[i] : any_select());
+	wrmsr(msr == MSR_STATUS ? MSR_OVF : msr, bits[i] ? any_value() & bits[i] : any_select());
 }
 
 /* Its ports, with threads that exist and threads that do not */
