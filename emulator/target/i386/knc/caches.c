@@ -47,11 +47,10 @@ static inline uint64_t *find_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                 line | LINE_VALID, LINE_STATE & ~LINE_VALID);
 }
 
-/* Returns the line that was replaced, or 0. */
-static uint64_t insert_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
-                            uint64_t line)
+/* Into an L1 cache.  Returns the line that was replaced, or 0. */
+static uint64_t insert_line(uint64_t (*cache)[KNC_CACHE_WAYS], uint64_t line)
 {
-    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (sets - 1)];
+    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (KNC_L1_SETS - 1)];
     uint64_t victim = set[KNC_CACHE_WAYS - 1];
 
     to_front(set, KNC_CACHE_WAYS - 1, line | LINE_VALID);
@@ -159,6 +158,25 @@ static void l2_evicted(KncCore *core, uint64_t victim, KncPmuEvents *ev)
     }
 }
 
+/*
+ * Fetch a line into the L2, in place of entry @way of its set.  After a @write no
+ * other core has it.  Returns true if another one had it.
+ */
+static bool l2_fill(KncCore *core, uint64_t *line, bool write, int way,
+                    KncPmuEvents *ev)
+{
+    uint64_t *set = core->l2[(*line >> KNC_LINE_BITS) & (KNC_L2_SETS - 1)];
+    uint64_t victim = set[way];
+    bool found = snoop_others(core, *line, write);
+
+    *line |= found && !write ? LINE_SHARED : 0;
+    to_front(set, way, *line | LINE_VALID);
+    if (victim) {
+        l2_evicted(core, victim, ev);
+    }
+    return found;
+}
+
 /* Where an L1 miss finds its line; before L2_MISSES: in which state */
 typedef enum L2Result {
     L2_HIT_E,
@@ -169,17 +187,12 @@ typedef enum L2Result {
     L2_FROM_MEMORY,
 } L2Result;
 
-/*
- * An L1 miss.  After a @write no other core has the line.  *@line gets the
- * state that the line has in the L1.
- */
+/* An L1 miss.  *@line gets the state that the line has in the L1. */
 static L2Result l2_access(KncCore *core, int thread, uint64_t *line, bool write,
                           KncPmuEvents *ev)
 {
     uint64_t *hit = find_line(core->l2, KNC_L2_SETS, *line);
     uint64_t state = thread * LINE_THREAD;
-    uint64_t victim;
-    bool found;
 
     if (hit) {
         L2Result was = *hit & LINE_SHARED ? L2_HIT_S :
@@ -193,20 +206,15 @@ static L2Result l2_access(KncCore *core, int thread, uint64_t *line, bool write,
         *line |= state | (*hit & LINE_SHARED);
         return was;
     }
-    found = snoop_others(core, *line, write);
-    state |= found && !write ? LINE_SHARED : 0;
     *line |= state;
-    victim = insert_line(core->l2, KNC_L2_SETS, *line);
-    if (victim) {
-        l2_evicted(core, victim, ev);
-    }
-    return found ? L2_FROM_CACHE : L2_FROM_MEMORY;
+    return l2_fill(core, line, write, KNC_CACHE_WAYS - 1, ev) ?
+           L2_FROM_CACHE : L2_FROM_MEMORY;
 }
 
 /* Put a line into the L1 data cache; a modified victim goes to the L2. */
 static void l1d_insert(KncCore *core, uint64_t line, KncPmuEvents *ev)
 {
-    uint64_t victim = insert_line(core->l1d, KNC_L1_SETS, line);
+    uint64_t victim = insert_line(core->l1d, line);
 
     if (victim & LINE_DIRTY) {
         uint64_t *outer = find_line(core->l2, KNC_L2_SETS,
@@ -269,9 +277,7 @@ static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
                               bool write, KncPmuEvents *ev)
 {
     uint64_t *set = core->l2[(line >> KNC_LINE_BITS) & (KNC_L2_SETS - 1)];
-    uint64_t state = thread * LINE_THREAD | LINE_VALID;
     int way = KNC_CACHE_WAYS - 1;
-    uint64_t victim;
 
     if (peek_line(core->l2, KNC_L2_SETS, line)) {
         ev->n[KNC_HWP_L2HIT]++;
@@ -284,14 +290,8 @@ static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
         return;
     }
     ev->n[KNC_HWP_L2MISS]++;
-    if (snoop_others(core, line, write) && !write) {
-        state |= LINE_SHARED;
-    }
-    victim = set[way];
-    to_front(set, way, line | state);
-    if (victim) {
-        l2_evicted(core, victim, ev);
-    }
+    line |= thread * LINE_THREAD;
+    l2_fill(core, &line, write, way, ev);
 }
 
 /* The streams' table: that of @page first, a new one for @miss, or NULL */
@@ -384,7 +384,7 @@ bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
     }
     where = l2_access(core, thread, &line, false, ev);
     count_miss(where, KNC_KIND_CODE, ev);
-    insert_line(core->l1i, KNC_L1_SETS, line);
+    insert_line(core->l1i, line);
     follow(core, thread, line & ~LINE_STATE, false, where >= L2_MISSES, ev);
     return false;
 }
