@@ -159,8 +159,8 @@ static void l2_evicted(KncCore *core, uint64_t victim, KncPmuEvents *ev)
 }
 
 /*
- * Fetch a line into the L2, in place of entry @way of its set.  After a @write no
- * other core has it.  Returns true if another one had it.
+ * Fetch a line into the L2, in place of entry @way of its set.  After a @write
+ * no other core has it.  Returns true if another one had it.
  */
 static bool l2_fill(KncCore *core, uint64_t *line, bool write, int way,
                     KncPmuEvents *ev)

@@ -3,9 +3,9 @@
  * Knights Corner PMU: how it counts
  *
  * Issue slots are those of the clock.  Generated code counts branches, and what
- * cannot be known from the slots.  knc_pmu_fold() turns all this into events and
- * adds these to the counters; it runs only when the result is needed.  All is
- * for one ring, as each change of the ring comes with a fold.
+ * cannot be known from the slots.  knc_pmu_fold() turns all this into events
+ * and adds these to the counters; it runs only when the result is needed.  All
+ * is for one ring, as each change of the ring comes with a fold.
  *
  * knc_pmu_refuel() says after how many slots a counter could overflow, at the
  * earliest.  The clock makes no turn longer than that: "How it counts" in
