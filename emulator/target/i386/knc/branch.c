@@ -57,7 +57,7 @@ void helper_knc_pmu_branch(CPUX86State *env, uint32_t offset, uint32_t size)
     o->branch_next = o->branch_pc + (size & ~KNC_BRANCH_FAR);
 }
 
-/* An interrupt or exception is about to be delivered: a flush of the pipeline */
+/* An interrupt or exception, which flushes the pipeline, is about to come. */
 void knc_pmu_interrupt(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
