@@ -109,7 +109,7 @@ static const size_t happened[] = {
  * Any item.  @self: this thread is the one that asks, and its executing
  * instruction is not part of the result.
  */
-static uint64_t knc_pmu_testdev_item(CPUX86State *env, int item, bool self)
+static uint64_t testdev_item(CPUX86State *env, int item, bool self)
 {
     KncPmuState *s = &env->knc_pmu;
     KncPmuTruth truth;
@@ -145,19 +145,18 @@ static uint64_t knc_pmu_testdev_item(CPUX86State *env, int item, bool self)
     }
 }
 
-static uint64_t knc_pmu_testdev_select(uint32_t select)
+static uint64_t testdev_select(uint32_t select)
 {
     CPUState *cs = qemu_get_cpu(select >> 16);
 
     if (!cs || !X86_CPU(cs)->env.knc.pmu) {
         return -1;
     }
-    return knc_pmu_testdev_item(&X86_CPU(cs)->env, select & 0xffff,
-                                cs == current_cpu);
+    return testdev_item(&X86_CPU(cs)->env, select & 0xffff, cs == current_cpu);
 }
 
 /* Events at once, as in ring 3, to reach 2^40 quickly */
-static void knc_pmu_testdev_burst(KncPmuTestDev *s, uint32_t high)
+static void testdev_burst(KncPmuTestDev *s, uint32_t high)
 {
     uint64_t events = s->burst_low | (uint64_t)(high & 0xffff) << 32;
     X86CPU *cpu = X86_CPU(current_cpu);
@@ -178,7 +177,7 @@ static void knc_pmu_testdev_burst(KncPmuTestDev *s, uint32_t high)
     knc_pmu_refuel(&cpu->env);
 }
 
-static void knc_pmu_testdev_order(KncPmuTestDev *s, uint32_t order)
+static void testdev_order(KncPmuTestDev *s, uint32_t order)
 {
     CPUState *cs = qemu_get_cpu(order >> 16);
 
@@ -192,7 +191,7 @@ static void knc_pmu_testdev_order(KncPmuTestDev *s, uint32_t order)
     }
 }
 
-static uint64_t knc_pmu_testdev_read(void *opaque, hwaddr addr, unsigned size)
+static uint64_t testdev_read(void *opaque, hwaddr addr, unsigned size)
 {
     KncPmuTestDev *s = opaque;
 
@@ -206,8 +205,8 @@ static uint64_t knc_pmu_testdev_read(void *opaque, hwaddr addr, unsigned size)
     }
 }
 
-static void knc_pmu_testdev_write(void *opaque, hwaddr addr, uint64_t val,
-                                  unsigned size)
+static void testdev_write(void *opaque, hwaddr addr, uint64_t val,
+                          unsigned size)
 {
     KncPmuTestDev *s = opaque;
 
@@ -216,13 +215,13 @@ static void knc_pmu_testdev_write(void *opaque, hwaddr addr, uint64_t val,
     }
     switch (addr) {
     case REG_SELECT:
-        s->latch = knc_pmu_testdev_select(val);
+        s->latch = testdev_select(val);
         break;
     case REG_LOW:
         s->burst_low = val;
         break;
     case REG_HIGH:
-        knc_pmu_testdev_burst(s, val);
+        testdev_burst(s, val);
         break;
     case REG_MARK:
         trace_knc_pmu_mark(current_cpu->cpu_index, val);
@@ -234,20 +233,20 @@ static void knc_pmu_testdev_write(void *opaque, hwaddr addr, uint64_t val,
         s->access = val;
         break;
     case REG_ORDER:
-        knc_pmu_testdev_order(s, val);
+        testdev_order(s, val);
         break;
     }
 }
 
-static const MemoryRegionOps knc_pmu_testdev_ops = {
-    .read = knc_pmu_testdev_read,
-    .write = knc_pmu_testdev_write,
+static const MemoryRegionOps testdev_ops = {
+    .read = testdev_read,
+    .write = testdev_write,
     .valid.min_access_size = 4,
     .valid.max_access_size = 4,
     .endianness = DEVICE_LITTLE_ENDIAN,
 };
 
-static void knc_pmu_testdev_expire(void *opaque)
+static void testdev_expire(void *opaque)
 {
     KncPmuTestDev *s = opaque;
 
@@ -259,45 +258,45 @@ static void knc_pmu_testdev_expire(void *opaque)
     exit(LIMIT_STATUS);
 }
 
-static void knc_pmu_testdev_realize(DeviceState *dev, Error **errp)
+static void testdev_realize(DeviceState *dev, Error **errp)
 {
     KncPmuTestDev *s = KNC_PMU_TESTDEV(dev);
 
     if (s->limit) {
-        timer_mod(timer_new_ns(QEMU_CLOCK_VIRTUAL, knc_pmu_testdev_expire, s),
+        timer_mod(timer_new_ns(QEMU_CLOCK_VIRTUAL, testdev_expire, s),
                   s->limit * NANOSECONDS_PER_SECOND);
     }
-    memory_region_init_io(&s->io, OBJECT(dev), &knc_pmu_testdev_ops, s,
+    memory_region_init_io(&s->io, OBJECT(dev), &testdev_ops, s,
                           TYPE_KNC_PMU_TESTDEV, REG_SIZE);
     memory_region_add_subregion(isa_address_space_io(ISA_DEVICE(dev)),
                                 IOBASE, &s->io);
 }
 
-static void knc_pmu_testdev_init(Object *obj)
+static void testdev_init(Object *obj)
 {
     object_property_add_uint32_ptr(obj, "limit", &KNC_PMU_TESTDEV(obj)->limit,
                                    OBJ_PROP_FLAG_READWRITE);
 }
 
-static void knc_pmu_testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
+static void testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
 
-    dc->realize = knc_pmu_testdev_realize;
+    dc->realize = testdev_realize;
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
 }
 
-static const TypeInfo knc_pmu_testdev_info = {
+static const TypeInfo testdev_info = {
     .name          = TYPE_KNC_PMU_TESTDEV,
     .parent        = TYPE_ISA_DEVICE,
     .instance_size = sizeof(KncPmuTestDev),
-    .instance_init = knc_pmu_testdev_init,
-    .class_init    = knc_pmu_testdev_class_init,
+    .instance_init = testdev_init,
+    .class_init    = testdev_class_init,
 };
 
-static void knc_pmu_testdev_register_types(void)
+static void testdev_register_types(void)
 {
-    type_register_static(&knc_pmu_testdev_info);
+    type_register_static(&testdev_info);
 }
 
-type_init(knc_pmu_testdev_register_types)
+type_init(testdev_register_types)

@@ -77,7 +77,6 @@ bool knc_pmu_counts_asleep(const KncPmuCounter *c);
 
 /* registers.c: the registers, RDPMC and SPFLT */
 void knc_pmu_configure(CPUX86State *env);
-uint64_t knc_pmu_insn_number(CPUX86State *env, int self);
 
 /* count.c: from issue slots to counters */
 

@@ -100,10 +100,11 @@ void knc_pmu_configure(CPUX86State *env)
     knc_pmu_want(env, wanted);
 }
 
-uint64_t knc_pmu_insn_number(CPUX86State *env, int self)
+/* For the trace: instructions that the thread had completed before this one */
+static uint64_t knc_pmu_insn_number(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuEvents ev = knc_pmu_pending(s, self);
+    KncPmuEvents ev = knc_pmu_pending(s, knc_pmu_self(s));
     uint64_t sum = ev.n[KNC_INSTRUCTIONS_EXECUTED];
 
     for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
@@ -204,8 +205,8 @@ static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
                                   uintptr_t ra)
 {
     trace_knc_pmu_gp(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                     knc_pmu_insn_number(env, knc_pmu_self(&env->knc_pmu)),
-                     (uint32_t)env->regs[R_ECX], write, val);
+                     knc_pmu_insn_number(env), (uint32_t)env->regs[R_ECX],
+                     write, val);
     raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
 }
 
@@ -251,8 +252,7 @@ bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
     } else if (knc_pmu_read(env, msr, &val)) {
         s->tally.rdmsrs++;
         trace_knc_pmu_rdmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                            knc_pmu_insn_number(env, knc_pmu_self(s)),
-                            msr, val);
+                            knc_pmu_insn_number(env), msr, val);
         knc_inject_access(env, msr);
     } else {
         knc_pmu_gp(env, false, 0, ra);
@@ -284,8 +284,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
     }
     s->tally.wrmsrs++;
     trace_knc_pmu_wrmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                        knc_pmu_insn_number(env, knc_pmu_self(s)),
-                        msr, val);
+                        knc_pmu_insn_number(env), msr, val);
     knc_pmu_write(env, msr, val);
     knc_inject_access(env, msr | KNC_INJECT_WRITE);
     return true;
@@ -304,7 +303,7 @@ void helper_knc_rdpmc(CPUX86State *env)
     val = knc_pmu_read_own(env, n);
     s->tally.rdpmcs++;
     trace_knc_pmu_rdpmc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                        knc_pmu_insn_number(env, knc_pmu_self(s)), n, val);
+                        knc_pmu_insn_number(env), n, val);
     knc_inject_access(env, n | KNC_INJECT_RDPMC);
     env->regs[R_EAX] = (uint32_t)val;
     env->regs[R_EDX] = val >> 32;
@@ -315,7 +314,7 @@ void helper_knc_spflt(CPUX86State *env, target_ulong val)
     KncPmuState *s = &env->knc_pmu;
 
     trace_knc_pmu_spflt(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
-                        knc_pmu_insn_number(env, knc_pmu_self(s)), val & 1);
+                        knc_pmu_insn_number(env), val & 1);
     knc_pmu_fold(env);
     s->regs.spflt = (s->regs.spflt & ~SPFLT_USER_PREF) |
                     (val & 1 ? SPFLT_USER_PREF : 0);
