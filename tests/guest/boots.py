@@ -32,7 +32,7 @@ MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-
     group-equal opens-quiet
     rdpmc-stale sample-user-only sample-syscall"""
 # The rest of it, so that both take about as long: CPUs come and go, and random tests
-LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use hostile fuzz soak hotplug
+LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
     hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     first-event unload-left unload-exec unload-offline fault-open fault-hotplug"""
 # These make allocations fail, which a "debug" kernel can.

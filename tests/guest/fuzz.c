@@ -559,7 +559,6 @@ TEST(fuzz, "fuzz", 240)
 	struct fuzz *f = shared(sizeof(*f));
 	u64 i;
 
-	many_files();
 	sample_limit(20000);
 	sysctl_set("kernel/perf_event_paranoid", 0);
 	for (i = 0; i < CGROUPS; i++)

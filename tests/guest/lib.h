@@ -279,8 +279,6 @@ u64 pmi_line(void);			/* all CPUs */
 void must_count(const char *when);
 void must_be_sound(const char *after);
 void must_sample(const char *when);
-/* Raises the limit of open files. */
-void many_files(void);
 
 /* The driver, where it is a module */
 
