@@ -30,7 +30,7 @@ MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-
     move-throttled spflt-clones any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet
-    rdpmc-stale sample-user-only sample-syscall"""
+    rdpmc-stale sample-user-only"""
 # The rest of it, so that both take about as long: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
     hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
