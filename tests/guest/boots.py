@@ -27,7 +27,7 @@ MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat perf-record perf-group perf-list perf-tools
-    move-throttled spflt-clones any-inherit
+    move-throttled any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     group-equal opens-quiet
     rdpmc-stale sample-user-only"""

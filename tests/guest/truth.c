@@ -5,8 +5,6 @@
  */
 #include "lib.h"
 
-#include "../../include/knc_pmu_user.h"
-
 /*
  * A CPU-wide event is throttled on counter 0 when a task's event for counter 0 only
  * comes. The event of counter 1 has gone, and its count must stay.
@@ -51,74 +49,6 @@ TEST(move_throttled_test, "move-throttled", 60)
 	move_throttled(false);
 	move_throttled(true);
 	sample_limit(NO_SAMPLE_LIMIT);
-}
-
-/*
- * The preference belongs to the task. perf core swaps the events of two children of one
- * parent at a switch, and a child that exits may take another child's event with it.
- */
-#define CHILDREN	4
-
-#define LOOP	5000	/* rounds of two instructions */
-#define MORE	100
-
-static void turns_in_region(int turns)
-{
-	while (turns--) {
-		spin(LOOP);
-		sched_yield();
-	}
-}
-
-static void two_regions(int turns)
-{
-	spflt_on();
-	turns_in_region(turns);
-	spflt_off();
-	/* the other children's events are gone for the last ones */
-	spflt_on();
-	turns_in_region(MORE);
-	spflt_off();
-}
-
-/* An inherited SPFLT event counts the regions of children on one CPU, and nothing else. */
-static void count_clones(void)
-{
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-	pid_t pids[CHILDREN];
-	u64 want = 0, count;
-	int fd, i;
-
-	attr.inherit = 1;
-	fd = ev_start(attr, 0, -1);
-	for (i = 0; i < CHILDREN; i++) {
-		in_child(pids[i])
-			two_regions(100 * (i + 1));
-		want += 2 * LOOP * (100 * (i + 1) + MORE);
-	}
-	reap_all(pids, CHILDREN);
-	count = ev_count(fd);
-	must(count >= want && count <= want + want / 50,
-	     "regions of %llu instructions, counted %llu", want, count);
-	close(fd);
-}
-
-TEST(spflt_clones, "spflt-clones", 60)
-{
-	pid_t stranger;
-	int round;
-
-	must(knc_cpu(), "knc_cpu() does not know this CPU");
-	pin(cpus_online() - 1);
-	in_child(stranger) {
-		for (;;) {
-			spflt_off();
-			sched_yield();
-		}
-	}
-	for (round = 0; round < 5; round++)
-		count_clones();
-	end_child(stranger);
 }
 
 /* The privilege for "any" is not checked again for children. */
