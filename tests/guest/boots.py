@@ -35,8 +35,6 @@ MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
     hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     first-event unload-left unload-exec unload-offline fault-open fault-hotplug"""
-# These make allocations fail, which a "debug" kernel can.
-FAULTS = {"fault-open", "fault-hotplug"}
 
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
@@ -46,7 +44,7 @@ RACES = """late-foreign race-disable race-read race-read-group race-read-throttl
     race-switch race-spflt-switch race-map
     race-nmi-disable race-nmi-read race-nmi-period race-nmi-add race-nmi-move
     race-nmi-pmi race-nmi-switch race-nmi-spflt race-nmi-map
-    race-nmi-waits race-replace race-switch-counted race-skid-group
+    race-replace race-switch-counted race-skid-group
     race-stop-read race-stop-period race-stop-toggle race-stop-wide
     race-stop-offline"""
 
@@ -156,14 +154,11 @@ class Boot:
         return "builtin" if builtin else "module"
 
     def tests_on(self, kernel):
-        left_out = set()
+        left_out = RDPMC if self.driver(kernel) == "module" else ""
+        # A debug kernel can make allocations fail.
         if not re.match("(builtin-)?debug", kernel):
-            left_out |= FAULTS
-        if re.search("debug|kcsan", kernel):
-            # It looks at each point: a hundred times as many, or not the same with KCSAN
-            left_out.add("race-nmi-waits")
-        tests = without(self.tests, RDPMC if self.driver(kernel) == "module" else "")
-        return [test for test in tests.split() if test not in left_out]
+            left_out += " fault-*"
+        return without(self.tests, left_out).split()
 
 
 BOOTS = (

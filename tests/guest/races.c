@@ -69,7 +69,6 @@ struct shot {
 	u64 samples;
 	u64 throttles;
 	u64 sampled;			/* count of the first event in its first sample */
-	u64 ip;				/* address of that sample */
 	u64 run_up;			/* what the first event counts before the operation */
 	u64 length;			/* what it counts in the operation */
 	u64 at_least, at_most;		/* counts around the ioctl that changes the period */
@@ -100,7 +99,6 @@ struct race {
 	/* what the emulator does, and what another hardware thread does to a stopped one */
 	enum td_action action;
 	void (*act)(struct shot *s);
-	u64 overflow;			/* with an action: where an overflow comes as well */
 	bool every;			/* each point is tried, except on a slow kernel */
 	bool slow;			/* one point in eight is tried */
 	bool fine;			/* eight times as many points are tried */
@@ -218,10 +216,8 @@ static void take_samples(struct shot *s)
 	while (ring_next(&s->ring, &rec)) {
 		switch (rec.type) {
 		case PERF_RECORD_SAMPLE:
-			if (!s->samples++) {
+			if (!s->samples++)
 				s->sampled = rec.values[s->race->member];
-				s->ip = rec.ip;
-			}
 			/* Linux 2.6.38 reads the events of a group one after the other. */
 			if (s->race->equals && !cards_kernel() &&
 			    (rec.nr_values != 2 || rec.values[1] != rec.values[0]))
@@ -482,35 +478,24 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 	close_all(s);
 }
 
-/* The least of eight, since a tick adds to them */
-static void take_least(const struct race *r, struct shot *best, u64 period)
-{
-	struct shot s;
-	int i;
-
-	best->length = NEVER;
-	for (i = 0; i < 8; i++) {
-		fire(r, &s, NULL, period, FAR);
-		/* fire_at() tries a late sample again, so it is no failure here, either */
-		must(!*s.why || s.late, "without an overflow: %s", s.why);
-		must(best->run_up == NEVER || s.exact == best->exact,
-		     "without an overflow, counted %llu, then %llu", s.exact, best->exact);
-		if (s.run_up < best->run_up)
-			best->run_up = s.run_up;
-		if (s.length < best->length)
-			best->length = s.length;
-		best->exact = s.exact;
-	}
-}
-
-/* Lengths without an overflow, or with one that comes beside an action */
+/* Lengths without an overflow: the least of eight, since a tick adds to them */
 static struct shot measure(const struct race *r)
 {
-	struct shot best = { .run_up = NEVER };
+	struct shot best = { .run_up = NEVER, .length = NEVER }, s;
+	int i;
 
-	take_least(r, &best, NEVER);
-	if (r->overflow)
-		take_least(r, &best, best.run_up + r->overflow);
+	for (i = 0; i < 8; i++) {
+		fire(r, &s, NULL, NEVER, FAR);
+		/* fire_at() tries a late sample again, so it is no failure here, either */
+		must(!*s.why || s.late, "without an overflow: %s", s.why);
+		must(best.run_up == NEVER || s.exact == best.exact,
+		     "without an overflow, counted %llu, then %llu", s.exact, best.exact);
+		if (s.run_up < best.run_up)
+			best.run_up = s.run_up;
+		if (s.length < best.length)
+			best.length = s.length;
+		best.exact = s.exact;
+	}
 	return best;
 }
 
@@ -552,11 +537,10 @@ static bool fire_at(const struct race *r, struct shot *s, const struct shot *who
 {
 	u64 run_up = whole->run_up, period = run_up + point;
 	struct draw draw = draw_for(r, point);
-	u64 overflow = r->overflow ? r->overflow : draw.overflow;
 	int tries, late = 0;
 
 	if (r->action)
-		period = overflow ? run_up + overflow : NEVER;
+		period = draw.overflow ? run_up + draw.overflow : NEVER;
 	for (tries = 0; tries < 10; tries++) {
 		fire(r, s, &draw, period, point);
 		if (s->exact != whole->exact) {
@@ -956,7 +940,7 @@ static void race_by(const struct race *what, enum td_action action,
 	td_need();
 	r.action = action;
 	r.act = act;
-	r.mixed = !r.overflow && !act;
+	r.mixed = !act;
 	r.every = false;
 	pin(cpus_online() - 1);
 	sent = td_read(sched_getcpu(), TD_INJECTED);
@@ -974,7 +958,7 @@ static void race_by(const struct race *what, enum td_action action,
 	if (action != TD_NMI)
 		sent = 0;
 	/* an NMI that comes together with a PMI is not seen as one */
-	must(nmis == sent || ((r.second || r.overflow || r.mixed) && nmis < sent),
+	must(nmis == sent || ((r.second || r.mixed) && nmis < sent),
 	     "%llu NMIs had no other handler, %llu were sent", nmis, sent);
 }
 
@@ -1054,62 +1038,6 @@ RACE(race_nmi_pmi, "race-nmi-pmi", race_by(&overflowing, TD_NMI, NULL))
 RACE(race_nmi_switch, "race-nmi-switch", race_beside(false, &switching, TD_NMI))
 RACE(race_nmi_spflt, "race-nmi-spflt", race_beside(false, &switching_regions, TD_NMI))
 RACE(race_nmi_map, "race-nmi-map", race_by(&mapping, TD_NMI, NULL))
-
-/*
- * The same with an overflow that is pending while the driver has it soft-masked:
- * before, while and after it is replayed. The sample of a replay is at the place of the
- * replay, so neighbouring points have the same address.
- */
-#define WAITS_MAX	8
-
-static int find_waits(const struct race *r, u64 waits[WAITS_MAX])
-{
-	struct shot whole = measure(r), s;
-	bool waited = false;
-	u64 ip = 0, point;
-	int n = 0;
-
-	/* nothing is drawn */
-	seed = 0;
-	for (point = 1; point <= whole.length; point++) {
-		bool waits_too;
-
-		must(fire_at(r, &s, &whole, point) && !*s.why, "TEST_POINT=%llu: %s", point,
-		     *s.why ? s.why : "not reached");
-		waits_too = s.samples && s.ip == ip;
-		ip = s.samples ? s.ip : 0;
-		if (waits_too && !waited) {
-			must(n < WAITS_MAX, "more than %d places soft-masked", WAITS_MAX);
-			waits[n++] = point;
-		}
-		waited = waits_too;
-	}
-	return n;
-}
-
-static void race_waits(const struct race *what)
-{
-	struct race r = *what;
-	u64 waits[WAITS_MAX];
-	int n, i;
-
-	prepare();
-	n = find_waits(&r, waits);
-	must(n, "no overflow was pending: none was soft-masked");
-	for (i = 0; i < n; i++) {
-		note("an overflow at %llu is pending", waits[i]);
-		r.overflow = waits[i];
-		race_by(&r, TD_NMI, NULL);
-	}
-}
-
-TEST(race_nmi_waits, "race-nmi-waits", 3600)
-{
-	race_waits(&reading);
-	/* where the ioctl begins a new period at once */
-	if (!cards_kernel())
-		race_waits(&setting_period);
-}
 
 /* One event takes the place of another; and a switch to a task with events */
 static const struct race replacing = {
