@@ -11,7 +11,7 @@ def without(tests, patterns):
 
 
 # 2 cores x 4 threads
-MAIN = """load-fails load-owned selftest-unloaded reset-state count-exact count-both count-kernel
+MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-kernel
     count-sum count-truth sample-one sample-all sample-two sample-freq
     sample-callchain sample-inherit sample-throttle sample-throttle-group
     sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
@@ -71,7 +71,7 @@ OLD = "2.6.38"
 NEW = f"(?!{OLD}).*"
 # Where the driver is a module, without debugging
 MODULE = "stock|uos.*"
-OLD_MAIN = without(f"{MAIN} {LIFE}", """load-fails modprobe sample-cpu-time cgroup page-times
+OLD_MAIN = without(f"{MAIN} {LIFE}", """modprobe sample-cpu-time cgroup page-times
     spflt-hotplug perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason card-check
     soak hotplug* first-event unload-exec unload-offline fault-* spflt-first""")
 OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"

@@ -8,7 +8,6 @@
 #define DRIVER	"/tests/modules/knc_pmu.ko"
 #define NOPROBE	"/tests/modules/knc_test_noprobe.ko"
 #define OWNER	"/tests/modules/knc_test_owner.ko"
-#define NAMESAKE	"/tests/modules/knc_test_pmu.ko"
 
 bool driver_is_module(void)
 {
@@ -193,19 +192,6 @@ static void must_not_load(const char *where, int want, const char *why)
 	must(in_log(why) == reasons + 1, "the log does not say \"%s\"", why);
 	must(!driver_loaded(), "the module is loaded");
 	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
-}
-
-/* perf core refuses the PMU. */
-TEST(load_fails, "load-fails", 60)
-{
-	module_need();
-	must(!driver_loaded(), "the driver is loaded");
-	must(!module_insert(NAMESAKE), "%s: %m", NAMESAKE);
-	must(driver_load() == -1, "it loads beside a PMU of this name");
-	/* Newer kernels keep EEXIST for a module that is there already. */
-	must(errno == EEXIST || errno == EBUSY, "loading beside a PMU of this name: %m");
-	must(!owned(), "the counters are still reserved");
-	must(!syscall(SYS_delete_module, "knc_test_pmu", O_NONBLOCK), "%s: %m", NAMESAKE);
 }
 
 TEST(load_owned, "load-owned", 60)

@@ -46,7 +46,7 @@
 
 /* These load the driver themselves, or see that it does not load. */
 static const char * const loading[] = {
-	"load-fails", "load-owned", "selftest-unloaded", "reset-state", "modprobe", "nosym",
+	"load-owned", "selftest-unloaded", "reset-state", "modprobe", "nosym",
 	"wrong-cpu", "load-beside", "take-over", "likwid",
 };
 
