@@ -13,8 +13,8 @@ def without(tests, patterns):
 # 2 cores x 4 threads
 MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-kernel
     count-sum count-truth sample-one sample-all sample-two sample-freq
-    sample-callchain sample-inherit sample-throttle sample-throttle-group
-    sample-tiny-all sample-irqs-off sample-cpu-time multiplex constraints
+    sample-callchain sample-throttle sample-throttle-group
+    sample-tiny-all sample-cpu-time multiplex constraints
     constraints-turns groups-refused group-disabled
     pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period task-switch inherit

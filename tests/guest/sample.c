@@ -22,16 +22,6 @@ static void whole(const struct tally *t, const char *what)
 	     t->outside, t->samples, t->last_outside);
 }
 
-/* What happens in the kernel alone */
-static struct perf_event_attr kernel_sampling(u64 period, u64 type)
-{
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, type);
-
-	attr.exclude_kernel = 0;
-	attr.exclude_user = 1;
-	return attr;
-}
-
 static void sample_loop(void *what, int cpu)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, TYPE);
@@ -146,7 +136,10 @@ TEST(sample_freq, "sample-freq", 120)
 	}
 }
 
-/* Call chains of a user function three deep, and of a loop in the kernel */
+/*
+ * Call chains of a user function three deep, and of a loop in the kernel with interrupts off:
+ * only an NMI gets there.
+ */
 static void __attribute__((noinline, noclone)) chain_inner(u64 n)
 {
 	spin(n);
@@ -218,7 +211,9 @@ TEST(sample_callchain, "sample-callchain", 60)
 	ring_close(&r, fd);
 
 	loop = kernel_symbol("knc_test_loop_spin");
-	attr = kernel_sampling(100000, type);
+	attr = sampling_attr(INSTRUCTIONS, 100000, type);
+	attr.exclude_kernel = 0;
+	attr.exclude_user = 1;
 	attr.exclude_callchain_user = !kernel_before(3, 7);
 	fd = ring_open(&r, 64, attr, 0, -1, -1);
 	ev_on(fd);
@@ -234,39 +229,6 @@ TEST(sample_callchain, "sample-callchain", 60)
 	}
 	must(samples >= 39 && good >= 38, "%llu of %llu call chains in the kernel are right",
 	     good, samples);
-}
-
-TEST(sample_inherit, "sample-inherit", 120)
-{
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100003, TYPE);
-	struct { struct ring r; int fd; } per[256];
-	int n = cpus_online(), cpu, i;
-	u64 want = 4 * 20000000ULL / 100003;
-	struct tally t = {};
-	pid_t pids[4];
-
-	attr.inherit = 1;
-	/* an inherited event can have a buffer only if it is bound to a CPU */
-	for (cpu = 0; cpu < n; cpu++)
-		per[cpu].fd = ring_open(&per[cpu].r, 64, attr, 0, cpu, -1);
-	for (cpu = 0; cpu < n; cpu++)
-		ev_on(per[cpu].fd);
-	for (i = 0; i < 4; i++)
-		in_child(pids[i])
-			spin(10000000);
-	reap_all(pids, 4);
-	for (cpu = 0; cpu < n; cpu++) {
-		ev_off(per[cpu].fd);
-		ring_tally(&per[cpu].r, &t, NULL, NULL);
-	}
-	must(!t.lost && !t.throttles, "%llu records lost, throttled %llu times",
-	     t.lost, t.throttles);
-	/*
-	 * Each child counts separately on each CPU, and its last period there has no
-	 * sample.
-	 */
-	must(t.samples <= want + 4 && t.samples + 4 * n + 4 >= want,
-	     "%llu samples of four children, want about %llu", t.samples, want);
 }
 
 /*
@@ -417,25 +379,4 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 	sample_limit(NO_SAMPLE_LIMIT);
 	must_be_sound("a storm");
 	must(!td_present() || td_sum(TD_LOST_EDGES) == lost, "edges were lost");
-}
-
-/* Sampling in a kernel loop with interrupts off: only an NMI gets there. */
-TEST(sample_irqs_off, "sample-irqs-off", 60)
-{
-	struct perf_event_attr attr = kernel_sampling(10007, TYPE);
-	struct knc_test_loop run = {};
-	u64 loop = kernel_symbol("knc_test_loop_spin");
-	struct tally t = {};
-	struct ring r;
-	int fd;
-
-	fd = ring_open(&r, 64, attr, 0, -1, -1);
-	ev_on(fd);
-	kernel_loop(&run, 5000000);
-	ev_off(fd);
-	ring_tally(&r, &t, (char *)loop, (char *)loop + 64);
-	must(t.samples - t.outside >= 900, "%llu of %llu samples are in the loop",
-	     t.samples - t.outside, t.samples);
-	must(ev_count(fd) / 10007 - t.samples + 1 <= 2, "%llu samples of 10007 in %llu",
-	     t.samples, ev_count(fd));
 }
