@@ -15,8 +15,7 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     count-sum count-truth sample-one sample-all sample-two sample-freq
     sample-callchain sample-throttle sample-throttle-group
     sample-tiny-all sample-cpu-time multiplex constraints
-    constraints-turns groups-refused group-disabled
-    pinned user-bits refuse-kinds refuse-any
+    groups-refused pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period task-switch inherit
     inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
     period-throttled spflt-dup spflt-reuse

@@ -182,50 +182,6 @@ TEST(groups_refused, "groups-refused", 30)
 	close(a);
 }
 
-/* Members that are off need no counter: a group may have more members than there are counters. */
-TEST(group_disabled, "group-disabled", 30)
-{
-	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, L2_READ_MISS };
-	struct perf_event_attr attr = user_attr(CYCLES);
-	struct times before, after;
-	int fd[ARRAY_SIZE(configs)], leader;
-	size_t i;
-
-	leader = ev_open(attr, 0, -1, -1);
-	attr.read_format = READ_TIMES;
-	for (i = 0; i < ARRAY_SIZE(configs); i++) {
-		attr.config = configs[i];
-		fd[i] = ev_open(attr, 0, -1, leader);
-	}
-	ev_on(leader);
-	for (i = 0; i < ARRAY_SIZE(configs); i++) {
-		before.value = ev_count(leader);
-		ev_spin(fd[i], 100000);
-		after = ev_times(fd[i]);
-		must(after.running && after.running == after.enabled,
-		     "member %zu was on a counter for %llu of %llu ns", i, after.running,
-		     after.enabled);
-		must(configs[i] == L2_READ_MISS ||
-		     after.value - (configs[i] == BRANCHES ? 100000 : 200000) < 100,
-		     "member %zu counted %llu", i, after.value);
-		must(ev_count(leader) - before.value >= 200000, "the leader did not count");
-	}
-}
-
-/* Two events for counter 0 take turns. */
-TEST(constraints_turns, "constraints-turns", 60)
-{
-	static const u64 configs[] = { L2_READ_MISS, L2_WRITE_HIT };
-	struct times t[2];
-	int i;
-
-	run_at_once(configs, 2, 2000, t);
-	for (i = 0; i < 2; i++)
-		must(t[i].running > t[i].enabled * 0.4 && t[i].running < t[i].enabled * 0.6,
-		     "event %d of two for counter 0 ran %llu of %llu ns", i,
-		     t[i].running, t[i].enabled);
-}
-
 /* A pinned event keeps its counter; one that finds no counter is in error state. */
 TEST(pinned, "pinned", 30)
 {
