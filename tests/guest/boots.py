@@ -17,9 +17,8 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     sample-tiny-all sample-cpu-time multiplex constraints
     groups-refused pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period task-switch inherit
-    inherit-not on-exec attach cpu-wide sample-wide cgroup group-read ioctls period-negative
-    period-throttled spflt-dup spflt-reuse
-    mmap-page page-times times spflt-region spflt-switch spflt-migrate
+    inherit-not cpu-wide sample-wide cgroup group-read refresh period-negative spflt-dup
+    spflt-reuse mmap-page page-times spflt-region spflt-switch spflt-migrate
     spflt-hotplug spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt

@@ -103,70 +103,6 @@ TEST(inherit_not, "inherit-not", 60)
 	must(count < 1000000, "without inherit a child was counted: %llu", count);
 }
 
-/* enable_on_exec: nothing before, everything after */
-TEST(on_exec, "on-exec", 60)
-{
-	u64 counts[2];
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		static const char * const lengths[] = { "1000000", "2000000" };
-		struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-		int go[2], fd;
-		pid_t pid;
-
-		must_pipe(go);
-		in_child(pid) {
-			pipe_wait(go);
-			spin(50000000);
-			execl("/proc/self/exe", "gt", "--spin", lengths[i], NULL);
-			_exit(3);
-		}
-		attr.enable_on_exec = 1;
-		fd = ev_open(attr, pid, -1, -1);
-		pipe_wake(go);
-		reap(pid);
-		counts[i] = ev_count(fd);
-		must(counts[i] > (u64)(i + 1) * 0x2000000, "counted %llu after exec", counts[i]);
-		must(counts[i] < (u64)(i + 1) * 0x2000000 + 2000000,
-		     "counted %llu: before exec, too", counts[i]);
-	}
-	/* the start of a program costs about the same each time */
-	must(counts[1] - counts[0] > 0x2000000 - 5000 && counts[1] - counts[0] < 0x2000000 + 5000,
-	     "twice the loop counts %llu more, not %u", counts[1] - counts[0], 0x2000000);
-}
-
-/* An event on a process that runs already, from outside */
-TEST(attach, "attach", 60)
-{
-	u64 n = 20000000 / scale(), count;
-	int go[2], done[2], fd, i;
-	pid_t pid;
-
-	must_pipe(go);
-	must_pipe(done);
-	in_child(pid) {
-		for (i = 0; i < 3; i++) {
-			pipe_wait(go);
-			spin(n);
-			pipe_wake(done);
-		}
-	}
-	fd = ev_open(user_attr(INSTRUCTIONS), pid, -1, -1);
-	for (i = 0; i < 3; i++) {
-		/* the second time it does not count */
-		if (i != 1)
-			ev_on(fd);
-		else
-			ev_off(fd);
-		pipe_wake(go);
-		pipe_wait(done);
-	}
-	reap(pid);
-	count = ev_count(fd);
-	must(count >= 4 * n && count < 4 * n + 20000, "counted %llu of %llu", count, 4 * n);
-}
-
 /* CPU-wide events: at least what ran on the CPU, and exactly what the emulator says */
 static void spin_by_cpu(void *arg, int cpu)
 {
@@ -320,7 +256,6 @@ TEST(group_read, "group-read", 60)
 	}
 }
 
-/* ioctls: enable, disable, reset, refresh and period */
 static volatile sig_atomic_t signals;
 
 static void on_signal(int sig)
@@ -329,38 +264,16 @@ static void on_signal(int sig)
 	signals++;
 }
 
-TEST(ioctls, "ioctls", 60)
+/* After so many overflows, each with a signal, the event is off. */
+TEST(refresh, "refresh", 60)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 base = spin_cost(), before, period = 1000;
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, PERF_SAMPLE_IP);
 	struct pollfd poller;
 	struct tally t = {};
 	struct ring r;
+	u64 before;
 	int fd;
 
-	fd = ev_start(attr, 0, -1);
-	ev_on(fd);
-	spin(1000);
-	ev_off(fd);
-	ev_off(fd);
-	before = ev_count(fd);
-	must(before >= 2000 && before < 3000, "counted %llu", before);
-	spin(1000);
-	must(ev_count(fd) == before, "counts while it is off");
-	ev_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
-	must(!ev_count(fd), "after a reset: %llu", ev_count(fd));
-	ev_spin(fd, 1000);
-	must(ev_count(fd) == base + 2000, "after a reset counted %llu, not %llu",
-	     ev_count(fd), base + 2000);
-	must(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL,
-	     "refreshing an event that does not sample: %m");
-	must(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) == -1 && errno == EINVAL,
-	     "a period for an event that does not sample: %m");
-	close(fd);
-
-	/* refresh: a number of overflows, each with a signal, then the event is off */
-	attr.sample_period = 100000;
-	attr.sample_type = PERF_SAMPLE_IP;
 	attr.wakeup_events = 1;
 	fd = ring_open(&r, 8, attr, 0, -1, -1);
 	signals = 0;
@@ -382,30 +295,6 @@ TEST(ioctls, "ioctls", 60)
 	must(poll(&poller, 1, 0) == 1 && poller.revents, "an overflow does not wake a poll");
 	ring_tally(&r, &t, NULL, NULL);
 	must(t.samples == 6, "refreshed for 1 more: %llu samples", t.samples);
-	signal(SIGIO, SIG_IGN);
-	ring_close(&r, fd);
-
-	/* up to Linux 3.13 a new period begins with the next overflow */
-	if (kernel_before(3, 14))
-		return;
-	fd = ring_open(&r, 8, attr, 0, -1, -1);
-	for (period = 100000; period >= 20000; period /= 5) {
-		memset(&t, 0, sizeof(t));
-		ev_period(fd, period);
-		ev_spin(fd, 500000);
-		ring_tally(&r, &t, spin_lo, spin_hi);
-		must(t.samples + 1 >= 1000000 / period && t.samples <= 1000000 / period,
-		     "period %llu: %llu samples of 1000000", period, t.samples);
-		must(!t.outside, "sampled at %#llx, outside the loop", t.last_outside);
-	}
-	ev_on(fd);
-	ev_period(fd, 50000);
-	memset(&t, 0, sizeof(t));
-	spin(500000);
-	ev_off(fd);
-	ring_tally(&r, &t, NULL, NULL);
-	must(t.samples >= 19 && t.samples <= 21, "period 50000, set while it runs: %llu samples",
-	     t.samples);
 }
 
 /* A period that is negative as a signed number: 2.6.38 takes it from the next overflow on. */
@@ -427,34 +316,6 @@ TEST(period_negative, "period-negative", 60)
 	ring_tally(&r, &t, NULL, NULL);
 	overflows = refused ? ev_count(fd) / 10000 : 1;
 	must(t.samples == overflows, "%llu samples, not %llu", t.samples, overflows);
-}
-
-/* A throttled event counts on when it has got a longer period. */
-TEST(period_throttled, "period-throttled", 60)
-{
-	u64 n = 500000 / scale(), before, period, stopped = 0;
-	struct ring r;
-	int fd, i;
-
-	sample_limit(2000);
-	for (i = 0; i < 100; i++) {
-		fd = ring_open(&r, 8, sampling_attr(INSTRUCTIONS, 1000, PERF_SAMPLE_IP), 0, -1, -1);
-		ev_on(fd);
-		/* three samples in a tick are too many */
-		spin(20000);
-		before = ev_count(fd);
-		spin(1000);
-		stopped += ev_count(fd) == before;
-		period = 1000000007;
-		ev_period(fd, period);
-		before = ev_count(fd);
-		spin(10 * n);
-		/* Old perf cores have the event wait for the next tick. */
-		must(ev_count(fd) - before > 2 * n, "%llu of %llu counted with a new period",
-		     ev_count(fd) - before, 20 * n);
-		ring_close(&r, fd);
-	}
-	must(stopped, "no event was throttled");
 }
 
 /* The page before the sample buffer */
@@ -539,31 +400,4 @@ TEST(page_times, "page-times", 60)
 	read = ev_times(fd).enabled;
 	must(own <= read && read - own < 10000000, "enabled for %llu ns by the page, for %llu",
 	     own, read);
-}
-
-/* Times run while the task runs, with the clock. */
-TEST(times, "times", 60)
-{
-	int fd = ev_open(times_attr(INSTRUCTIONS), 0, -1, -1);
-	struct times t, later;
-	u64 begin, passed;
-
-	begin = now_ns();
-	ev_on(fd);
-	spin_for_ms(500);
-	ev_off(fd);
-	passed = now_ns() - begin;
-	t = ev_times(fd);
-	must(t.running == t.enabled, "ran %llu of %llu ns", t.running, t.enabled);
-	must(t.enabled <= passed, "enabled for %llu of %llu ns", t.enabled, passed);
-	usleep(10000);
-	later = ev_times(fd);
-	must(later.enabled == t.enabled && later.value == t.value, "goes on while it is off");
-	/* asleep, a task's event is not running */
-	ev_on(fd);
-	usleep(300000);
-	ev_off(fd);
-	later = ev_times(fd);
-	must(later.running - t.running < 1000000, "ran for %llu ns of 300 ms asleep",
-	     later.running - t.running);
 }
