@@ -27,8 +27,7 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     ownership perf-spflt perf-stat perf-record perf-group perf-list perf-tools
     move-throttled any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
-    group-equal opens-quiet
-    rdpmc-stale sample-user-only"""
+    opens-quiet rdpmc-stale sample-user-only"""
 # The rest of it, so that both take about as long: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
     hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
@@ -60,17 +59,16 @@ METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions me
 # A module gives programs no RDPMC.
 RDPMC = "rdpmc* regions-rdpmc race-map race-nmi-map"
 
-# Linux 2.6.38, which the cards have: not what needs a program of Debian's, a second module,
-# or what that perf core does not have (Documentation/card.rst); not group-equal, as it stops
-# a group's events one after the other, nor opens-quiet, as it patches code on all CPUs for
-# the first event of a task, and after the last. It hangs where a file is closed while a CPU
-# goes. card-check has an idle driver there, with which interrupts are lost.
+# Linux 2.6.38, which the cards have: not what needs a program of Debian's, or what that perf
+# core does not have (Documentation/card.rst); not opens-quiet, as it patches code on all CPUs for
+# the first event of a task, and after the last. It hangs where a file is closed while a CPU goes.
+# card-check has an idle driver there, with which interrupts are lost.
 OLD = "2.6.38"
 NEW = f"(?!{OLD}).*"
 # Where the driver is a module, without debugging
 MODULE = "stock|uos.*"
 OLD_MAIN = without(f"{MAIN} {LIFE}", """modprobe sample-cpu-time cgroup page-times
-    spflt-hotplug perf-* sample-stranger bpf-* group-equal opens-quiet refuse-reason card-check
+    spflt-hotplug perf-* sample-stranger bpf-* opens-quiet refuse-reason card-check
     soak hotplug* first-event unload-exec unload-offline fault-* spflt-first""")
 OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside

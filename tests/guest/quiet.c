@@ -2,44 +2,6 @@
 /* Events cost other CPUs nothing. */
 #include "lib.h"
 
-/*
- * Two equal events of a group start and stop at once, in the kernel as well: their
- * counts are equal.
- */
-TEST(group_equal, "group-equal", 60)
-{
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
-	int last = cpus_online() - 1, wide, round, leader, member;
-	u64 a, b;
-
-	pin(last);
-	for (wide = 0; wide < 2; wide++) {
-		pid_t pid = wide ? -1 : 0;
-		int cpu = wide ? last : -1;
-
-		attr.disabled = 1;
-		leader = ev_open(attr, pid, cpu, -1);
-		attr.disabled = 0;
-		member = ev_open(attr, pid, cpu, leader);
-		for (round = 0; round < 100; round++) {
-			ev_on(leader);
-			spin(100 + round);
-			if (round % 3 == 0)
-				sched_yield();
-			if (round % 7 == 0)
-				usleep(1000);
-			ev_off(leader);
-			a = ev_count(leader);
-			b = ev_count(member);
-			must(a == b, "round %d%s: two equal events have %llu and %llu", round,
-			     wide ? ", CPU-wide" : "", a, b);
-		}
-		must(a > 20000, "counted %llu", a);
-		close(member);
-		close(leader);
-	}
-}
-
 static u64 ipis_of(int cpu)
 {
 	return interrupts_of("CAL:", cpu) + interrupts_of("RES:", cpu) +
