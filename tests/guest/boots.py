@@ -24,7 +24,7 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
-    ownership perf-spflt perf-stat perf-record perf-group perf-list perf-tools
+    ownership perf-spflt perf-stat perf-record perf-list perf-tools
     move-throttled any-inherit
     sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
     opens-quiet rdpmc-stale sample-user-only"""
