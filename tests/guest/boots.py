@@ -21,7 +21,7 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     spflt-reuse mmap-page page-times spflt-region spflt-switch spflt-migrate
     spflt-hotplug spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
-    regions-rdpmc regions-read regions-truth regions-nested regions-recursive regions-spflt
+    regions-rdpmc regions-read regions-nested regions-recursive regions-spflt
     regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
     regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat perf-record perf-list perf-tools
