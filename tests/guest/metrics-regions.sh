@@ -63,22 +63,12 @@ region, = json.load(open(sys.argv[1]))["rows"]
 print(region["region"], region["calls"], region["thread"], region["metrics"]["ipc"]["value"])' "$tmp/json"
 has out '^call, or "two" 5 None 0\.(4[0-9]*|5)$'
 
-# Two processes are one program; runs that differ say so; and what is not there is told.
+# Two processes are one program. A program that fails, or is not there
 into said knc-metrics -u --regions -o "$tmp/text" -M ipc sh -c './calls 2 & ./calls 3; wait'
 has text '^call, or "two": 5 calls, 2 threads'
 # After one another they have the time of both: the clock is the core's.
 into said knc-metrics -u --regions -o "$tmp/text" -M clock_rate sh -c './calls 500; ./calls 500'
 between "clock of two processes" "$(awk '$1 == "clock_rate" { print $2 }' "$tmp/text")" 0.7 1.1
-# shellcheck disable=SC2016
-into said knc-metrics -u --regions -r 2 -o "$tmp/text" -M ipc \
-	sh -c 'echo >>'"$tmp"'/n; ./calls $(wc -l <'"$tmp"'/n)'
-has text '^! 1 to 2 calls: the runs differ'
-# shellcheck disable=SC2016
-into said knc-metrics -u --regions -r 2 -o "$tmp/text" -M ipc \
-	sh -c 'echo >>'"$tmp"'/n; ./marked; [ $(wc -l <'"$tmp"'/n) = 3 ] || ./calls 1'
-has text '^! 0 to 1 calls'
-knc-metrics --regions -M ipc ./gt --spin20 10 2>"$tmp/said" && fail "not marked: status 0"
-has said '^knc-metrics: ./gt \(status 0\) has written no regions: is it marked'
 knc-metrics --regions -M ipc ./nosuch 2>"$tmp/said" && fail "no program: status 0"
 has said 'nosuch.*No such file'
 knc-metrics --regions -M ipc ./calls 1 3 >"$tmp/said" 2>&1
