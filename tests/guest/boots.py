@@ -26,7 +26,7 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     regions-taken regions-refused regions-write regions-exists
     ownership perf-spflt perf-stat perf-record perf-list perf-tools
     move-throttled any-inherit
-    sample-entry sample-syscall-regs sample-stranger bpf-read-add bpf-read-del
+    sample-entry sample-syscall-regs bpf-read-add bpf-read-del
     opens-quiet rdpmc-stale sample-user-only"""
 # The rest of it, so that both take about as long: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
@@ -68,7 +68,7 @@ NEW = f"(?!{OLD}).*"
 # Where the driver is a module, without debugging
 MODULE = "stock|uos.*"
 OLD_MAIN = without(f"{MAIN} {LIFE}", """modprobe sample-cpu-time cgroup page-times
-    spflt-hotplug perf-* sample-stranger bpf-* opens-quiet refuse-reason card-check
+    spflt-hotplug perf-* bpf-* opens-quiet refuse-reason card-check
     soak hotplug* first-event unload-exec unload-offline fault-* spflt-first""")
 OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
