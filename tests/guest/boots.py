@@ -35,7 +35,7 @@ LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soa
 
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
-RACES = """late-foreign race-disable race-read race-read-group race-read-throttle
+RACES = """race-disable race-read race-read-group race-read-throttle
     race-read-fault
     race-read-again race-period race-period-throttle race-add race-move race-pmi
     race-switch race-spflt-switch race-map
@@ -107,7 +107,7 @@ LOSES = "race-disable race-read race-read-group"
 LOSES_AT_SOME = """race-period race-replace race-add race-move race-pmi race-switch race-map
     race-nmi-disable race-nmi-read race-nmi-period race-nmi-add race-nmi-move race-nmi-pmi
     race-nmi-switch race-nmi-map"""
-RIGHT_RACES = "late-foreign race-stop-read race-stop-period race-stop-toggle race-stop-wide"
+RIGHT_RACES = "race-stop-read race-stop-period race-stop-toggle race-stop-wide"
 POINTS = r"FAIL \d+ of \d+ points, "
 MAINLINE_WRONG = {
     "race-read-again": POINTS + r".*: events counted \d{13}, ",

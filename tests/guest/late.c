@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Late PMU interrupts, as on a processor: they come within a kernel entry, or after an
- * NMI of another source. Samples have the place and the registers of the program at
- * that time, and no sample is lost.
+ * Late PMU interrupts, as on a processor: they come within a kernel entry. Samples have the
+ * place and the registers of the program at that time.
  */
 #include "lib.h"
 
@@ -328,69 +327,11 @@ TEST(sample_syscall_regs, "sample-syscall-regs", 120)
 }
 
 /*
- * A PMI is in flight when an NMI of another source comes. The handler finds the overflow and
- * handles it. Then the PMI arrives, finds nothing, and has masked its LVT entry again.
- */
-#define FOREIGN_PERIOD	5003
-#define FOREIGN_STEP	13
-
-/* How many samples 20 periods have, with an NMI after @after instructions */
-static u64 twenty(u32 skid, u32 after)
-{
-	int cpu = sched_getcpu();
-	struct tally t = {};
-	struct ring r;
-	int fd;
-
-	fd = open_sampling(FOREIGN_PERIOD, &r, 8);
-	td_inject(cpu, TD_SKID, 0, skid);
-	if (after)
-		td_inject(cpu, TD_NMI, TD_RING3, after);
-	ev_spin(fd, FOREIGN_PERIOD * 10 + 500);
-	td_inject(cpu, TD_NOTHING, 0, 0);
-	ring_tally(&r, &t, NULL, NULL);
-	ring_close(&r, fd);
-	return t.samples;
-}
-
-/* The first period ends after FOREIGN_PERIOD instructions and a few of td_inject(). */
-static void foreign_in_flight(u32 skid)
-{
-	int cpu = sched_getcpu();
-	u64 nmis, late, n;
-	u32 after;
-
-	for (after = FOREIGN_PERIOD; after < FOREIGN_PERIOD + skid + 50; after += FOREIGN_STEP) {
-		nmis = td_read(cpu, TD_INJECTED);
-		late = td_read(cpu, TD_LATE);
-		n = twenty(skid, after);
-		must(td_read(cpu, TD_INJECTED) == nmis + 1, "no foreign NMI");
-		must(td_read(cpu, TD_LATE) > late, "no late PMI");
-		must(n == 20, "an NMI after %u instructions, each PMI %u late: %llu of 20 samples",
-		     after, skid, n);
-		n = twenty(0, 0);
-		must(n == 20, "an NMI after %u, a PMI %u late: afterwards %llu of 20 samples",
-		     after, skid, n);
-	}
-}
-
-TEST(late_foreign, "late-foreign", 240)
-{
-	u32 skid;
-
-	if (access("/sys/module/knc_test_nmi", F_OK))
-		skip("needs knc_test_nmi.ko, or the kernel complains of NMIs");
-	prepare();
-	must_sample("before");
-	/* the last ones: the NMI is over before the PMI arrives */
-	for (skid = 50; skid <= 1000; skid += 50)
-		foreign_in_flight(skid);
-}
-
-/*
  * On Linux 2.6.38, with tests/uos/knc_test_nmi.c: NMIs that RAS keeps, and machine
  * checks
  */
+#define FOREIGN_PERIOD	5003
+
 #define TEST_NMI	"/sys/module/knc_test_nmi/parameters/"
 
 static void nmi_parameter_set(const char *name, unsigned int value)
