@@ -285,9 +285,7 @@ void must_sample(const char *when);
 bool driver_is_module(void);
 void module_need(void);			/* skip() where it is built in */
 bool driver_loaded(void);
-int driver_load(void);			/* 0, or -1 with errno */
 void must_load(void);
-int module_insert(const char *path);
 /* how many times the kernel's log has this text */
 unsigned int in_log(const char *text);
 
@@ -306,18 +304,15 @@ enum td_item {
 	TD_WRMSRS		= 9,
 	TD_RDPMCS		= 10,
 	TD_LVTPCS		= 11,
-	TD_EOIS			= 12,
 	TD_INSN_KERNEL		= 16,
 	TD_INSN_USER		= 17,
 	TD_BRANCH_KERNEL	= 18,
 	TD_BRANCH_USER		= 19,
-	TD_CYCLES_KERNEL	= 20,
 	TD_CYCLES_USER		= 21,
 	TD_INJECTED		= 24,	/* orders carried out */
 	TD_INJECT_LEFT		= 25,	/* instructions to go */
 	TD_STOPPED		= 26,
 	TD_GLOBAL_STATUS	= 28,
-	TD_LATE			= 29,	/* PMIs that TD_SKID has made late */
 };
 
 /* What td_inject() does to a hardware thread */

@@ -54,12 +54,13 @@ static int insert_with(const char *path, const char *parameters)
 	return ret;
 }
 
-int module_insert(const char *path)
+static int module_insert(const char *path)
 {
 	return insert_with(path, "");
 }
 
-int driver_load(void)
+/* Returns 0, or -1 with errno. */
+static int driver_load(void)
 {
 	pmu_forget();
 	return module_insert(DRIVER);
