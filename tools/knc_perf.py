@@ -15,13 +15,12 @@ import re
 # share     percent of the time for which it was on a counter; below 100 perf has
 #           scaled the value
 # cpu       with -A
-# variance  percent, with -r
 # metric, metric_unit, metric_value
 #           perf's metric of this line; "" and None if there is none
 # time      seconds since the start, with -I
 # running   nanoseconds for which it was on a counter; of all CPUs without -A
-Record = collections.namedtuple("Record", "value why unit event share cpu variance metric "
-                                "metric_unit metric_value time running")
+Record = collections.namedtuple("Record", "value why unit event share cpu metric metric_unit "
+                                "metric_value time running")
 
 # Where the locale has a decimal comma, perf prints that.
 NUMBER = r"\d+(?:[.,]\d+)?"
@@ -31,7 +30,7 @@ FIELDS = r"""^(?:\s*(?P<time>\d+[.,]\d+){0})?
 (?:CPU(?P<cpu>\d+){0}|[SN]\d[^{0}]*{0}\d+{0}|[^{0}]*-\d+{0})?
 (?:(?P<value>{1}|<[a-z\ ]+>){0}(?P<unit>[^{0}\d]*){0}
    (?P<event>[^{0}/\s][^{0}/]*(?:/[^/]*/[^{0}]*)?)(?:{0}(?P<cgroup>[^{0}]*))??{0}
-   (?:(?P<variance>{1})%{0})?(?P<running>\d+){0}(?P<share>\d+[.,]\d+)|{0}{{3,5}})
+   (?:{1}%{0})?(?P<running>\d+){0}(?P<share>\d+[.,]\d+)|{0}{{3,5}})
 (?:{0}(?P<metric_value>-?(?:{1})?|-?nan|-?inf){0}(?P<metric>[^{0}]*))?$"""
 # perf's own, or the first of these that a line fits
 SEPARATORS = ",;\t|"
@@ -66,7 +65,7 @@ def record(fields):
     return Record(value, "" if value is not None else (fields["value"] or "").strip("<>"),
                   fields["unit"] or "", printable(event), 100.0 if share is None else share,
                   None if fields["cpu"] is None else int(fields["cpu"]),
-                  number(fields["variance"]), printable(metric), unit.strip(),
+                  printable(metric), unit.strip(),
                   number(fields["metric_value"]) if metric else None,
                   number(fields["time"]), int(fields["running"] or 0))
 
