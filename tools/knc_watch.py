@@ -56,8 +56,6 @@ QUIET, RETRY = 60, 60
 # perf's status if it does not know an event or an option
 USAGE = 129
 LINE, TAIL = 1 << 16, 1 << 12
-# knc_perf reads numbers as floats.
-EXACT = 2 ** 53
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NSEC = 10 ** 9
 
@@ -123,7 +121,7 @@ class Card:
 
     def __init__(self, name, args, selector):
         self.name, self.args, self.selector = name, args, selector
-        self.counts, self.names = {}, set()
+        self.counts = {}
         self.process, self.up, self.pause, self.told = None, False, 1, False
         self.interval, self.due = args.interval / 1000, time.monotonic()
 
@@ -194,8 +192,6 @@ class Card:
         *lines, self.rest = (self.rest + got).split(b"\n")
         for line in lines:
             self.take(line.decode(errors="replace"))
-        if len(self.rest) > LINE:
-            raise Gone("it prints no lines")
         if not got:
             raise Gone
 
@@ -241,13 +237,9 @@ class Card:
         if self.is_old and record.share < 99:
             raise Gone(f"{record.event} takes turns, which Linux 2.6.38 counts wrongly: -e may "
                        "have two events, and one of those that are on counter 0 only")
-        if record.unit or record.value is not None and (
-                record.value % 1 or record.value >= EXACT or not record.running):
+        if record.unit:
             raise Gone(f"{record.event}: perf prints no number of events")
         self.pending[record.event] = record
-        self.names.add(record.event)
-        if len(self.names) > self.args.expected:
-            raise Gone(f"perf prints more events than -e has, {record.event} among them")
         if len(self.pending) == self.args.expected and self.args.all:
             self.ask()
 
@@ -458,7 +450,7 @@ def arguments():
                         "(cycles,instructions)")
     parser.add_argument("-I", dest="interval", metavar="MS", type=int, default=10000,
                         help="the interval, 1000 to 3600000 ms (10000); with --all 100 or more")
-    parser.add_argument("--prefix", metavar="WORDS", default="ssh {}",
+    parser.add_argument("--prefix", metavar="WORDS", type=shlex.split, default=["ssh", "{}"],
                         help="what a command line for a card's shell is added to; {} is the "
                         "card's name (ssh {})")
     parser.add_argument("--perf", metavar="COMMAND", default="perf",
@@ -479,12 +471,6 @@ def arguments():
         parser.error(f"{args.textfile}: Is a directory")
     args.events = ",".join(args.events or ["cycles,instructions"])
     args.expected = re.sub("/[^/]*/", "", args.events).count(",") + 1
-    try:
-        args.prefix = shlex.split(args.prefix)
-    except ValueError as e:
-        parser.error(f"--prefix: {e}")
-    if not args.prefix:
-        parser.error("--prefix: which?")
     if len(args.cards) > 1 and "{}" not in "".join(args.prefix):
         parser.error("several cards: --prefix needs {}, which is a card's name")
     return args

@@ -26,10 +26,6 @@ cd "$WORK/$1" || exit 255
 export PATH="$WORK:$PATH"
 exec sh -c "$(echo "$2" | sed "s|/proc/||g; s|/sys/devices/system/cpu/||g; s|/sys/bus/event_source/devices/||g")"
 """
-# Another way to the card: it runs a command as it stands, and knows no card's name.
-PHI = """#!/bin/sh
-[ "$#: $1 $2 $3" = "4: run sh -c" ] && exec "$WORK/ssh" mic0 "$4"
-"""
 # The script of its turn may end it, or print counts; at last it waits for its program, if it
 # has one, as perf does. The first interval of an event is in no sum.
 PERF = r"""#!/bin/sh
@@ -67,7 +63,7 @@ def runs(pid):
 class Watch:
     def __init__(self, work):
         self.work, self.file, self.said = work, work / "knc.prom", work / "said"
-        for name, text in (("ssh", SSH), ("phi", PHI), ("perf", PERF)):
+        for name, text in (("ssh", SSH), ("perf", PERF)):
             (work / name).write_text(text)
             (work / name).chmod(0o755)
         self.process = None
@@ -288,13 +284,15 @@ def test_watch_rules(tmp_path):
 
 
 def test_watch_goes_and_returns(watch):
-    """Counters stay, and go on; said once"""
+    """Counters stay, and go on; said once; and nothing is left in the process"""
     watch.card("mic0", f'{FIRST}interval 10.0 "{INSTRUCTIONS}"\necho lost >&2\nexit 1\n',
                "echo again >&2\nexit 1\n",
                f'interval 10.0 "{INSTRUCTIONS}"\n')
     watch.card("mic1", f'interval 10.0 "{INSTRUCTIONS}"\n')
     watch.start("mic0", "mic1", "-e", "instructions")
     watch.until(up("mic1"), "1")
+    process = Path(f"/proc/{watch.process.pid}")
+    before = len([*(process / "fd").iterdir()])
     # It is 0 before the first interval as well.
     watch.until(events("mic0", "instructions"), "7")
     watch.until(up("mic0"), "0")
@@ -302,6 +300,9 @@ def test_watch_goes_and_returns(watch):
     watch.until(events("mic0", "instructions"), "14")
     assert [watch.value(seconds("mic0", "instructions")), watch.value(up("mic0")),
             watch.value(up("mic1"))] == ["20.000000000", "1", "1"]
+    assert len([*(process / "fd").iterdir()]) <= before + 3
+    children = (process / f"task/{watch.process.pid}/children").read_text()
+    assert len(children.split()) == 2
     assert watch.end() == 0
     watch.says("mic0 does not count: lost; trying again", "mic0 counts again")
 
@@ -323,14 +324,6 @@ def test_watch_not_reached(watch):
     watch.until_said("trying again")
     assert watch.end() == 0
     watch.says("mic0 does not count: /no/such/ssh: No such file or directory; trying again")
-
-
-def test_watch_prefix(watch):
-    """A card that something else than ssh reaches"""
-    watch.card("mic0", f'interval 10.0 "{CYCLES}"\n')
-    watch.start("x", "-e", "cycles", "--prefix", f"{watch.work}/phi run sh -c")
-    watch.until(up("x"), "1")
-    assert watch.end() == 0
 
 
 def test_watch_silent(watch):
@@ -412,30 +405,15 @@ def test_watch_turns(watch):
     assert watch.end() == 0 and watch.value(events("mic0", "branches")) is None
 
 
-UNTRUE = (
-    ('"1;;cycles;4;100.00" "2;;cycles;4;100.00"', "cycles stands twice in -e"),
-    ('"2;ns;duration_time;4;100.00"', "duration_time: perf prints no number of events"),
-    ('"1.50;;cycles;4;100.00"', "cycles: perf prints no number of events"),
-    ('"9007199254740992;;cycles;4;100.00"', "cycles: perf prints no number of events"),
-    ('"1;;cycles;0;100.00"', "cycles: perf prints no number of events"),
-    ('"1;;a;4;100.00"\ninterval 2.0 "1;;b;4;100.00"\ninterval 3.0 "1;;c;4;100.00"',
-     "perf prints more events than -e has, c among them"),
-    ('"1;;a;4;100.00"\nhead -c 200000 /dev/zero | tr "\\0" x >&3', "it prints no lines"),
-)
-
-
 def test_watch_untrue(watch):
-    """What cannot be true is no count, and is said."""
-    for i, (line, _) in enumerate(UNTRUE):
-        watch.card(f"mic{i}", f"interval 1.0 {line}\n")
-    watch.start(*(f"mic{i}" for i in range(len(UNTRUE))), "-e", "cycles,task-clock")
-    watch.until_said("trying again", len(UNTRUE))
+    """What is no count of an event is said, and not counted."""
+    watch.card("mic0", "interval 1.0 '1;;cycles;4;100.00' '2;;cycles;4;100.00'\n")
+    watch.card("mic1", "interval 1.0 '2;ns;duration_time;4;100.00'\n")
+    watch.start("mic0", "mic1", "-e", "cycles,task-clock")
+    watch.until_said("mic0 does not count: cycles stands twice in -e; trying again")
+    watch.until_said("mic1 does not count: duration_time: perf prints no number of events")
     assert watch.end() == 0
-    said = sorted(re.findall("watch: (.*)", watch.said.read_text()))
-    assert said == [f"mic{i} does not count: {why}; trying again"
-                    for i, (_, why) in enumerate(UNTRUE)]
-    counted = re.findall(r"^knc_events_total.* (\d+)$", watch.file.read_text(), re.M)
-    assert {*counted} == {"0"}, counted
+    assert not re.search("^knc_events_total.* [1-9]", watch.file.read_text(), re.M)
 
 
 def test_watch_killed(watch):
@@ -476,25 +454,6 @@ interval 20.0 "{INSTRUCTIONS}"
                f"{watch.file} is written again")
 
 
-def test_watch_descriptors(watch):
-    """A card that comes and goes leaves nothing in the process."""
-    watch.card("mic0", FIRST + f'interval 10.0 "{INSTRUCTIONS}"\nexit 1\n',
-               *[f'interval 10.0 "{INSTRUCTIONS}"\nexit 1\n'] * 3)
-    watch.start("mic0", "-e", "instructions")
-    open_now = Path(f"/proc/{watch.process.pid}/fd")
-    watch.until(events("mic0", "instructions"), "7")
-    before = len([*open_now.iterdir()])
-    began = time.monotonic()
-    watch.until(events("mic0", "instructions"), "28")
-    # It was tried after 1 second, and is after 2 and 4.
-    assert time.monotonic() - began > 5
-    time.sleep(1)
-    assert len([*open_now.iterdir()]) <= before + 3
-    children = Path(f"/proc/{watch.process.pid}/task/{watch.process.pid}/children").read_text()
-    assert len(children.split()) <= 1
-    assert watch.end() == 0
-
-
 def test_watch_refuses(watch, tmp_path):
     for args, why in (
             (["--textfile", "x.prom"], "which CARD"),
@@ -504,8 +463,7 @@ def test_watch_refuses(watch, tmp_path):
             (["mic0\nmic1", "--textfile", "x.prom"], "no name of a card"),
             (["mic0", "-I", "99", "--textfile", "x.prom"], "-I: 1000 to 3600000 ms"),
             (["mic0", "-I", "often", "--textfile", "x.prom"], "invalid int value"),
-            (["mic0", "--prefix", "ssh '", "--textfile", "x.prom"], "--prefix: No closing quotation"),
-            (["mic0", "--prefix", "", "--textfile", "x.prom"], "--prefix: which?"),
+            (["mic0", "--prefix", "ssh '", "--textfile", "x.prom"], "--prefix: invalid split value"),
             (["mic0", "mic1", "--prefix", "phi run sh -c", "--textfile", "x.prom"],
              "several cards: --prefix needs {}"),
             (["mic0", "--textfile", "/no/such/x.prom"], "/no/such/x.prom: No such file"),
