@@ -37,15 +37,6 @@ last=$(awk -F, -v cpu="CPU$((threads - 1))" '$1 == cpu { print $2 }' "$tmp/csv")
 busy=$(awk -F, '/^CPU/ && $2 >= 20971520' "$tmp/csv" | grep -c .)
 [ "$busy" -eq 1 ] || fail "$busy threads have counted the loop"
 
-# And a picture of it, with the last thread of the last core as the bright one
-knc-draw card "$tmp/csv" --svg "$tmp/svg" --columns 80 >"$tmp/card" 2>&1 ||
-	fail "knc-draw: $(tail -n 1 "$tmp/card")"
-grep -q '^instructions:u: 61 cores with 4 threads each$' "$tmp/card" ||
-	fail "knc-draw: $(head -n 1 "$tmp/card")"
-grep -q '^most: *core 60 thread 3: 2[01]' "$tmp/card" ||
-	fail "knc-draw: $(grep most "$tmp/card")"
-grep -q '</svg>' "$tmp/svg" || fail "knc-draw: half a picture"
-
 # One interrupt at least on each thread
 perf record -q -a -e instructions -c 10000 -o "$tmp/data" sleep 1 >"$tmp/out" 2>&1 ||
 	fail "perf record: $(tail -n 2 "$tmp/out")"

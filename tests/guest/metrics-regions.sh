@@ -63,7 +63,7 @@ region, = json.load(open(sys.argv[1]))["rows"]
 print(region["region"], region["calls"], region["thread"], region["metrics"]["ipc"]["value"])' "$tmp/json"
 has out '^call, or "two" 5 None 0\.(4[0-9]*|5)$'
 
-# Two processes are one program. A program that fails, or is not there
+# Two processes are one program; and what is not there is told.
 into said knc-metrics -u --regions -o "$tmp/text" -M ipc sh -c './calls 2 & ./calls 3; wait'
 has text '^call, or "two": 5 calls, 2 threads'
 # After one another they have the time of both: the clock is the core's.

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What perf calls, or finds in the kernel: perf trace, annotate, its scripts, and
-# the size of a terminal that it is not told
+# What perf calls, or finds in the kernel: perf trace, annotate, its scripts
 . ./lib.sh
 symbols_once
 data=$tmp/data
@@ -30,22 +29,4 @@ into out perf script report stackcollapse -i "$data"
 # gt's calls, outermost first, and how often that was seen
 has out '^gt;.*;spin20(_lo)? 200$'
 
-# And pictures of what they say, on the card itself
-into out perf script -i "$data"
-into flame knc-draw flame "$tmp/out"
-has flame '^200 samples of instructions:u;'
-has flame '^ *(9[0-9]|100)\.[0-9]% +(9[0-9]|100)\.[0-9]% .* spin20'
-last=$(($(nproc) - 1))
-into said perf stat -a -A -x, -o "$tmp/csv" -e instructions:u \
-	taskset -c $last ./gt --spin20 f4240
-into card knc-draw card "$tmp/csv" --svg "$tmp/svg"
-has card "^most: *core $((last / 4)) thread $((last % 4)): 20\.*"
-has svg '</svg>'
-
-# Five events take turns.
-into said perf stat -a -A -x\; -o "$tmp/csv" \
-	-e instructions,cycles,branches,branch-misses,cache-misses \
-	taskset -c $last ./gt --spin20 f4240
-into card knc-draw card "$tmp/csv"
-has card "^~: estimates; $(nproc) threads"
 ok
