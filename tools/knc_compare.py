@@ -6,8 +6,6 @@ are exchanged in one of the ways to divide all runs into two groups, if they are
 differ by the mean of their after less that of their before. All of these typical values (Hartigan)
 sorted give the interval of the difference: it has the true one in 95 of 100 comparisons or more,
 whatever the distribution. If 0 is not in it, chance alone makes such a difference in 5 of 100 or less.
-
-Imported by knc-report and knc-metrics.
 """
 import collections
 import itertools

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Metrics of each interval: knc-metrics -I.
 
-Two counters count one pair of events, so each run, or turn, has intervals of one pair, and
-shows the metrics that this pair gives. Intervals of different runs are not put together:
-nothing says that the program was at the same place in both. Events of a metric that takes more
-than a pair have a run of their own, in which they take turns in each interval: perf scales what
-it has counted, and the metric is marked as an estimate.
+Each run, or turn, has the intervals of one pair of events, and the metrics that this pair gives. The
+events of a metric that takes more have a run of their own, in which they take turns.
 """
 import os
 import subprocess

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The instructions of a function in a program of the card.
 
-objdump lists them, unless they are the card's vector instructions (MVEX) or instructions of its
-masks, which only MPSS's objdump knows. Then libZydis decodes the function, in its mode for this
-chip. Other objdumps are given a program in the card's own code (k1om) as one of machine 62, which has
-the same instructions, except these.
-
-Imported by knc_samples.
+objdump lists them, and libZydis those that only MPSS's objdump knows: vector instructions (MVEX), and
+those of masks. Other objdumps are given a program in the card's own code (k1om) as one of machine 62,
+which has the same instructions, except these.
 """
 import os
 import re

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What "perf stat -x" has printed: a record for each count.
-
-Imported by knc-draw, knc-metrics and knc-report.
 """
 import collections
 import math

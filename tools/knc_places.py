@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Metrics of each core, or of each hardware thread: knc-metrics -a --per-core.
 
-perf counts on each CPU. What a core has counted is the sum of its threads for most events.
-CPU_CLK_UNHALTED is the core's on each thread, and so is what "any" counts: a sum would
-have it once for each thread. knc_pmu_tables.ini says which event is which.
+perf counts on each CPU. knc_pmu_tables.ini says of which events a core has the sum of its threads,
+and of which each thread has what the core has.
 """
 import collections
+
 from knc_card import read_topology
 from knc_runs import DURATION, Counts, Failed, Result, broken, events_of, file_there, run_stat, settle
 from knc_table import counted

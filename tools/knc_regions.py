@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The regions of a program that knc_pmu_regions.h has marked: runs it, and reads the files
 that its processes write.
-
-Imported by knc-metrics.
 """
 import collections
 import heapq

@@ -4,8 +4,6 @@
 Names may have blanks, parentheses and colons. With FIELDS it is sure where each ends: before
 the file of a function stands "+0x4d (", and before an event the time and the period. Without
 these fields the first place that can be the end is taken.
-
-Imported by knc-draw, knc-report, knc_data and knc_samples.
 """
 import collections
 import itertools

@@ -4,8 +4,6 @@
 An entry is a metric of a place, or an event where samples were taken: a dictionary that is
 the same in each form. Keys say which place it is: a region, an interval, a core, a function or
 a line. A program as a whole has none.
-
-Imported by knc-metrics and its modules.
 """
 import csv
 import json
