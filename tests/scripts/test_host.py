@@ -160,7 +160,7 @@ class TestHost(ScriptTest):
         """knc-host as a terminal starts it, when perf counts on both cards"""
         self.path("bin/perf", ENDLESS.encode())
         process = subprocess.Popen(
-            ["env", "--default-signal=INT", find("knc-host"), verb, "--prefix",
+            ["env", "--default-signal=INT,HUP", find("knc-host"), verb, "--prefix",
              self.path("ssh") + " {}", "mic0", "mic1", "--", "x"], cwd=self.work, text=True,
             env={**os.environ, "WORK": self.work}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
