@@ -373,16 +373,5 @@ extern const struct entry __start_code_table[], __stop_code_table[],
 \name :
 	.endm
 
-	/* The same, in a table of struct entry; those in modern_code came after the Pentium. */
-	.macro	CODE name, insns, branches, reads, writes, table=code_table
-	.section \table, "a"
-	.balign	8
-	.quad	f_\name, \insns, \branches, \reads, \writes, 1f
-	.section .rodata
-1 :	.asciz	"\name"
-	.text
-	FUNCTION f_\name
-	.endm
-
 #endif
 #endif

@@ -5,6 +5,17 @@
  */
 #include "bare.h"
 
+	/* In a table of struct entry; those in modern_code came after the Pentium. */
+	.macro	CODE name, insns, branches, reads, writes, table=code_table
+	.section \table, "a"
+	.balign	8
+	.quad	f_\name, \insns, \branches, \reads, \writes, 1f
+	.section .rodata
+1 :	.asciz	"\name"
+	.text
+	FUNCTION f_\name
+	.endm
+
 CODE	empty, 1, 1, 1, 0
 	ret
 
