@@ -10,8 +10,10 @@ static void cost(void)
 	for (int n = 1; n < 4; n++)
 		send_to_sleep(n, wait_for_nmi);
 	for (int running = 1; running <= 4; running++) {
-		int slot = running < 2 ? 2 : running;
+		int slot = running;
 
+		if (slot < 2)
+			slot = 2;
 		program(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
 		measure0(f_nops);
 		check(text("halt: cycles, running: %d", running), rdmsr(MSR_CNT0), 106 * slot);
