@@ -222,28 +222,18 @@ static bool knc_pmu_counts_hits(const KncPmuCounter *c)
 /* The most by which a counter can grow with each access that is reported */
 static int knc_pmu_per_access(const KncPmuCounter *c)
 {
-    switch (c->event) {
-    case KNC_DATA_READ:
-    case KNC_DATA_WRITE:
-    case KNC_DATA_READ_OR_WRITE:
-    case KNC_DATA_READ_MISS:
-    case KNC_DATA_WRITE_MISS:
-    case KNC_DATA_READ_MISS_OR_WRITE_MISS:
-    case KNC_DATA_PAGE_WALK:
-    case KNC_LONG_DATA_PAGE_WALK:
-    case KNC_CODE_READ:
-    case KNC_CODE_CACHE_MISS:
-    case KNC_CODE_PAGE_WALK:
-    case KNC_LONG_CODE_PAGE_WALK:
+    if (c->mode == KNC_MODE_MATCHES || c->event < KNC_SEVERAL) {
         return 1;
+    }
+    switch (c->event) {
     case KNC_HWP_L2HIT:
     case KNC_HWP_L2MISS:
     case KNC_L2_VICTIM_REQ_WITH_DATA:
         /* Each of its two lines may have four more prefetched. */
-        return c->mode == KNC_MODE_MATCHES ? 1 : 10;
+        return 10;
     default:
         /* It may be in two lines, and evict one from each of the caches. */
-        return c->mode == KNC_MODE_MATCHES ? 1 : 4;
+        return 4;
     }
 }
 

@@ -138,6 +138,7 @@ typedef enum KncPmuEvent {
 #undef EVENT
     KNC_EVENTS,
     KNC_OBSERVED = KNC_DATA_READ,
+    KNC_SEVERAL = KNC_DATA_CACHE_LINES_WRITTEN_BACK,
     KNC_SNOOPED = KNC_SNP_HIT_L2,
 } KncPmuEvent;
 
