@@ -361,9 +361,6 @@ struct entry {
 extern const struct entry __start_code_table[], __stop_code_table[],
 	__start_modern_code[], __stop_modern_code[];
 
-/* Accesses: their number depends on that of the CPUs. */
-#define ANY		(-1ul)
-
 #else
 
 	/* A function that starts a line of a cache */

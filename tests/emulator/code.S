@@ -139,15 +139,6 @@ CODE	locked_split, 302, 101, 101, 100
 	jnz	1b
 	ret
 
-CODE	lock16, 502, 101, -1, -1, modern_code
-	movl	$100, %esi
-1:	xorl	%eax, %eax
-	xorl	%edx, %edx
-	lock cmpxchg16b pages
-	decl	%esi
-	jnz	1b
-	ret
-
 CODE	flags, 6, 1, 3, 2
 	pushfq
 	orl	$1, (%rsp)

@@ -18,8 +18,6 @@ static void accesses(const struct entry *e, const struct entry *end)
 	for (; e < end; e++) {
 		u64 r, w, sum;
 
-		if (e->reads == ANY)
-			continue;
 		program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
 		user_run(e->fn);
 		r = rdmsr(MSR_CNT0);
