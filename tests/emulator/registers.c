@@ -2,16 +2,6 @@
 /* Every register: width, reserved bits, RO, WO; numbers without a register */
 #include "bare.h"
 
-static void reset_values(void)
-{
-	u64 sum = 0;
-
-	for (int i = 0; i < VALUES; i++)
-		sum |= rdmsr(pmu_registers[i]);
-	check("registers: all 0 after power-on", sum, 0);
-	check("registers: LVTPC masked after power-on", apic_read(APIC_LVTPC), LVT_MASKED);
-}
-
 /*
  * Each bit by itself: the bits in @valid can be written, the others fault and do
  * not change the register.
@@ -142,7 +132,6 @@ static void time_stamp(void)
 
 SUITE(test_registers, "registers")
 {
-	reset_values();
 	identity();
 	pmu_quiet();
 	bits("registers: bits of counter 0", MSR_CNT0, WRAP - 1);
