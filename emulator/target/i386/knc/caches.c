@@ -18,8 +18,8 @@
 #define LINE_STATE      (LINE_VALID | LINE_DIRTY | LINE_SHARED | LINE_THREADS)
 
 /* The hardware prefetcher: its pages, and how far it is ahead */
-#define PAGE_BITS       12
-#define PAGE_LINES      (1 << (PAGE_BITS - KNC_LINE_BITS))
+#define STREAM_BITS     12
+#define STREAM_LINES    (1 << (STREAM_BITS - KNC_LINE_BITS))
 #define AHEAD           4
 
 static KncCore *cores;
@@ -320,7 +320,7 @@ static KncStream *find_stream(KncCore *core, uint64_t page, bool miss)
 static void follow(KncCore *core, int thread, uint64_t line, bool write,
                    bool miss, KncPmuEvents *ev)
 {
-    uint64_t page = line & MAKE_64BIT_MASK(PAGE_BITS, 64 - PAGE_BITS);
+    uint64_t page = line & MAKE_64BIT_MASK(STREAM_BITS, 64 - STREAM_BITS);
     int at = (line - page) >> KNC_LINE_BITS;
     KncStream *s;
     int step, ahead;
@@ -343,7 +343,7 @@ static void follow(KncCore *core, int thread, uint64_t line, bool write,
     for (ahead = goes_on ? AHEAD : 1; s->direction && ahead <= AHEAD; ahead++) {
         int next = at + ahead * s->direction;
 
-        if (next >= 0 && next < PAGE_LINES) {
+        if (next >= 0 && next < STREAM_LINES) {
             hardware_prefetch(core, thread,
                               page + ((uint64_t)next << KNC_LINE_BITS), write,
                               ev);
