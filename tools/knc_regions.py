@@ -201,7 +201,4 @@ def described(name, thread, parts):
                      "several runs mixes them")
     title += [f"! {note}" for note in differ(durations)]
     return {"region": name, "thread": thread, "threads": threads, "calls": calls[-1],
-            "least_calls": calls[0], "seconds": round(seconds, 9),
-            "least_seconds": round(min(durations), 9),
-            "most_seconds": round(max(durations), 9),
-            "all_seconds": [round(each, 9) for each in durations]}, title
+            "seconds": round(seconds, 9), "all_seconds": [round(each, 9) for each in durations]}, title
