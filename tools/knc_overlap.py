@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """For how much of its time a program had two of its threads on one core: there each of them counts
 what the core does. perf records the switches of its threads in a run, or turn, of their own.
-
-Imported by knc_runs.py.
 """
 import collections
 import os
@@ -57,16 +55,13 @@ def share(found, places):
     return shared / busy
 
 
-def measure(args, run_perf, words, what, cpuinfo):
-    """Run it once more, by run_perf(), for share(); @words make perf's command."""
+def measure(args, record, cpuinfo):
+    """Run it once more, by record(), for share()"""
     with tempfile.TemporaryDirectory(prefix="knc-metrics.") as folder:
         data = f"{folder}/perf.data"
-        with open(data, "wb") as out:
-            said, _ = run_perf(args, words(args, [
-                "record", "-q", "-B", "-o", "-" if args.remote else data, "-e", "dummy:u", "--sample-cpu",
-                "--switch-events", *what]), stdout=out if args.remote else None)
-        if said.kept or not os.path.getsize(data):
-            raise Unknown(said.reason())
+        why = record(args, data, "-e", "dummy:u", "--sample-cpu", "--switch-events")
+        if why:
+            raise Unknown(why)
         done = subprocess.run(["perf" if args.remote else args.perf[0], "script", "-i", data, "--ns",
                                "-F", "comm,tid,cpu,time", "--show-switch-events",
                                "--show-task-events", "--show-lost-events"], check=False,

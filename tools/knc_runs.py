@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which events of metrics are counted together, the perf that counts them, and the
 metrics' arithmetic.
-
-Imported by knc-metrics and its modules.
 """
 import os
 import re
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,9 +25,7 @@ DEVICES = "/sys/bus/event_source/devices"
 # The part of the time in which two threads of a program may be on one core, such as a shell and
 # what it has just begun: what each counts for the core is off by three times that at most.
 SIDE_BY_SIDE = 0.01
-# What is copied of a standard input that is no file
-MOST_INPUT = 1 << 28
-# Set by knc-report, which reads on standard error how knc-metrics gets on
+# Set by knc-report, which passes on how knc-metrics gets on
 PROGRESS = "KNC_METRICS_PROGRESS"
 # What perf says first if the kernel does not let this user measure
 REFUSED = "Access to performance monitoring"
@@ -120,8 +117,7 @@ class Plan:
             self.overlap = "the sum has it up to four times"
         elif self.overlap is None:
             try:
-                part = knc_overlap.measure(self.args, run_perf, there, target(self.args),
-                                           file_there(self.args, "/proc/cpuinfo"))
+                part = knc_overlap.measure(self.args, record, file_there(self.args, "/proc/cpuinfo"))
                 self.overlap = (f"two of a core ran at the same time in {100 * part:.0f} % of the "
                                 "time: the sum is up to four times too high") \
                     if part > SIDE_BY_SIDE else ""
@@ -363,11 +359,7 @@ def rewindable():
         print("knc-metrics: waiting for the end of standard input, which each run is to "
               "read; \"</dev/null\" if the program reads none", file=sys.stderr)
     with tempfile.TemporaryFile() as copy, open(0, "rb", closefd=False) as pipe:
-        while data := pipe.read(MOST_INPUT):
-            copy.write(data)
-            if copy.tell() >= MOST_INPUT:
-                raise Failed(f"standard input has more than {MOST_INPUT >> 20} MiB, which each run "
-                             "is to read: give it as a file")
+        shutil.copyfileobj(pipe, copy)
         copy.flush()
         os.dup2(copy.fileno(), 0)
     return 0
@@ -399,6 +391,17 @@ def run_perf(args, command, **pipes):
     with subprocess.Popen(command, stderr=subprocess.PIPE, **pipes) as perf:
         said.read(perf)
     return said, perf.returncode
+
+
+def record(args, data, *options):
+    """Have perf record into the file @data, through a pipe from another machine. Returns why there
+    is nothing in it.
+    """
+    with open(data, "wb") as out:
+        said, _ = run_perf(args, there(args, [
+            "record", "-q", "-B", "-o", "-" if args.remote else data, *options, *target(args)]),
+            stdout=out if args.remote else None)
+    return said.reason() if said.kept or not os.path.getsize(data) else ""
 
 
 def run_stat(args, events, more=()):
@@ -504,7 +507,7 @@ class Formula:
             return sum(found) / len(found)
 
         # Of our own table: numbers, events and these functions
-        functions = {"__builtins__": {}, "d_ratio": d_ratio, "min": min, "max": max}
+        functions = {"__builtins__": {}, "d_ratio": d_ratio}
         counted = {name: of(name) for name in self.code.co_names if name not in functions}
         return eval(self.code, functions, counted), len(used)
 

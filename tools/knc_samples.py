@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Metrics of each function, or of each line of the source: knc-metrics --by.
 
-Each pair of events is counted in one run, and sampled in the next: the count says how far
-apart samples are to be taken. Both events of a pair have a period of their own, so each
-sample is where its own event was. (A sample of a group's leader that reads the other
-counter would give the other's events to places where they were not.) Samples times the
-period are the count of a place.
+Each pair of events is counted in one run, and sampled in the next, each event with a period of its
+own. Documentation/tools.rst says why.
 """
 import collections
 import math
@@ -17,8 +14,7 @@ import knc_listing
 import knc_script
 import knc_table
 from knc_perf import printable
-from knc_runs import Counts, Missing, broken, count, exceeded, file_there, run_perf, spoken, \
-    target, there
+from knc_runs import Counts, Missing, broken, count, exceeded, file_there, record, spoken, there
 from knc_table import counted
 
 # Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
@@ -93,15 +89,16 @@ class Run:
                              "of what a run before has counted: the runs were not alike, or "
                              "the program has many short threads")
 
-    def at(self, place):
-        """Counts of a place, as far as the samples are good for it"""
+    def at(self, place=None):
+        """Counts of a place, or of all, as far as the samples are good for it"""
         counts = Counts()
         counts.duration, counts.reasons = self.counts.duration, dict(self.counts.reasons)
         for key in self.periods:
             if self.note:
                 counts.reasons[key] = self.note
             else:
-                counts.values[key] = self.samples[key][place] * self.periods[key]
+                samples = self.samples[key][place] if place else self.taken(key)
+                counts.values[key] = samples * self.periods[key]
         return counts
 
     def deviation(self, key, place):
@@ -117,36 +114,28 @@ def prime(least):
 
 # --- perf record, perf script ---------------------------------------------------------
 
-def record(args, needed, run):
-    """Sample the run's events into a file: perf.data as a file, or as a pipe has it."""
-    modifier = "u" if args.user else ""
-    events = ",".join(needed[key].spelled(args.pmu, modifier, f"period={value}")
-                      for key, value in run.periods.items())
-    data = f"{args.folder}/perf.data"
-    # D: on the counters all the time, or never
-    what = ["record", "-q", "-B", "-P", "-o", "-" if args.remote else data, "-e", f"{{{events}}}:D",
-            *target(args)]
-    with open(data, "wb") as out:
-        said, _ = run_perf(args, there(args, what), stdout=out if args.remote else None)
-    if said.kept or not os.path.getsize(data):
-        run.note = f"perf record: {said.reason()}"
-        return None
-    walked = knc_data.walk(data)
-    run.lost, run.throttled, run.is_cut = walked.lost, walked.throttled, walked.is_cut
-    return data
-
-
 def sample(args, needed, run):
+    """Sample the run's events, again with longer periods if perf core throttles them"""
+    if not run.periods:
+        return
     labels = {needed[key].label: key for key in run.keys}
-    for attempt in range(TRIES if run.periods else 0):
+    data = f"{args.folder}/perf.data"
+    for attempt in range(TRIES):
         if attempt:
             run.again()
-        data = record(args, needed, run)
-        if data and (not run.throttled or attempt == TRIES - 1):
-            read_samples(args, data, run, labels)
-            run.judge(args.turns)
-        if not data or not run.throttled:
+        events = ",".join(needed[key].spelled(args.pmu, "u" if args.user else "", f"period={value}")
+                          for key, value in run.periods.items())
+        # D: on the counters all the time, or never
+        why = record(args, data, "-P", "-e", f"{{{events}}}:D")
+        if why:
+            run.note = f"perf record: {why}"
+            return
+        walked = knc_data.walk(data)
+        run.lost, run.throttled, run.is_cut = walked.lost, walked.throttled, walked.is_cut
+        if not run.throttled:
             break
+    read_samples(args, data, run, labels)
+    run.judge(args.turns)
 
 
 def perf_script(args, data, *more):
@@ -259,6 +248,8 @@ class Report:
                 if "any" not in key[1]:
                     self.events.setdefault(key, run)
         self.cost = self.choose_cost()
+        # Of a metric that is a sum, what all rows have
+        self.whole = self.cost in self.formulas and self.value([run.at() for run in runs]) or 1
         places = {place for key, run in self.events.items() for place in run.samples[key]}
         self.rows = sorted((Row(self, place) for place in places),
                            key=lambda row: (-row.cost, row.place.function, row.place.line or 0))
@@ -268,21 +259,18 @@ class Report:
         if not self.events:
             return None
         metric = next(iter(self.formulas), None)
-        if metric and self.is_sum(metric):
+        if metric and metric.is_sum():
             return metric
         clocks = next((key for key in self.events if key[0] == "CPU_CLK_UNHALTED"), None)
         return clocks or next((key for key in (self.formulas[metric].keys if metric else [])
                                if key in self.events), next(iter(self.events)))
 
-    def is_sum(self, metric):
-        """Do the values of all places add up to the program's?"""
-        formula, tries = self.formulas[metric], []
-        for factor in (1, 2):
-            counts = Counts()
-            counts.duration = 1
-            counts.values = {key: factor * (1000 + i) for i, key in enumerate(formula.keys)}
-            tries.append(formula.value([counts], False)[0])
-        return tries[1] == 2 * tries[0]
+    def value(self, counts):
+        """Of the metric that rows are sorted by"""
+        try:
+            return self.formulas[self.cost].value(counts, self.args.turns)[0]
+        except Missing:
+            return 0.0
 
     def put(self, table):
         args, cost = self.args, getattr(self.cost, "name", None) or spoken(self.cost)
@@ -326,28 +314,12 @@ class Row:
         counts = [run.at(place) for run in report.runs]
         self.metrics = [self.entry(report, metric, formula, counts)
                         for metric, formula in report.formulas.items()]
-        if report.cost in report.formulas:
-            self.cost = self.part(report, report.formulas[report.cost], counts)
-        else:
-            self.cost = self.events[report.cost][2]
+        self.cost = self.events[report.cost][2] if report.cost in self.events else \
+            report.value(counts) / report.whole
         self.hot = self.cost >= HOT
         most = max(self.events, key=lambda key: self.events[key][2])
         self.assembly = assembly(report.args, report.events[most], most, place) \
             if self.events[most][2] >= HOT else []
-
-    def part(self, report, formula, counts):
-        """Of a sum, this place's part"""
-        whole = []
-        for run in report.runs:
-            all_of = Counts()
-            all_of.duration = run.counts.duration
-            all_of.values = {key: run.taken(key) * run.periods[key] for key in run.periods}
-            whole.append(all_of)
-        try:
-            value, all_places = (formula.value(c, report.args.turns)[0] for c in (counts, whole))
-        except Missing:
-            return 0.0
-        return value / all_places if all_places else 0.0
 
     def entry(self, report, metric, formula, counts):
         value, runs, error, reason = None, 0, None, ""

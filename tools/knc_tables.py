@@ -28,7 +28,7 @@ UNIT = re.compile(r"#define KNC_UNIT_(\w+)\s+(0x\w\w)")
 TERMS = re.compile(r"cpu@((?:[^@\\]|\\.)+)@")
 WORD = re.compile(TERMS.pattern + r"|([A-Za-z_]\w*)")
 # What is no event in an expression
-FUNCTIONS = {"d_ratio", "min", "max"}
+FUNCTIONS = {"d_ratio"}
 DURATION = "duration_time"
 # What a core has of an event, if not the sum of its threads
 IN_CORE = "once", "unknown"
@@ -116,6 +116,10 @@ class Metric:
                 event, _, more = (name or terms.replace("\\", "")).partition(",")
                 found[event, more] = None
         return [*found]
+
+    def is_sum(self):
+        """Do the values of all parts of a program add up to its own? By time they do."""
+        return "d_ratio" not in self.expr or self.expr.endswith(f", {DURATION})")
 
 
 def fit(first, second):
