@@ -152,16 +152,20 @@ class Text:
             self.say("", *lines)
 
 
-class Csv:
-    """A line for each entry"""
+class Data:
+    """A form for programs: it has no lines that are not of an entry."""
 
     def __init__(self, out, _what):
-        self.out, self.writer = out, None
+        self.out, self.writer, self.whole = out, None, {}
 
     def say(self, *_lines):
         pass
 
     columns = over = say
+
+
+class Csv(Data):
+    """A line for each entry"""
 
     def place(self, keys, entries, events=(), **_text):
         for e in [*events, *entries]:
@@ -186,15 +190,7 @@ class Csv:
             self.place({}, [entry(name, None, reason=reason)])
 
 
-class Json:
-    def __init__(self, out, _what):
-        self.out, self.whole = out, {}
-
-    def say(self, *_lines):
-        pass
-
-    columns = over = say
-
+class Json(Data):
     def place(self, keys, entries, events=(), **_text):
         if not keys:
             self.whole["metrics"] = entries
