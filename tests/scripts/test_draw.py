@@ -119,11 +119,9 @@ class TestDraw(ScriptTest):
 
     def test_draw_metric_by_its_name(self):
         """Its unit stands before it; without one of its events it is no number."""
-        csv, topology = self.path("csv", METRIC.encode()), self.path("cpus", CPUINFO.encode())
-        out = self.passes("knc-draw", "card", csv, "--topology", topology,
-                          "--show", "l1_tlb_miss_ratio")
-        assert "l1_tlb_miss_ratio (%): 61 cores" in out
-        assert "most:  core 60 thread 0: 0.9\n" in out
+        out = self.passes("knc-draw", "card", self.path("csv", METRIC.encode()), "--topology",
+                          self.path("cpus", CPUINFO.encode()), "--show", "l1_tlb_miss_ratio")
+        assert "l1_tlb_miss_ratio (%): 61 cores" in out and "most:  core 60 thread 0: 0.9\n" in out
 
     def test_draw_locales(self):
         """A decimal comma, whatever separates the fields; and a column for the cgroup"""
