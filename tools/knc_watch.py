@@ -28,17 +28,15 @@ import knc_python
 knc_python.check()
 
 import argparse
+import asyncio
 import contextlib
 import fcntl
 import math
 import os
 import random
 import re
-import selectors
 import shlex
 import signal
-import socket
-import subprocess
 import sys
 import time
 
@@ -55,7 +53,7 @@ ENDING = 5
 QUIET, RETRY = 60, 60
 # perf's status if it does not know an event or an option
 USAGE = 129
-LINE, TAIL = 1 << 16, 1 << 12
+TAIL = 1 << 12
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NSEC = 10 ** 9
 
@@ -117,13 +115,12 @@ class Count:
 
 
 class Card:
-    """A card, the ssh that runs, and what was counted in all."""
+    """A card, the ssh that runs, and what was counted in all; @changed() is called as it changes."""
 
-    def __init__(self, name, args, selector):
-        self.name, self.args, self.selector = name, args, selector
-        self.counts = {}
-        self.process, self.up, self.pause, self.told = None, False, 1, False
-        self.interval, self.due = args.interval / 1000, time.monotonic()
+    def __init__(self, name, args, changed):
+        self.name, self.args, self.changed = name, args, changed
+        self.counts, self.process, self.interval = {}, None, args.interval / 1000
+        self.up = self.told = self.is_ending = False
 
     def command(self):
         """What the card's shell runs. It reads a line for each interval, and ends with its input:
@@ -141,59 +138,96 @@ class Card:
                 f"{perf}{min(args.interval // 10, 1000)} --interval-count 1 "
                 f"3>&1 >/dev/null </dev/null || exit; {ONLINE}; done")
 
-    def start(self):
-        args = self.args
-        self.rest, self.said = b"", b""
+    async def run(self):
+        """A session after the other"""
+        pause = 1
+        while not self.is_ending:
+            began = time.monotonic()
+            try:
+                await self.session()
+            except Gone as why:
+                if self.is_ending:
+                    return
+                self.tell(f"{self.name} does not count: {why}; trying again")
+                self.changed()
+                if time.monotonic() > began + LONGEST_PAUSE:
+                    pause = 1
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def session(self):
+        """Until the card has gone, or perf is to begin anew"""
+        self.said, why = b"", ""
         self.online, self.time, self.pending, self.is_old = None, None, {}, False
         self.has_driver, self.lacks = False, False
         self.models = knc_card.Models("")
-        self.began, self.turn = time.monotonic(), None
+        self.began, self.turn = time.monotonic(), math.inf
         self.due = self.began + CONNECT + 3 * self.interval
+        words = [word.replace("{}", self.name) for word in self.args.prefix]
         try:
             # In a session without a terminal ssh cannot ask for a password.
-            self.process = subprocess.Popen(
-                [*(word.replace("{}", self.name) for word in args.prefix), self.command()],
-                bufsize=0, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            self.process = await asyncio.create_subprocess_exec(
+                *words, self.command(), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, start_new_session=True,
                 env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
         except OSError as e:
-            self.has_gone(f"{args.prefix[0]}: {e.strerror}")
-            return
-        for pipe, read in ((self.process.stdout, self.read), (self.process.stderr, self.listen)):
-            os.set_blocking(pipe.fileno(), False)
-            self.selector.register(pipe, selectors.EVENT_READ, (self, read))
-        if not args.all:
+            raise Gone(f"{words[0]}: {e.strerror}") from e
+        self.listening = asyncio.create_task(self.listen(self.process.stderr))
+        if not self.args.all:
             self.ask()
+        try:
+            if await self.read(self.process.stdout):
+                await self.clear(1)
+                return
+        except Gone as gone:
+            why = str(gone)
+        # At the end of its output ssh ends, too, and may have a message.
+        status, message = await self.clear(0 if why else 1)
+        # Without the driver perf does not know its events yet.
+        if not why and status == USAGE and self.has_driver and b"Usage: " in self.said:
+            raise Wrong(f"{self.name}: {message}")
+        raise Gone(why or message or f"status {status}")
+
+    async def listen(self, pipe):
+        """To messages, of which the last is of interest"""
+        while got := await pipe.read(TAIL):
+            self.said = (self.said + got)[-TAIL:]
+
+    async def read(self, pipe):
+        """Lines, and ask for more in time. True if perf is to begin anew: what was refused, or on no
+        counter, may be counted then.
+        """
+        while True:
+            renewal = self.began + RETRY if self.args.all and self.lacks else math.inf
+            next_one = min(self.turn, renewal, self.due)
+            try:
+                line = await asyncio.wait_for(pipe.readline(), max(next_one - time.monotonic(), 0))
+            except asyncio.TimeoutError:
+                if next_one == self.turn:
+                    self.ask()
+                elif next_one == renewal:
+                    return True
+                else:
+                    raise Gone("it is silent") from None
+                continue
+            except ValueError as e:
+                raise Gone("it prints no lines") from e
+            if not line.endswith(b"\n"):
+                raise Gone
+            self.take(line.decode(errors="replace").rstrip("\n"))
+            self.changed()
 
     def ask(self):
         """For the counts of a while, or with --all for the CPUs that are online"""
-        self.asked, self.turn = time.monotonic(), None
-        with contextlib.suppress(OSError, ValueError):
-            self.process.stdin.write(b"\n")
+        self.asked, self.turn = time.monotonic(), math.inf
+        self.process.stdin.write(b"\n")
 
     def answered(self, pause=0):
         """It asks again at a random moment of an interval: what the card does may have its period."""
         now = time.monotonic()
         if not self.args.all:
-            self.turn = max(now, self.asked + self.interval * random.uniform(0.5, 1.5)) + pause
-        self.due = (self.turn or now) + 3 * self.interval + LATE
-
-    def listen(self):
-        """To messages, of which the last is of interest"""
-        got = self.process.stderr.read(LINE)
-        self.said = (self.said + (got or b""))[-TAIL:]
-        if got == b"":
-            self.selector.unregister(self.process.stderr)
-
-    def read(self):
-        got = self.process.stdout.read(LINE)
-        if got is None:
-            return
-        *lines, self.rest = (self.rest + got).split(b"\n")
-        for line in lines:
-            self.take(line.decode(errors="replace"))
-        if not got:
-            raise Gone
+            self.turn = now = max(now, self.asked + self.interval * random.uniform(0.5, 1.5)) + pause
+        self.due = now + 3 * self.interval + LATE
 
     def take(self, line):
         """A line, which may be anything"""
@@ -277,66 +311,28 @@ class Card:
 
     def end(self):
         """perf prints its last counts, and ends."""
-        self.process.stdin.close()
+        self.is_ending = True
+        if self.process:
+            self.process.stdin.close()
 
-    def clear(self, patience):
+    async def clear(self, patience):
         """Returns the status, and the last message."""
         self.add()
-        self.end()
+        process, self.process, self.up = self.process, None, False
+        process.stdin.close()
         try:
-            self.process.wait(patience)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        watched = self.selector.get_map()
-        if self.process.stderr in watched:
-            self.listen()
-        for pipe in (self.process.stdout, self.process.stderr):
-            if pipe in watched:
-                self.selector.unregister(pipe)
-            pipe.close()
+            await asyncio.wait_for(process.wait(), patience)
+        except asyncio.TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        await asyncio.wait([self.listening], timeout=1)
+        self.listening.cancel()
         lines = [line.strip() for line in self.said.decode(errors="replace").split("\n")
                  if line.strip()]
-        status, self.process, self.up = self.process.returncode, None, False
         # Behind perf's error stands what usage it has.
-        return status, next((line for line in lines if re.search(r"\berror: \S", line, re.I)),
-                            lines[-1] if lines else "")
-
-    def has_gone(self, why=""):
-        if self.process:
-            # At the end of its output ssh ends, too, and may have a message.
-            status, message = self.clear(0 if why else 1)
-            # Without the driver perf does not know its events yet.
-            if not why and status == USAGE and self.has_driver and b"Usage: " in self.said:
-                raise Wrong(f"{self.name}: {message}")
-            why = why or message or f"status {status}"
-            if time.monotonic() > self.began + LONGEST_PAUSE:
-                self.pause = 1
-        self.due = time.monotonic() + self.pause
-        self.pause = min(2 * self.pause, LONGEST_PAUSE)
-        self.tell(f"{self.name} does not count: {why}; trying again")
-
-    def renewal(self):
-        """When perf is to begin anew: what was refused, or on no counter, may be counted then."""
-        return self.began + RETRY if self.process and self.args.all and self.lacks else math.inf
-
-    def next(self):
-        return min(self.due, (self.process and self.turn) or math.inf, self.renewal())
-
-    def is_due(self):
-        """The card is to be asked, or to be tried again, or is silent."""
-        now = time.monotonic()
-        if self.process and self.turn and now >= self.turn:
-            self.ask()
-        elif now >= self.renewal():
-            self.clear(1)
-            self.start()
-        elif now < self.due:
-            return
-        elif self.process:
-            self.has_gone("it is silent")
-        else:
-            self.start()
+        return process.returncode, next((line for line in lines if re.search(
+            r"\berror: \S", line, re.I)), lines[-1] if lines else "")
 
 
 class File:
@@ -394,35 +390,29 @@ def text_of(cards):
     return "".join(f"{line}\n" for name in lines for line in lines[name])
 
 
-def watch(cards, file, selector, signals):
+async def watch(cards):
     """Until there is a signal"""
-    ending = None
-    while ending is None or any(card.process for card in cards):
-        due = [card.next() for card in cards] if ending is None else [ending]
-        for key, _ in selector.select(max(min(due) - time.monotonic(), 0)):
-            if key.fileobj is signals:
-                ending = time.monotonic() + ENDING
-                selector.unregister(signals)
-                for card in cards:
-                    if card.process:
-                        card.end()
-                continue
-            card, read = key.data
-            # It may have gone by what was read just before.
+    ending = asyncio.Event()
+    for number in SIGNALS:
+        # A shell's job in the background ignores SIGINT, and nohup's SIGHUP.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, ending.set)
+    tasks = [asyncio.create_task(card.run()) for card in cards]
+    try:
+        await asyncio.wait([asyncio.create_task(ending.wait()), *tasks],
+                           return_when=asyncio.FIRST_COMPLETED)
+        for card, task in zip(cards, tasks):
+            if task.done():
+                task.result()
+            card.end()
+            if not card.process:
+                task.cancel()
+        await asyncio.wait(tasks, timeout=ENDING)
+    finally:
+        for card, task in zip(cards, tasks):
+            task.cancel()
             if card.process:
-                try:
-                    read()
-                except Gone as why:
-                    if ending is None:
-                        card.has_gone(str(why))
-                    else:
-                        card.clear(1)
-        if ending is None:
-            for card in cards:
-                card.is_due()
-        elif time.monotonic() >= ending:
-            break
-        file.update(cards)
+                await card.clear(0)
 
 
 def rules(interval):
@@ -481,32 +471,20 @@ def main():
     if args.rules:
         print(rules(args.interval), end="")
         return
-    signals, wakeup = socket.socketpair()
-    with selectors.DefaultSelector() as selector, signals, wakeup:
-        cards = [Card(name, args, selector) for name in args.cards]
-        try:
-            file = File(args.textfile)
-            file.write(text_of(cards))
-        except BlockingIOError:
-            sys.exit(f"knc-host watch: error: {args.textfile}: another watch writes it")
-        except OSError as e:
-            sys.exit(f"knc-host watch: error: {args.textfile}: {e.strerror}")
-        selector.register(signals, selectors.EVENT_READ)
-        wakeup.setblocking(False)
-        signal.set_wakeup_fd(wakeup.fileno())
-        for number in SIGNALS:
-            # A shell's job in the background ignores SIGINT, and nohup's SIGHUP.
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, lambda *_: None)
-        try:
-            watch(cards, file, selector, signals)
-        except Wrong as why:
-            sys.exit(f"knc-host watch: error: {why}")
-        finally:
-            for card in cards:
-                if card.process:
-                    card.clear(0)
-            file.update(cards)
+    try:
+        file = File(args.textfile)
+        cards = [Card(name, args, lambda: file.update(cards)) for name in args.cards]
+        file.write(text_of(cards))
+    except BlockingIOError:
+        sys.exit(f"knc-host watch: error: {args.textfile}: another watch writes it")
+    except OSError as e:
+        sys.exit(f"knc-host watch: error: {args.textfile}: {e.strerror}")
+    try:
+        asyncio.run(watch(cards))
+    except Wrong as why:
+        sys.exit(f"knc-host watch: error: {why}")
+    finally:
+        file.update(cards)
 
 
 if __name__ == "__main__":
