@@ -6,7 +6,7 @@
 #include "bare.h"
 
 	/* In a table of struct entry; those in modern_code came after the Pentium. */
-	.macro	CODE name, insns, branches, reads, writes, table=code_table
+	.macro	CODE name, insns, branches, reads, writes, table = code_table
 	.section \table, "a"
 	.balign	8
 	.quad	f_\name, \insns, \branches, \reads, \writes, 1f

@@ -358,7 +358,8 @@ static void test_groups(struct kunit *test)
 			event = new_event(test, cases[i].config[j], 0);
 			if (cases[i].software & BIT(j)) {
 				event->pmu = NULL;
-				event->event_caps = cases[i].other ? 0 : PERF_EV_CAP_SOFTWARE;
+				if (!cases[i].other)
+					event->event_caps = PERF_EV_CAP_SOFTWARE;
 			}
 			if (!leader) {
 				leader = event;

@@ -107,5 +107,4 @@ static void knc_write_lvtpc(u32 value)
 	record.lvtpc = value;
 }
 
-
 #endif /* _KNC_TEST_RECORD_H */

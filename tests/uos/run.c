@@ -406,7 +406,7 @@ static void run_test(char *test)
 		was_refused = true;
 		return;
 	}
-	/* KCSAN delays the driver at random: not in a test that counts the kernel's instructions. */
+	/* KCSAN delays the driver at random: not where the kernel's instructions are counted. */
 	if (!strcmp(test, "count-kernel"))
 		file_write("/sys/kernel/debug/kcsan", "off");
 	if (!strcmp(test, "selftest"))
