@@ -6,7 +6,6 @@ import os
 import re
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +24,8 @@ DEVICES = "/sys/bus/event_source/devices"
 # The part of the time in which two threads of a program may be on one core, such as a shell and
 # what it has just begun: what each counts for the core is off by three times that at most.
 SIDE_BY_SIDE = 0.01
+# What is copied of a standard input that is no file
+MOST_INPUT = 1 << 28
 # Set by knc-report, which passes on how knc-metrics gets on
 PROGRESS = "KNC_METRICS_PROGRESS"
 # What perf says first if the kernel does not let this user measure
@@ -337,11 +338,14 @@ def context(args):
     """Where a result is from, and how it was counted: two results are compared if they agree in
     that (knc_compare.py).
     """
-    said = ask(args, "sh", "-c", "uname -n; uname -r; cat /sys/module/knc_pmu/srcversion "
-               f"2>/dev/null || echo; {shlex.quote(args.perf[-1])} --version").split("\n")
+    said = ask(args, "sh", "-c", "uname -n; uname -r; (cd /sys/module/knc_pmu && { cat "
+               "srcversion || cat initstate; }) 2>/dev/null || echo; "
+               f"{shlex.quote(args.perf[-1])} --version").split("\n")
     machine, kernel, driver, perf = (line.strip() for line in [*said, "", "", "", ""][:4])
+    # Only some kernels' modules have a version of their source; only a module has a state.
+    driver = driver and f"the module {driver}".removesuffix(" live")
     return {"machine": machine, "emulated": args.emulated, "kernel": kernel,
-            "driver": f"the module {driver}" if driver else "built in, or another one", "perf": perf,
+            "driver": driver or "built in, or another one", "perf": perf,
             "pmu": args.pmu, "date": time.strftime("%Y-%m-%d %H:%M:%S %z"), "turns": args.turns}
 
 
@@ -359,7 +363,11 @@ def rewindable():
         print("knc-metrics: waiting for the end of standard input, which each run is to "
               "read; \"</dev/null\" if the program reads none", file=sys.stderr)
     with tempfile.TemporaryFile() as copy, open(0, "rb", closefd=False) as pipe:
-        shutil.copyfileobj(pipe, copy)
+        while data := pipe.read(MOST_INPUT):
+            copy.write(data)
+            if copy.tell() >= MOST_INPUT:
+                raise Failed(f"standard input has more than {MOST_INPUT >> 20} MiB, which each run "
+                             "is to read: give it as a file")
         copy.flush()
         os.dup2(copy.fileno(), 0)
     return 0

@@ -30,7 +30,7 @@ has page '^[1-4] of 4 have 1 % or more of the INSTRUCTIONS_EXECUTED of the busie
 has page '^Intel.* \(emulated\) \(family 11, model 1'
 has page '^1 core, 4 hardware threads$'
 has page "^Linux $(uname -r)\$"
-has page '^the module [0-9A-F]+$'
+has page '^the module( [0-9A-F]+)?$'
 has page '^perf version [0-9]'
 has page '^core 0 thread [0-3] \(CPU [0-3]\): [0-9,]{9,}$'
 # Its callers, by DWARF: sum itself has no frame pointer.

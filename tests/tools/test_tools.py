@@ -427,6 +427,14 @@ def test_metrics_stdin(tmp_path):
                 assert [call.split(" < ")[1] for call in calls] == ["line"] * 3
 
 
+def test_metrics_endless(tmp_path):
+    """A standard input without an end does not fill the disk."""
+    with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as pipe:
+        run = Run(tmp_path, "-M", "tlb", stdin=pipe.stdout)
+        pipe.terminate()
+    assert run.status == 1 and "more than 256 MiB" in run.err and not run.log.exists(), run.err
+
+
 def test_metrics_turns(tmp_path):
     """Attached: turns of different length are compared by their rates"""
     run = as_json(tmp_path, "-p", "12", "-t", "0.5", "-M", "l1_hit_rate", program=(),
