@@ -218,69 +218,64 @@ def test_watch_metrics():
     assert re.search(r'"cycles"}\s*/ ignoring \(event\) .*"instructions"}', said)
 
 
-# A card's counts in a second, and the seconds between two scrapes at each -I, with the window
+# A card's counts in a second
 RATES = {"cycles": 10 ** 9, "instructions": 5 * 10 ** 8}
-WINDOWS = {1: (15, "5m"), 10: (15, "5m"), 60: (30, "5m"), 600: (60, "50m"), 3600: (300, "5h")}
 
 
-def series(interval, scrape, end, away=(), restart=None):
-    """What Prometheus has read of a card, {name: value at each scrape}. It counts a tenth of
-    each interval, not while it is away, and knc-host has begun anew at restart."""
-    values = {name: [] for name in ("seconds", "last", "up")}
-    counted, last, up = 0, 0, 1
+def series(interval, scrape, end, away=(0, 0), restart=0):
+    """What Prometheus has read of a card at each scrape: (seconds counted, when, knc_up). It counts a
+    tenth of each interval, not while it is away, and knc-host has begun anew at restart."""
+    found, counted, last, up = [], 0, 0, 1
     for now in range(0, end, scrape):
-        if restart and last < restart <= now:
+        if last < restart <= now:
             counted = 0
         for at in range((last // interval + 1) * interval, now + 1, interval):
-            up = int(not away or not away[0] <= at < away[1])
+            up = int(not away[0] <= at < away[1])
             if up:
                 counted, last = counted + interval / 10, at
-        for name, value in (("seconds", counted), ("last", last), ("up", up)):
-            values[name].append(value)
-    return values
+        found.append((counted, last, up))
+    return zip(*found)
 
 
-def test_watch_rules(tmp_path):
-    """At each interval: a card that is away, or whose knc-host begins anew, spoils neither the
-    sum of the others nor the mean of the time, and no alert is for cards that count"""
-    for interval, (scrape, window) in WINDOWS.items():
-        span = {"m": 60, "h": 3600}[window[-1]] * int(window[:-1])
-        away, end = (3 * span, 6 * span), 9 * span
-        lines, checks, alerts = [], [], []
-        for card, values in (("mic0", series(interval, scrape, end)),
-                             ("mic1", series(interval, scrape, end, away=away)),
-                             ("mic2", series(interval, scrape, end, restart=5 * span + 7))):
-            for event, rate in RATES.items():
-                of = f'{{card="{card}",event="{event}"}}'
-                lines += [("knc_events_total" + of, [int(rate * x) for x in values["seconds"]]),
-                          ("knc_counted_seconds_total" + of, values["seconds"]),
-                          ("knc_last_interval_timestamp_seconds" + of, values["last"])]
-            lines.append((f'knc_up{{card="{card}"}}', values["up"]))
-        rate = f"card_event:knc_events:rate{window}"
-        for at, cards in ((2 * span, 3), (5 * span + span // 2, 2), (8 * span, 3)):
-            for query, value in (
-                    (f'round(sum(max_over_time({rate}{{event="cycles"}}[{4 * scrape}s])) / 1e6)', 1000 * cards),
-                    (f'count({rate}{{event="cycles"}})', cards),
-                    (f"count(card:knc_cycles_per_instruction:rate{window})", cards),
-                    (f"round(avg(card:knc_cycles_per_instruction:rate{window}), 0.01)", 2)):
-                checks.append({"expr": query, "eval_time": f"{at}s",
-                               "exp_samples": [{"labels": "{}", "value": value}]})
-            alerts.append({"alertname": "KncNotCounted", "eval_time": f"{at}s", "exp_alerts": [
-                {"exp_labels": {"card": "mic1", **of}} for of in (
-                    {}, {"event": "cycles"}, {"event": "instructions"})] if cards == 2 else []})
-        checks.append({"expr": f'round(avg_over_time({rate}{{card="mic1",event="cycles"}}'
-                               f"[{8 * span}s]) / 1e6)", "eval_time": f"{8 * span}s",
-                       "exp_samples": [{"labels": '{card="mic1",event="cycles"}', "value": 1000}]})
-        (tmp_path / "rules.yml").write_text(rules(interval))
-        # JSON is YAML.
-        (tmp_path / "test.yml").write_text(json.dumps({
-            "rule_files": ["rules.yml"], "evaluation_interval": f"{scrape}s", "tests": [{
-                "interval": f"{scrape}s", "promql_expr_test": checks, "alert_rule_test": alerts,
-                "input_series": [{"series": name, "values": " ".join(map(str, values))}
-                                 for name, values in lines]}]}))
-        done = subprocess.run([promtool(), "test", "rules", "test.yml"], cwd=tmp_path, check=False,
-                              capture_output=True, text=True)
-        assert done.returncode == 0, f"-I {interval} s: {done.stdout}{done.stderr}"
+@pytest.mark.parametrize("interval, scrape, window", (
+    (1, 15, "5m"), (60, 30, "5m"), (600, 60, "50m"), (3600, 300, "5h")))
+def test_watch_rules(tmp_path, interval, scrape, window):
+    """A card that is away, or whose knc-host begins anew, does not spoil the sum of the others, and
+    no alert is for cards that count"""
+    span = {"m": 60, "h": 3600}[window[-1]] * int(window[:-1])
+    end = 9 * span
+    lines, checks, alerts = [], [], []
+    for card, (counted, last, up_then) in (
+            ("mic0", series(interval, scrape, end)),
+            ("mic1", series(interval, scrape, end, away=(3 * span, 6 * span))),
+            ("mic2", series(interval, scrape, end, restart=5 * span + 7))):
+        for event, rate in RATES.items():
+            of = f'{{card="{card}",event="{event}"}}'
+            lines += [(f"knc_events_total{of}", [int(rate * x) for x in counted]),
+                      (f"knc_counted_seconds_total{of}", counted),
+                      (f"knc_last_interval_timestamp_seconds{of}", last)]
+        lines.append((up(card), up_then))
+    rate = f"card_event:knc_events:rate{window}"
+    for at, cards in ((2 * span, 3), (5 * span + span // 2, 2), (8 * span, 3)):
+        checks += [{"expr": query, "eval_time": f"{at}s", "exp_samples": [
+            {"labels": "{}", "value": value}]} for query, value in (
+                (f'round(sum(max_over_time({rate}{{event="cycles"}}[{4 * scrape}s])) / 1e6)', 1000 * cards),
+                (f'count({rate}{{event="cycles"}})', cards),
+                (f"count(card:knc_cycles_per_instruction:rate{window})", cards),
+                (f"round(avg(card:knc_cycles_per_instruction:rate{window}), 0.01)", 2))]
+        alerts.append({"alertname": "KncNotCounted", "eval_time": f"{at}s", "exp_alerts": [
+            {"exp_labels": {"card": "mic1", **of}} for of in (
+                {}, {"event": "cycles"}, {"event": "instructions"})] if cards == 2 else []})
+    (tmp_path / "rules.yml").write_text(rules(interval))
+    # JSON is YAML.
+    (tmp_path / "test.yml").write_text(json.dumps({
+        "rule_files": ["rules.yml"], "evaluation_interval": f"{scrape}s", "tests": [{
+            "interval": f"{scrape}s", "promql_expr_test": checks, "alert_rule_test": alerts,
+            "input_series": [{"series": name, "values": " ".join(map(str, values))}
+                             for name, values in lines]}]}))
+    done = subprocess.run([promtool(), "test", "rules", "test.yml"], cwd=tmp_path, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
 
 
 def test_watch_goes_and_returns(watch):
