@@ -320,13 +320,14 @@ class Card:
         self.add()
         process, self.process, self.up = self.process, None, False
         process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), patience)
-        except asyncio.TimeoutError:
+        ended = asyncio.create_task(process.wait())
+        await asyncio.wait([ended], timeout=patience)
+        if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        await asyncio.wait([self.listening], timeout=1)
+        # A process that goes on may have its pipes.
+        await asyncio.wait([ended, self.listening], timeout=1)
+        ended.cancel()
         self.listening.cancel()
         lines = [line.strip() for line in self.said.decode(errors="replace").split("\n")
                  if line.strip()]
