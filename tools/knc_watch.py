@@ -190,8 +190,8 @@ class Card:
 
     async def listen(self, pipe):
         """To messages, of which the last is of interest"""
-        while got := await pipe.read(TAIL):
-            self.said = (self.said + got)[-TAIL:]
+        while not pipe.at_eof():
+            self.said = (self.said + await pipe.read(TAIL))[-TAIL:]
 
     async def read(self, pipe):
         """Lines, and ask for more in time. True if perf is to begin anew: what was refused, or on no
