@@ -10,6 +10,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
 from lines import TOP
 from test_tools import HERE, near
 
@@ -17,7 +18,6 @@ REPORT = f"{TOP}/tools/knc-report"
 HOSTILE = '<script>alert("1")</script>&amp;\'x</title></style>'
 # Elements that bring something from elsewhere, or may do something
 ALIEN = {"script", "link", "iframe", "object", "embed", "img", "base", "form", "audio", "video"}
-WIDTH = 1280
 CARD = "".join(f"CPU{cpu},{1000 + cpu},,INSTRUCTIONS_EXECUTED,7895467,100.00,,\n"
                for cpu in range(244))
 CPUINFO = "".join(f"processor\t: {cpu}\ncpu family\t: 11\nmodel\t\t: 1\nstepping\t: 3\n"
@@ -587,14 +587,17 @@ MEASURE = """<script>addEventListener("load", () => {
     })</script>"""
 
 
-def test_report_browser(tmp_path):
-    """Nothing but the heat map scrolls sideways, the flame graph shows numbers to the keyboard, zooms
-    and finds, and nothing is loaded
+@pytest.mark.parametrize("width", [1280, 390])
+def test_report_browser(tmp_path, width):
+    """On a desktop and a phone nothing but the heat map scrolls sideways, the flame graph shows
+    numbers to the keyboard, zooms and finds, and nothing is loaded
     """
-    page = whole(tmp_path, regions=regions(3, 2.5, 2, 3), lines=lines_of(
+    before = {**METRICS, "metrics": [{**m, "min": m["value"], "max": m["value"]}
+                                     for m in METRICS["metrics"]]}
+    page = whole(tmp_path, before=before, regions=regions(3, 2.5, 2, 3), lines=lines_of(
         row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3)))
     (tmp_path / "frame.html").write_text(
-        f'<iframe width="{WIDTH}" height="900" frameborder="0" srcdoc="{html.escape(page.html)}">'
+        f'<iframe width="{width}" height="900" frameborder="0" srcdoc="{html.escape(page.html)}">'
         f"</iframe>{MEASURE}")
     dump = subprocess.run(
         ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", "--dump-dom",
@@ -602,7 +605,7 @@ def test_report_browser(tmp_path):
          tmp_path / "frame.html"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, timeout=100).stdout
     found = json.loads(html.unescape(re.search("<body>(.*)</body>", dump, re.S)[1]))
-    assert (found["beyond"], found["loaded"]) == ([], 0) and found["whole"] <= WIDTH, found
-    assert found["boxes"][1][0] == found["boxes"][1][1] < WIDTH, found["boxes"]
+    assert (found["beyond"], found["loaded"]) == ([], 0) and found["whole"] <= width, found
+    assert found["boxes"][1][0] == found["boxes"][1][1] < width, found["boxes"]
     assert re.match(r"\w.*: \d+ samples", found["told"]) and found["found"] > 0, found
     assert found["zoomed"] == "100%", found
