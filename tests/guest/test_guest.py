@@ -64,12 +64,11 @@ def tools(work):
                                 ["pfm", "-lpfm"]):
         quietly("gcc", "-O2", *maps, "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
                 f"{HERE}/tools/{program}.c", f"{work}/loops.o", *libraries)
-    # The tutorial's, in both forms, and its source
+    # The tutorial's, and its source
     examples, include = f"{TOP}/Documentation/examples", f"{TOP}/include"
     shutil.copy(f"{examples}/columns.c", ours)
-    for program, *option in (["columns"], ["fixed", "-DFIXED"]):
-        quietly("gcc", "-O2", *maps, "-static", "-Wl,--eh-frame-hdr", *option, "-o",
-                f"{ours}/{program}", "columns.c", cwd=ours)
+    quietly("gcc", "-O2", *maps, "-static", "-Wl,--eh-frame-hdr", "-o", f"{ours}/columns",
+            "columns.c", cwd=ours)
     for program, folder in (("marked", examples), ("kernels", f"{HERE}/tools")):
         quietly("gcc", "-O2", "-Wall", "-Wextra", "-pthread", "-static", "-DLIKWID_PERFMON",
                 f"-I{include}", "-o", f"{ours}/{program}", f"{folder}/{program}.c")
