@@ -12,6 +12,8 @@ static void test_pmi_period(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_pmi(&nowhere), 1);
 	/* Stop, read STATUS and clear it, unmask, read and load the counter, run */
 	KUNIT_EXPECT_EQ(test, record.count, 7);
+	/* Only what was seen is cleared. */
+	KUNIT_EXPECT_EQ(test, record.msr[0x2e], 2);
 	KUNIT_EXPECT_EQ(test, samples.periods, 1000);
 	KUNIT_EXPECT_EQ(test, record.msr[0x21], P40 - 300);
 	count(1, 300);

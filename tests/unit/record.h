@@ -68,11 +68,10 @@ static void knc_wrmsr(u32 msr, u64 value)
 	record.forbidden += !writable || value & ~writable;
 	if (!writable)
 		return;
+	record.msr[msr] = value;
 	if (msr == 0x2e) {
 		record_stopped();
 		record.msr[0x2d] &= ~value;
-	} else {
-		record.msr[msr] = value;
 	}
 }
 
