@@ -133,8 +133,8 @@ def run(work, top, name, reach, *options):
     """What CBMC says of an obligation"""
     write(work, top, name, reach)
     done = subprocess.run(
-        [built("build-cbmc"), "--no-standard-checks", "--unwind", "4", *options,
-         f"{work}/proof.i"], check=False, text=True, stdout=subprocess.PIPE,
+        [built("build-cbmc"), "--no-standard-checks", "--object-bits", "10", "--unwind", "4",
+         *options, f"{work}/proof.i"], check=False, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE)
     return done.stdout if done.returncode in (0, 10) else done.stdout + done.stderr
 
