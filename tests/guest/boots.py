@@ -17,7 +17,7 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     sample-tiny-all sample-cpu-time multiplex constraints
     groups-refused pinned user-bits refuse-kinds refuse-any
     refuse-generic names wrap-count wrap-period task-switch inherit
-    inherit-not cpu-wide sample-wide cgroup group-read refresh period-negative spflt-dup
+    inherit-not attach cpu-wide sample-wide cgroup group-read refresh period-negative spflt-dup
     spflt-reuse mmap-page page-times spflt-region spflt-switch spflt-migrate
     spflt-hotplug spflt-inherit
     spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
