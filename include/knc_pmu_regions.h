@@ -18,7 +18,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,7 +150,7 @@ struct knc_regions_frame_ {
 
 struct knc_regions_thread_ {
 	struct knc_regions_thread_ *next;
-	long tid;
+	long tid;			/* 0 while costs are measured */
 	volatile uint32_t seq;		/* odd while regions change */
 	volatile int busy;
 	volatile int count;
@@ -162,8 +161,9 @@ struct knc_regions_thread_ {
 	char error[160];
 	/* What begin and end have cost so far, inside regions */
 	int64_t spent[KNC_REGIONS_VALUES];
-	/* What both cost in the region itself, and in one around it */
+	/* What both cost in the region itself, and in one around it; there, begin alone */
 	int64_t inside[KNC_REGIONS_VALUES], around[KNC_REGIONS_VALUES];
+	int64_t begin[KNC_REGIONS_VALUES];
 	struct knc_regions_frame_ frame[KNC_REGIONS_DEPTH];
 	unsigned short slot[2 * KNC_REGIONS_ROOM];
 	struct knc_regions_region_ region[KNC_REGIONS_ROOM];
@@ -182,15 +182,16 @@ struct knc_regions_ {
 	volatile int mode, lock;
 	unsigned int said;
 	int events, files;
+	uint64_t written;
 	int unreaped, reap_at;
 	struct knc_regions_thread_ *volatile threads;
 	struct knc_regions_event_ event[KNC_REGIONS_EVENTS];
 	char file[4096];
 };
 
-struct knc_regions_line_ {
-	int length;
-	char text[512];
+struct knc_regions_output_ {
+	int fd, used, error;
+	char text[4096];
 };
 
 extern struct knc_regions_ knc_regions_;
@@ -388,17 +389,18 @@ static void knc_regions_push_(struct knc_regions_thread_ *t, struct knc_regions_
 	t->depth++;
 }
 
-/* The cost of begin and end is not the regions' around it. */
-static void knc_regions_spend_(struct knc_regions_thread_ *t, const struct knc_regions_frame_ *f)
+/* The cost of begin and end is not the regions' around it; a dropped one has no end. */
+static void knc_regions_spend_(struct knc_regions_thread_ *t, const struct knc_regions_frame_ *f,
+			       int dropped)
 {
 	int i, outside = f > t->frame && f[-1].spflt;
 
 	for (i = 0; i < KNC_REGIONS_VALUES; i++) {
 		t->spent[i] += f->start[i] - f->entry[i];
-		if (knc_regions_counted_(i, f->spflt))
+		if (knc_regions_counted_(i, f->spflt) && !dropped)
 			t->spent[i] += t->inside[i];
 		if (knc_regions_counted_(i, outside))
-			t->spent[i] += t->around[i];
+			t->spent[i] += dropped ? t->begin[i] : t->around[i];
 	}
 }
 
@@ -446,17 +448,20 @@ static void knc_regions_pop_(struct knc_regions_thread_ *t, const int64_t *now, 
 		;
 	if (i < 0) {
 		knc_regions_say_(KNC_REGIONS_SAID_END, name, length, "ends, and has not begun");
+		for (i = 0; i < KNC_REGIONS_VALUES; i++)
+			if (knc_regions_counted_(i, t->spflt))
+				t->spent[i] += t->inside[i] + t->around[i] - t->begin[i];
 		return;
 	}
 	f = &t->frame[i];
 	while (--t->depth > i) {
 		struct knc_regions_frame_ *inner = &t->frame[t->depth];
 
-		knc_regions_say_(KNC_REGIONS_SAID_NESTING, name, length,
-				 "ends before a region inside it, which is not counted");
+		if (t->tid)
+			knc_regions_say_(KNC_REGIONS_SAID_NESTING, name, length,
+					 "ends before a region inside it, which is not counted");
 		knc_regions_lose_(t, inner->region, "the region around it ended first");
-		/* as if it had ended, too: less than an end is taken off too much */
-		knc_regions_spend_(t, inner);
+		knc_regions_spend_(t, inner, 1);
 		f->bad |= inner->bad;
 	}
 	f->bad |= bad;
@@ -465,7 +470,7 @@ static void knc_regions_pop_(struct knc_regions_thread_ *t, const int64_t *now, 
 	t->spflt = i && f[-1].spflt;
 	if (i) {
 		f[-1].bad |= f->bad;
-		knc_regions_spend_(t, f);
+		knc_regions_spend_(t, f, 0);
 	}
 }
 
@@ -603,7 +608,7 @@ static int knc_regions_open_(struct knc_regions_thread_ *t, int *which)
 
 static void knc_regions_reap_(long self, int now);
 
-static void knc_regions_events_(struct knc_regions_thread_ *t)
+static void knc_regions_events_(struct knc_regions_thread_ *t, long tid)
 {
 	int which = 0, error = -knc_regions_open_(t, &which);
 	int64_t value[KNC_REGIONS_VALUES];
@@ -612,7 +617,7 @@ static void knc_regions_events_(struct knc_regions_thread_ *t)
 		/* Threads that have ended may have them. */
 		knc_regions_unmap_(t);
 		knc_regions_close_(t);
-		knc_regions_reap_(t->tid, 1);
+		knc_regions_reap_(tid, 1);
 		error = -knc_regions_open_(t, &which);
 	}
 	if (error) {
@@ -642,10 +647,10 @@ static void knc_regions_least_of_(struct knc_regions_region_ *r, int64_t *least,
 	}
 }
 
-/* What begin and end cost: of a region with another one inside */
+/* What begin and end cost: of a region with another one inside, and with a begin alone */
 static void knc_regions_calibrate_(struct knc_regions_thread_ *t)
 {
-	int64_t outer[KNC_REGIONS_VALUES], inner[KNC_REGIONS_VALUES];
+	int64_t outer[KNC_REGIONS_VALUES], inner[KNC_REGIONS_VALUES], begin[KNC_REGIONS_VALUES];
 	int round, i;
 
 	for (round = 0; round < KNC_REGIONS_ROUNDS; round++) {
@@ -655,6 +660,10 @@ static void knc_regions_calibrate_(struct knc_regions_thread_ *t)
 		knc_region_end_spflt("outer");
 		knc_regions_least_of_(&t->region[0], outer, !round);
 		knc_regions_least_of_(&t->region[1], inner, !round);
+		knc_region_begin_spflt("outer");
+		knc_region_begin_spflt("inner");
+		knc_region_end_spflt("outer");
+		knc_regions_least_of_(&t->region[0], begin, !round);
 	}
 	t->count = 0;
 	memset(t->region, 0, 2 * sizeof(t->region[0]));
@@ -663,6 +672,7 @@ static void knc_regions_calibrate_(struct knc_regions_thread_ *t)
 	for (i = 0; i < KNC_REGIONS_VALUES; i++) {
 		t->inside[i] = inner[i];
 		t->around[i] = outer[i] - 2 * inner[i];
+		t->begin[i] = begin[i] - inner[i];
 	}
 }
 
@@ -700,7 +710,7 @@ static struct knc_regions_thread_ *knc_regions_start_(void)
 {
 	struct knc_regions_thread_ *t;
 	long memory = knc_regions_call_(SYS_mmap, 0, sizeof(*t), PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), tid;
 	int i;
 
 	if (memory < 0 && memory > -4096) {
@@ -713,11 +723,12 @@ static struct knc_regions_thread_ *knc_regions_start_(void)
 		t->fd[i] = -1;
 	t->busy = 1;
 	knc_regions_self_ = t;
-	t->tid = knc_regions_call_(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	knc_regions_reap_(t->tid, 0);
-	knc_regions_events_(t);
+	tid = knc_regions_call_(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	knc_regions_reap_(tid, 0);
+	knc_regions_events_(t, tid);
 	t->busy = 0;
 	knc_regions_calibrate_(t);
+	t->tid = tid;
 	do
 		t->next = knc_regions_.threads;
 	while (!__sync_bool_compare_and_swap(&knc_regions_.threads, t->next, t));
@@ -737,28 +748,44 @@ static void knc_regions_forked_(void)
 	knc_regions_.threads = NULL;
 	knc_regions_.lock = 0;
 	knc_regions_.files = 0;
+	knc_regions_.written = 0;
 	knc_regions_.unreaped = 0;
 	knc_regions_self_ = NULL;
 }
 
 /* --- the file ------------------------------------------------------------------------ */
 
+static void knc_regions_flush_(struct knc_regions_output_ *out)
+{
+	if (!out->error)
+		out->error = knc_regions_put_(out->fd, out->text, (size_t)out->used);
+	out->used = 0;
+}
+
 /* What begin and end cost may be more than there was, by a few. */
 static uint64_t knc_regions_least_(int64_t value)
 {
-	return value < 0 ? 0 : (uint64_t)value;
+	if (value < 0)
+		return 0;
+	return (uint64_t)value;
 }
 
-/* Adds to a line, which is long enough for any region's. */
-static __attribute__((format(printf, 2, 3)))
-void knc_regions_print_(struct knc_regions_line_ *line, const char *format, ...)
+/* A column, of which a tabulator ends each but the last */
+static void knc_regions_column_(struct knc_regions_output_ *out, const char *text, char end)
 {
-	va_list args;
+	if (out->used > (int)sizeof(out->text) - 200)
+		knc_regions_flush_(out);
+	for (; *text; text++)
+		out->text[out->used++] = (unsigned char)*text < ' ' ? '?' : *text;
+	out->text[out->used++] = end;
+}
 
-	va_start(args, format);
-	line->length += vsnprintf(line->text + line->length,
-				  sizeof(line->text) - (size_t)line->length, format, args);
-	va_end(args);
+static void knc_regions_number_(struct knc_regions_output_ *out, uint64_t value, char end)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lu", (unsigned long)value);
+	knc_regions_column_(out, text, end);
 }
 
 /* One region, while its thread may go on: as it was at one moment, or 0 */
@@ -780,13 +807,11 @@ static int knc_regions_snapshot_(const struct knc_regions_thread_ *t, int i,
 	return 0;
 }
 
-/* 0, or the errno */
-static int knc_regions_row_(int fd, const struct knc_regions_thread_ *t,
-			    struct knc_regions_region_ *r, int last)
+static void knc_regions_row_(struct knc_regions_output_ *out, const struct knc_regions_thread_ *t,
+			     struct knc_regions_region_ *r, int last)
 {
+	char seconds[40];
 	uint64_t ns = knc_regions_least_(r->value[KNC_REGIONS_TIME]);
-	struct knc_regions_line_ line;
-	char *c;
 	int i;
 
 	if (last && r->open) {
@@ -795,43 +820,45 @@ static int knc_regions_row_(int fd, const struct knc_regions_thread_ *t,
 		knc_regions_say_(KNC_REGIONS_SAID_OPEN, r->name, KNC_REGIONS_STRING,
 				 "left open at the end of its thread, and not counted");
 	}
-	for (c = r->name; *c; c++)
-		if ((unsigned char)*c < ' ')
-			*c = '?';
-	line.length = 0;
-	knc_regions_print_(&line, "%s\t%ld\t%lu\t%lu\t%s\t%lu.%09lu", r->name, t->tid,
-			   (unsigned long)r->calls, (unsigned long)r->lost, r->why ? r->why : "-",
-			   (unsigned long)(ns / 1000000000), (unsigned long)(ns % 1000000000));
+	snprintf(seconds, sizeof(seconds), "%lu.%09lu", (unsigned long)(ns / 1000000000),
+		 (unsigned long)(ns % 1000000000));
+	knc_regions_column_(out, r->name, '\t');
+	knc_regions_number_(out, (uint64_t)t->tid, '\t');
+	knc_regions_number_(out, r->calls, '\t');
+	knc_regions_number_(out, r->lost, '\t');
+	knc_regions_column_(out, r->why ? r->why : "-", '\t');
+	knc_regions_column_(out, seconds, '\t');
 	for (i = 0; i < knc_regions_.events; i++)
-		knc_regions_print_(&line, "\t%lu", (unsigned long)knc_regions_least_(r->value[i]));
-	knc_regions_print_(&line, "\t%ld\t%ld\n", (long)r->first, (long)r->last);
-	return knc_regions_put_(fd, line.text, (size_t)line.length);
+		knc_regions_number_(out, knc_regions_least_(r->value[i]), '\t');
+	knc_regions_number_(out, (uint64_t)r->first, '\t');
+	knc_regions_number_(out, (uint64_t)r->last, '\n');
 }
 
-/* 0, or the errno */
-static int knc_regions_rows_(int fd, int last)
+static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 {
+	static const char *const columns[] = { "region", "tid", "calls", "lost", "why", "seconds" };
 	const struct knc_regions_thread_ *t;
 	struct knc_regions_region_ r;
-	struct knc_regions_line_ line;
-	int i, error;
+	int i;
 
-	line.length = 0;
-	knc_regions_print_(&line, "# knc-regions 1\nregion\ttid\tcalls\tlost\twhy\tseconds");
+	knc_regions_column_(out, "# knc-regions 1", '\n');
+	for (i = 0; i < 6; i++)
+		knc_regions_column_(out, columns[i], '\t');
 	for (i = 0; i < knc_regions_.events; i++)
-		knc_regions_print_(&line, "\t%s", knc_regions_.event[i].name);
-	knc_regions_print_(&line, "\tfirst\tlast\n");
-	error = knc_regions_put_(fd, line.text, (size_t)line.length);
+		knc_regions_column_(out, knc_regions_.event[i].name, '\t');
+	knc_regions_column_(out, "first", '\t');
+	knc_regions_column_(out, "last", '\n');
 	for (t = knc_regions_.threads; t; t = t->next)
-		for (i = 0; i < t->count && !error; i++)
+		for (i = 0; i < t->count; i++)
 			if (knc_regions_snapshot_(t, i, &r))
-				error = knc_regions_row_(fd, t, &r, last);
+				knc_regions_row_(out, t, &r, last);
 			else
 				knc_regions_say_(KNC_REGIONS_SAID_BUSY, t->region[i].name,
 						 KNC_REGIONS_STRING,
 						 "not written: its thread is in a begin or an end");
 	/* Without this line the file is not whole. */
-	return error ? error : knc_regions_put_(fd, "# end\n", 6);
+	knc_regions_column_(out, "# end", '\n');
+	knc_regions_flush_(out);
 }
 
 /* This process's own; a file that is there is of another one, or of another copy of this. */
@@ -857,21 +884,29 @@ static int knc_regions_create_(void)
 
 static int knc_regions_save_(int last)
 {
-	char text[256];
-	int fd, error;
+	const struct knc_regions_thread_ *t;
+	struct knc_regions_output_ out;
+	uint64_t sum = 0;
 
-	if (!knc_regions_.threads)
+	for (t = knc_regions_.threads; t; t = t->next)
+		sum += t->seq;
+	if (!knc_regions_.threads || (knc_regions_.files && sum == knc_regions_.written))
 		return 0;
-	fd = knc_regions_create_();
-	error = fd < 0 ? -fd : knc_regions_rows_(fd, last);
-	if (fd >= 0)
-		knc_regions_call_(SYS_close, fd, 0, 0, 0, 0, 0);
-	if (!error)
-		return 0;
-	snprintf(text, sizeof(text), "%.200s.PID cannot be written: errno %d", knc_regions_.file,
-		 error);
-	knc_regions_say_(KNC_REGIONS_SAID_FILE, NULL, 0, text);
-	return -1;
+	memset(&out, 0, sizeof(out));
+	out.fd = knc_regions_create_();
+	if (out.fd < 0) {
+		out.error = -out.fd;
+	} else {
+		knc_regions_rows_(&out, last);
+		knc_regions_call_(SYS_close, out.fd, 0, 0, 0, 0, 0);
+		knc_regions_.written = sum;
+	}
+	if (out.error) {
+		snprintf(out.text, sizeof(out.text), "%.200s.PID cannot be written: errno %d",
+			 knc_regions_.file, out.error);
+		knc_regions_say_(KNC_REGIONS_SAID_FILE, NULL, 0, out.text);
+	}
+	return out.error ? -1 : 0;
 }
 
 static void knc_regions_exit_(void)
