@@ -600,7 +600,7 @@ def test_report_browser(tmp_path, width):
         f'<iframe width="{width}" height="900" frameborder="0" srcdoc="{html.escape(page.html)}">'
         f"</iframe>{MEASURE}")
     dump = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", "--dump-dom",
+        ["chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--disable-sync", "--dump-dom",
          "--disable-background-networking", f"--user-data-dir={tmp_path}/profile",
          tmp_path / "frame.html"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, timeout=100).stdout
