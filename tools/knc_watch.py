@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Count events on cards for weeks, for the textfile collector of Prometheus' node_exporter.
+"""Count events on cards for weeks, for the textfile collector of node_exporter.
 
-perf stat runs on each card for a tenth of each interval, a second at most, and not while
-another process there has events open: the counters are free for others. With --all it
-runs all the time, and nobody else can count. What it prints is added up, and FILE is
-written anew:
+perf stat runs on each card for a tenth of each interval, a second at most, and
+not while another process there has events open: the counters are free for
+others. With --all it runs all the time, and nobody else can count. FILE is
+rewritten with the sums:
 
-  knc_events_total                     events that were counted, on all CPUs of the card
-  knc_counted_seconds_total            seconds for which the event was counted: the mean of
-                                       the card's CPUs
-  knc_up                               1 if the card counts, or 0
-  knc_last_interval_timestamp_seconds  when the event's last counts came, by this machine's
-                                       clock
+  knc_events_total              events counted, on all CPUs of the card
+  knc_counted_seconds_total     seconds for which the event was counted: the
+                                mean of the card's CPUs
+  knc_up                        1 if the card counts, or 0
+  knc_last_interval_timestamp_seconds  when the event's last counts came, by
+                                this machine's clock
 
-Events that do not fit the two counters take turns, except on Linux 2.6.38, where they
-are refused. Nothing is scaled: what is in knc_events_total was counted. Events a second are
+Events that do not fit the two counters take turns, except on Linux 2.6.38,
+where they are refused. knc_events_total is not scaled. Events a second are
 
   rate(knc_events_total[5m]) / rate(knc_counted_seconds_total[5m])
 
---rules prints recording rules and an alert for these events, with a window for this -I. A
-card that has gone away, or is silent, keeps its counts, and is tried again.
+--rules prints recording rules and an alert for these events, with a window for
+this -I. A card that does not answer keeps its counts, and is tried again.
 
   knc-host watch mic0 mic1 --textfile /var/lib/prometheus/node-exporter/knc.prom
 """
