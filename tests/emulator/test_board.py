@@ -4,6 +4,7 @@ relies on, and prints its results to the virtual console. Nothing of the kernel 
 """
 import itertools
 import re
+import shutil
 import string
 from functools import partial
 
@@ -96,9 +97,11 @@ def monitor(board):
 
 def refusals(board):
     """What cannot be a card is refused before anything runs."""
-    elf, big = f"{board.program}.elf", board.work / "big"
-    with open(big, "wb") as file:
-        file.truncate(MIB << 20)
+    elf, big, kernel = f"{board.program}.elf", board.work / "big", board.work / "kernel"
+    shutil.copy(board.program, kernel)
+    for path in big, kernel:
+        with open(path, "ab") as file:
+            file.truncate(MIB << 20)
     for name, told, options in (
             ("no kernel", "needs a -kernel", {"kernel": None}),
             ("not a bzImage", "is not a bzImage", {"kernel": elf}),
@@ -109,6 +112,7 @@ def refusals(board):
             ("too much memory", "needs -m 64 to 16384", {
                 "m": "17G", "machine": "memory-backend=ram",
                 "object": "memory-backend-ram,id=ram,size=17G,reserve=off"}),
+            ("no room for the kernel", f"the limit is {MIB << 20:#x}\n", {"kernel": kernel}),
             ("no room for the initrd", "does not fit", {"initrd": big}),
             ("a long command line", "longer than", {"append": "x" * 4096}),
             ("no room for the ring", "needs -m 257", {"M": "knc,mainline=on", "m": 256}),

@@ -290,7 +290,8 @@ void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
     }
     end = boot_kernel_end(image, start, end);
     if (end > room) {
-        error_report("%s: does not fit in memory", file);
+        error_report("%s: does not fit in memory: it ends at 0x%" HWADDR_PRIx
+                     ", the limit is 0x%" PRIx64, file, end, room);
         exit(1);
     }
     rom_add_blob_fixed("knc-kernel", image + setup, size - setup, start);
