@@ -13,7 +13,7 @@ import math
 import random
 import shlex
 
-from knc_table import counted, elapsed, number
+from knc_table import counted, elapsed, number, quantity, span
 
 # The part of the comparisons in which the interval is all above the difference: about, and at most
 BEYOND, MOST_BEYOND = 0.02, 0.025
@@ -125,13 +125,10 @@ class Difference:
         return self.low is not None and (self.low > 0 or self.high < 0)
 
 
-def unit_of(difference, unit):
-    """Of a difference: one of percents is in percentage points"""
-    return f"{difference} {'percentage points' if unit == '%' else unit}".rstrip()
-
-
-def signed(value):
-    return f"{'+' if value > 0 else '-' if value < 0 else ''}{number(abs(value))}"
+def signed(value, unit=""):
+    """A difference: one of percents is in percentage points"""
+    return ("+" if value > 0 else "-" if value < 0 else "") + \
+        quantity(abs(value), "percentage points" if unit == "%" else unit)
 
 
 def change(m):
@@ -140,7 +137,7 @@ def change(m):
     """
     d = m["difference"]
     part = f" ({100 * d.value / d.before:+.1f} %)" if d.before and m["unit"] != "%" else ""
-    return unit_of(signed(d.value), m["unit"]) + part
+    return signed(d.value, m["unit"]) + part
 
 
 def how_sure(m):
@@ -148,14 +145,14 @@ def how_sure(m):
     d, unit = m["difference"], m["unit"]
     if d.why:
         return d.why
-    text = (f"{'different' if d.is_sure() else 'not different'}: {unit_of(signed(d.low), unit)} to "
-            f"{unit_of(signed(d.high), unit)}")
+    text = (f"{'different' if d.is_sure() else 'not different'}: {signed(d.low, unit)} to "
+            f"{signed(d.high, unit)}")
     if not d.is_sure() and d.seen:
-        text += f"; {unit_of(number(d.seen), unit)} would have been found"
+        text += f"; {signed(d.seen, unit)[1:]} would have been found"
     if d.aside:
         text += (f"; {counted(len(d.aside), 'run')} far from all others "
                  f"{'is' if len(d.aside) == 1 else 'are'} left out: "
-                 f"{', '.join(map(number, d.aside))}")
+                 f"{', '.join(quantity(value, unit) for value in d.aside)}")
     return text
 
 
@@ -163,8 +160,8 @@ def in_words(m, where):
     """One sentence of a metric that differs"""
     d = m["difference"]
     words = ("slower", "faster") if m["metric"] == "elapsed_time" else ("more", "less")
-    values = f"{number(d.before)} to {number(d.after)} {m['unit']}".rstrip()
-    return f"{m['metric']}{where} is {words[d.value < 0]}: {values}, {change(m)}"
+    return (f"{m['metric']}{where} is {words[d.value < 0]}: "
+            f"{span(d.before, d.after, m['unit'])}, {change(m)}")
 
 
 def note_changes(before, after, are_pairs=False):

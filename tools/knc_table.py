@@ -30,6 +30,19 @@ def number(value):
     return f"{value:.{min(places, 9)}f}"
 
 
+def quantity(value, unit):
+    """A number with its unit, for readers: of bytes there are many"""
+    size, prefix = next(((size, prefix) for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+                         if unit == "Bytes" and abs(value) >= size), (1, ""))
+    return f"{number(value / size)} {prefix + 'B' if prefix else unit}".rstrip()
+
+
+def span(low, high, unit):
+    """From one to another, with the unit once if both have the same"""
+    least, most = quantity(low, unit), quantity(high, unit)
+    return f"{least.removesuffix(most.partition(' ')[2]).rstrip()} to {most}"
+
+
 def rounded(value, error):
     """As many digits as are certain"""
     if not error or not value:

@@ -64,8 +64,8 @@ def lines_of(*rows, **event):
         "DATA_READ_OR_WRITE": {"samples": 1, "period": 1301, "lost": 0, "note": ""}}}
 
 
-LINES = lines_of(row("fill", "columns.c", 17, 3), row("sum", "columns.c", 27, 990),
-                 row("clear_page", None, None, 10, reason="lines of the kernel need its vmlinux"))
+LINES = lines_of(row("fill", "columns.c", 17, 1), row("sum", "columns.c", 27, 990),
+                 row("clear_page", None, None, 12, reason="lines of the kernel need its vmlinux"))
 
 
 def squeezed(element):
@@ -113,14 +113,14 @@ def whole(tmp_path, **files):
 
 
 def check_numbers(read, metrics, lines):
-    """Each number of the JSON is in the page as it is, and none else."""
+    """Each number of the JSON is in the page as it is, and none else; rows of less than 1 % are counted."""
     got = {r["id"]: r["data"] for r in read.rows if r["section"] == "metrics" and r["data"]}
     assert got == {f"metric-{m['metric']}": [m["value"]] for m in metrics["metrics"] if m["value"]
                    is not None}
     rows = [r["data"] for r in read.rows if r["section"] == "lines" and r["data"]]
-    want = sorted((r["events"]["DATA_PAGE_WALK"] for r in lines["rows"]),
-                  key=lambda e: -e["count"])
-    assert rows == [[e["share"], e["samples"]] for e in want]
+    want = sorted((e["share"], e["samples"]) for r in lines["rows"]
+                  for e in [r["events"]["DATA_PAGE_WALK"]] if e["share"] >= 0.01)
+    assert rows == [[*each] for each in reversed(want)] and "and 1 more" in read.texts["lines"]
 
 
 def test_report_numbers(tmp_path):
@@ -131,7 +131,7 @@ def test_report_numbers(tmp_path):
     rows = {r["id"]: r["text"] for r in page.read.rows}
     for name, words in (("cpi_thread", "2.013not above 8"),
                         ("l1_tlb_miss_ratio", "24.28 %! above 1.6 %"),
-                        ("memory_write_bytes", "~2,482,624 Bytes")):
+                        ("memory_write_bytes", "~2.483 MB")):
         assert words in rows[f"metric-{name}"], rows
     assert "19.75 % (± 5 %)" in page.text("lines"), page.text("lines")
     assert "lines of the kernel need its vmlinux" in page.text("lines"), page.text("lines")
@@ -218,9 +218,9 @@ CONTEXT = {"machine": "mic0", "emulated": False, "kernel": "6.1", "driver": "the
 
 
 def result(seconds, context=None, **values):
-    """Of knc-metrics -r: what each run has of each metric; percents of a name with "ratio\""""
+    """Of knc-metrics -r: what each run has of each metric, whose name has its unit"""
     return {**METRICS, "seconds": seconds, "context": {**CONTEXT, **(context or {})}, "metrics": [
-        {**metric(name, sum(each) / len(each), "%" * ("ratio" in name)), "min": min(each), "max": max(each),
+        {**metric(name, sum(each) / len(each), "%" * ("ratio" in name) or "Bytes" * ("bytes" in name)), "min": min(each), "max": max(each),
          "values": each} for name, each in values.items()]}
 
 
@@ -230,9 +230,9 @@ def about(middle):
 
 def test_report_compared(tmp_path):
     """Before and after a change: each difference, its interval, and whether chance makes it"""
-    before = result(about(2), ipc=about(0.5), miss_ratio=about(38), few=[1, 1, 1], gone=[1],
+    before = result(about(2), ipc=about(0.5), miss_ratio=about(38), few=[1, 1, 1], gone=[1], bytes=[7e8] * 5,
                     same=[3] * 5, tail=[*about(1)[:4], 9])
-    after = result(about(1), ipc=about(0.505), miss_ratio=about(4), few=[2, 2, 2], new=[1],
+    after = result(about(1), ipc=about(0.505), miss_ratio=about(4), few=[2, 2, 2], new=[1], bytes=[779596352] * 5,
                    same=[3] * 5, tail=about(1.1))
     page = Page(tmp_path, before=before, after=after)
     rows = {r["id"].removeprefix("metric-"): (r["data"], r["text"]) for r in page.read.rows if r["id"]}
@@ -241,6 +241,7 @@ def test_report_compared(tmp_path):
             ("ipc", [0.5, 0.505], "+0.00500 (+1.0 %)not different: -0.0200 to +0.0300; 0.0350 would have been found"),
             ("miss_ratio", [38, 4], "-34 percentage pointsdifferent: -34.03 percentage points to -33.97"),
             ("few", [1, 2], "+1 (+100.0 %)too few runs to tell a change from chance"),
+            ("bytes", [7e8, 779596352], "700 MB779.6 MB779.6 to 779.6 MB+79.60 MB (+11.4 %)different: +79.60 MB to +79.60 MB"),
             ("same", [3, 3], "0 (+0.0 %)not different: 0 to 0"), ("new", [1], "What new is1"),
             ("tail", [0.995, 1.1], "different: +0.0800 to +0.1300; 1 run far from all others is left out: 9")):
         assert rows[name][0] == near(values), (name, rows[name])
@@ -248,7 +249,7 @@ def test_report_compared(tmp_path):
     assert "gone" not in rows, rows
     first = page.text("summary")
     for words in ("elapsed_time is faster: 2 to 1 s, -1 s (-50.0 %).", "miss_ratio is less: 38 to 4 %, -34 percentage points.",
-                  "3 of 5 metrics differ", "1 metric: too few runs"):
+                  "bytes is more: 700 to 779.6 MB, +79.60 MB", "4 of 6 metrics differ", "1 metric: too few runs"):
         assert words in first and words in page.said, page.said
     assert first.startswith("elapsed_time is faster") and "none could be" not in page.html, first
     for words in ("Command./columns 'an argument'", "Before./columns", "Machine beforemic0", "Date beforetoday"):
@@ -293,8 +294,8 @@ def regions(seconds, walks, *threads):
 def test_report_regions(tmp_path):
     """Each region's metrics, thresholds and threads; and two results of them"""
     page = Page(tmp_path, regions=regions(3, 2.5, 2, 3))
-    for words in ("fill & sum7 calls, 2 threads", "l1_tlb_miss_ratioWhat", "Threads: 2 to 3, mean 2.5",
-                  "2.500 %2.400 to 2.600! above 1.6 %", "elapsed_time"):
+    for words in ("fill & sum7 calls, 2 threads", "l1_tlb_miss_ratioWhat", "Threads: 2 to 3 %, mean 2.500 %",
+                  "2.500 %2.400 to 2.600 %! above 1.6 %", "elapsed_time"):
         assert words in page.text("regions"), f"{words}: {page.text('regions')}"
     assert page.text("summary").startswith("l1_tlb_miss_ratio in fill & sum exceeds its threshold."), \
         page.text("summary")
@@ -364,7 +365,7 @@ def test_report_profiles(tmp_path):
     """Functions of two results: what each has, what has changed most first, and what sampling makes"""
     results = [{**lines_of(*(row(function, None, None, samples) for function, samples in of)), "by": "function",
                 "cost": "DATA_PAGE_WALK", "context": CONTEXT} for of in (
-        [("sum", 900), ("fill", 103), ("gone", 40)], [("sum", 100), ("fill", 110), ("new", 60)])]
+        [("sum", 900), ("fill", 103), ("gone", 40), ("few", 9)], [("sum", 100), ("fill", 110), ("new", 60)])]
     page = Page(tmp_path, before=results[0], after=results[1])
     rows = [(r["data"], r["text"]) for r in page.read.rows if r["section"] == "functions"][1:5]
     assert [data for data, _ in rows] == [[n * 263 for n in pair] for pair in
@@ -373,6 +374,7 @@ def test_report_profiles(tmp_path):
                                        "+15,780 events", "-10,520 events (-100.0 %)",
                                        "+1,841 events (+6.8 %)not more than sampling makes"), strict=True):
         assert words in text, rows
+    assert "and 1 more" in page.text("functions") and "few in" not in page.text("functions")
     # Each function of the second result stands below as ever.
     assert page.text("functions").count("sum in /root/columns") == 2, page.text("functions")
     results[1]["context"] = {**CONTEXT, "emulated": True}
@@ -385,7 +387,7 @@ def test_report_hostile(tmp_path):
     name = "a&b<i>\".c"
     (tmp_path / name).write_text("</code></pre><script>alert(1)</script>\n")
     metrics = {**METRICS, "command": [HOSTILE, "http://elsewhere"]}
-    lines = lines_of(row(HOSTILE, name, 1, 900), row("f<int>(T&&)", HOSTILE, 2, 3))
+    lines = lines_of(row(HOSTILE, name, 1, 900), row("f<int>(T&&)", HOSTILE, 2, 30))
     page = whole(tmp_path, metrics=metrics, lines=lines,
                  stacks=STACK.replace("main", HOSTILE.replace(" ", "")))
     assert page.status == 0, page.said
@@ -582,6 +584,8 @@ MEASURE = """<script>addEventListener("load", () => {
         found: page.querySelectorAll(".found").length, whole: page.scrollingElement.scrollWidth,
         beyond: [...page.querySelectorAll("body *")].filter(e => !e.closest(".box, pre") &&
             e.getBoundingClientRect().right > page.defaultView.innerWidth + 1).map(e => e.outerHTML),
+        labels: [...page.querySelectorAll("#functions .compared tr:first-child td")].map(e =>
+            page.defaultView.getComputedStyle(e, "::before").content),
         boxes: [...page.querySelectorAll(".box")].map(e => [e.scrollWidth, e.clientWidth]),
         loaded: page.defaultView.performance.getEntriesByType("resource").length })
     })</script>"""
@@ -590,11 +594,12 @@ MEASURE = """<script>addEventListener("load", () => {
 @pytest.mark.parametrize("width", [1280, 390])
 def test_report_browser(tmp_path, width):
     """On a desktop and a phone nothing but the heat map scrolls sideways, the flame graph shows
-    numbers to the keyboard, zooms and finds, and nothing is loaded
+    numbers to the keyboard, zooms and finds, numbers without a head have a label, and nothing is loaded
     """
     before = {**METRICS, "metrics": [{**m, "min": m["value"], "max": m["value"]}
                                      for m in METRICS["metrics"]]}
-    page = whole(tmp_path, before=before, regions=regions(3, 2.5, 2, 3), lines=lines_of(
+    profile = {**LINES, "by": "function", "cost": "DATA_PAGE_WALK"}
+    page = whole(tmp_path, before=before, regions=regions(3, 2.5, 2, 3), old=profile, new=profile, lines=lines_of(
         row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3)))
     (tmp_path / "frame.html").write_text(
         f'<iframe width="{width}" height="900" frameborder="0" srcdoc="{html.escape(page.html)}">'
@@ -607,5 +612,6 @@ def test_report_browser(tmp_path, width):
     found = json.loads(html.unescape(re.search("<body>(.*)</body>", dump, re.S)[1]))
     assert (found["beyond"], found["loaded"]) == ([], 0) and found["whole"] <= width, found
     assert found["boxes"][1][0] == found["boxes"][1][1] < width, found["boxes"]
+    assert found["labels"] == (['"before"', '"after"', "none"] if width < 640 else ["none"] * 3), found
     assert re.match(r"\w.*: \d+ samples", found["told"]) and found["found"] > 0, found
     assert found["zoomed"] == "100%", found
