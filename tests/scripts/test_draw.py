@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from common import ScriptTest, find, load
+from lines import TOP
 from pytest import approx
 
 draw = load("knc-draw")
@@ -121,7 +122,7 @@ class TestDraw(ScriptTest):
         """Its unit stands before it; without one of its events it is no number."""
         out = self.passes("knc-draw", "card", self.path("csv", METRIC.encode()), "--topology",
                           self.path("cpus", CPUINFO.encode()), "--show", "l1_tlb_miss_ratio")
-        assert "l1_tlb_miss_ratio (%): 61 cores" in out and "most:  core 60 thread 0: 0.9\n" in out
+        assert "l1_tlb_miss_ratio: 61 cores" in out and "] 0.9 %\nmost:  core 60 thread 0: 0.9\n" in out
 
     def test_draw_locales(self):
         """A decimal comma, whatever separates the fields; and a column for the cgroup"""
@@ -191,6 +192,17 @@ class TestDraw(ScriptTest):
             narrow
         assert narrow.count("thread 3 ") == 2
 
+    def test_draw_book(self):
+        """The book's picture is as it is drawn now; its text can be read where it is 400 pixels wide."""
+        with open(f"{TOP}/Documentation/card.svg", encoding="utf-8") as f:
+            text = f.read().partition("\n")[2]
+        values = re.findall(r"\(CPU (\d+)\): ([\d,]+)", text)
+        card = draw.Card("instructions:u", counts(
+            {int(cpu): int(value.replace(",", "")) for cpu, value in values}))
+        assert text == draw.svg_card(card) and ">0 to 577k events; least" in text
+        head = ElementTree.fromstring(text)
+        assert 400 * int(head.get("font-size")) / int(head.get("width")) >= 11
+
     def test_draw_picture_of_a_card(self):
         values = {cpu: cpu * 1000 for cpu in range(244)} | {200: None}
         root = ElementTree.fromstring(draw.svg_card(card_of(values)))
@@ -199,7 +211,7 @@ class TestDraw(ScriptTest):
         assert len(cells) == 243
         assert cells["core 60 thread 3 (CPU 243): 243,000"] == "#fde725"
         assert cells["core 0 thread 0 (CPU 0): 0"] == "#440154"
-        crossed = [g.find(f"{SVG}title").text for g in root.iter(f"{SVG}g")]
+        crossed = [title.text for title in root.iterfind(f".//{SVG}g/{SVG}title")]
         assert crossed == ["core 50 thread 0 (CPU 200): no count"]
 
     def test_draw_brighter_is_more(self):
