@@ -28,7 +28,7 @@ datadir ?= $(prefix)/share
 mandir ?= $(datadir)/man
 tools_dir = $(datadir)/knc-pmu
 tools := $(notdir $(filter-out %.c,$(wildcard tools/knc-*)))
-tools_files := $(wildcard tools/*.py tools/*.ini tools/*.yml) knc_pmu_events.h
+tools_files := $(wildcard tools/*.py tools/*.ini tools/*.yml tools/*.html) knc_pmu_events.h
 
 install: install-dev install-tools
 

@@ -4,7 +4,7 @@ say more than knc_pmu_tables.ini does; and what the emulated card cannot judge.
 """
 import re
 
-from knc_table import number
+from knc_format import number
 
 # Functions in which threads wait, of libgomp, Intel's and LLVM's OpenMP, pthread, and the kernel
 WAITING = re.compile(r"_*((gomp|GOMP|omp|kmp)_\w*(barrier|wait|dock|sleep)|kmp_(hyper|fork|join|flag)|"

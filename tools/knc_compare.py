@@ -13,7 +13,7 @@ import math
 import random
 import shlex
 
-from knc_table import counted, elapsed, number, quantity, span
+from knc_format import counted, elapsed, number, quantity, span
 
 # The part of the comparisons in which the interval is all above the difference: about, and at most
 BEYOND, MOST_BEYOND = 0.02, 0.025

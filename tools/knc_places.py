@@ -7,8 +7,8 @@ and of which each thread has what the core has.
 import collections
 
 from knc_card import read_topology
+from knc_format import counted
 from knc_runs import DURATION, Counts, Failed, Result, broken, events_of, file_there, run_stat, settle
-from knc_table import counted
 
 # By how much the threads' readings of a core's count may differ, as they are not read at
 # the same time

@@ -8,8 +8,8 @@ import os
 import re
 import subprocess
 
+from knc_format import counted, differ
 from knc_runs import DEVICES, Failed, Result, ask, file_there, only_user_mode, rewind, there
-from knc_table import counted, differ
 
 NSEC = 10 ** 9
 FILE, BEGIN, END = "# file ", "# knc-regions 1", "# end"

@@ -14,9 +14,9 @@ import threading
 import time
 
 import knc_card
+import knc_format
 import knc_overlap
 import knc_perf
-import knc_table
 import knc_tables
 
 DURATION = knc_tables.DURATION
@@ -544,7 +544,7 @@ class Result:
 
     def entry(self, **more):
         spread = (min(self.values), max(self.values)) if len(self.values) > 1 else None
-        return knc_table.entry(self.metric.name, self.value, self.metric.unit, spread=spread,
+        return knc_format.entry(self.metric.name, self.value, self.metric.unit, spread=spread,
                                runs=self.runs, reason=self.reason, **more)
 
     def described(self):

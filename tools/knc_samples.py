@@ -10,12 +10,12 @@ import os
 import tempfile
 
 import knc_data
+import knc_format
 import knc_listing
 import knc_script
-import knc_table
+from knc_format import counted
 from knc_perf import printable
 from knc_runs import Counts, Missing, broken, count, exceeded, file_there, record, spoken, there
-from knc_table import counted
 
 # Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
 SAMPLES = 3000
@@ -332,7 +332,7 @@ class Row:
             value, reason = None, self.too_few(formula, report) or \
                 "the difference is less than its error"
         value = value if value is None else value * metric.scale
-        return knc_table.entry(metric.name, value, metric.unit, runs=runs, reason=reason,
+        return knc_format.entry(metric.name, value, metric.unit, runs=runs, reason=reason,
                                error=None if error == math.inf else error,
                                exceeded=exceeded(metric, value))
 
@@ -374,7 +374,7 @@ class Row:
                 "path": place.path, "line": place.line, "object": place.object,
                 "reason": place.reason, "cost": self.cost, "hot": self.hot,
                 "assembly": self.assembly}
-        events = [knc_table.entry(spoken(key), None, samples=n, count=n * each, share=share)
+        events = [knc_format.entry(spoken(key), None, samples=n, count=n * each, share=share)
                   for key, (n, each, share) in self.events.items()]
         title = ["", f"{self.name()}  ({place.object})",
                  *[f"    {place.reason}"] * bool(place.reason),

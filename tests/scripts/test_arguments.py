@@ -85,6 +85,8 @@ class TestInstall(ScriptTest):
             assert os.readlink(f"{dest}/opt/knc/bin/{name}") == f"/opt/knc/share/knc-pmu/{name}"
             self.passes(f"{dest}/opt/knc/share/knc-pmu/{name}", "--help")
             self.man_page(f"{dest}/opt/knc/share/man/man1/{name}.1")
+        assert self.run_it(f"{dest}/opt/knc/share/knc-pmu/knc-report", "-o", self.path("page"),
+                           self.path("cpuinfo", b"processor\t: 0\n"))[0] == 0
         # Programs that are marked, with what is there
         include, examples = f"{dest}/opt/knc/include", f"{TOP}/Documentation/examples"
         flags = ("-Wall", "-Wextra", "-Werror", "-pthread", f"-I{include}",

@@ -16,9 +16,9 @@ from lines import TOP, quietly
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = f"{TOP}/tools"
 sys.path.insert(0, TOOLS)
+import knc_format  # noqa: E402
 import knc_listing  # noqa: E402
 import knc_overlap  # noqa: E402
-import knc_table  # noqa: E402
 import knc_tables  # noqa: E402
 
 
@@ -269,7 +269,7 @@ def test_metrics_repeat(tmp_path):
 
 def test_metrics_numbers():
     """None is so small that it is shown as 0."""
-    assert [knc_table.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)] == \
+    assert [knc_format.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)] == \
         ["0", "12.35", "0.0500", "0.1235", "-0.00123", "0.0000300"]
 
 
