@@ -206,13 +206,12 @@ class TestDraw(ScriptTest):
     def test_draw_picture_of_a_card(self):
         values = {cpu: cpu * 1000 for cpu in range(244)} | {200: None}
         root = ElementTree.fromstring(draw.svg_card(card_of(values)))
-        cells = {r.find(f"{SVG}title").text: r.get("fill")
-                 for r in root.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None}
-        assert len(cells) == 243
+        cells = {cell.find(f"{SVG}title").text: cell.get("stroke")
+                 for cell in root.iterfind(f".//{SVG}path[{SVG}title]")}
+        assert len(cells) == 244
         assert cells["core 60 thread 3 (CPU 243): 243,000"] == "#fde725"
         assert cells["core 0 thread 0 (CPU 0): 0"] == "#440154"
-        crossed = [title.text for title in root.iterfind(f".//{SVG}g/{SVG}title")]
-        assert crossed == ["core 50 thread 0 (CPU 200): no count"]
+        assert cells["core 50 thread 0 (CPU 200): no count"] == "#eee"
 
     def test_draw_brighter_is_more(self):
         light = [sum(c * w for c, w in zip(draw.colour(i / 50), (3, 6, 1)))

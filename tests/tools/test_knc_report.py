@@ -575,12 +575,14 @@ def test_report_refused(tmp_path):
 MEASURE = """<script>addEventListener("load", () => {
     const page = document.querySelector("iframe").contentDocument
     const box = page.querySelectorAll("#flame svg svg")[1], search = page.querySelector("input")
+    page.querySelector("#card path").dispatchEvent(new MouseEvent("pointerover", { bubbles: true }))
     box.focus()
     const told = page.querySelector("#flame output").value
     box.dispatchEvent(new MouseEvent("click", { bubbles: true }))
     search.value = "main"
     search.dispatchEvent(new Event("input"))
     document.body.textContent = JSON.stringify({ told, zoomed: box.getAttribute("width"),
+        cell: page.querySelector("#card output").value,
         found: page.querySelectorAll(".found").length, whole: page.scrollingElement.scrollWidth,
         beyond: [...page.querySelectorAll("body *")].filter(e => !e.closest(".box, pre") &&
             e.getBoundingClientRect().right > page.defaultView.innerWidth + 1).map(e => e.outerHTML),
@@ -593,8 +595,9 @@ MEASURE = """<script>addEventListener("load", () => {
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_report_browser(tmp_path, width):
-    """On a desktop and a phone nothing but the heat map scrolls sideways, the flame graph shows
-    numbers to the keyboard, zooms and finds, numbers without a head have a label, and nothing is loaded
+    """On a desktop and a phone nothing but the heat map scrolls sideways, the pictures show their
+    numbers to pointer and keyboard, the flame graph zooms and finds, numbers without a head have
+    a label, and nothing is loaded
     """
     before = {**METRICS, "metrics": [{**m, "min": m["value"], "max": m["value"]}
                                      for m in METRICS["metrics"]]}
@@ -614,4 +617,4 @@ def test_report_browser(tmp_path, width):
     assert found["boxes"][1][0] == found["boxes"][1][1] < width, found["boxes"]
     assert found["labels"] == (['"before"', '"after"', "none"] if width < 640 else ["none"] * 3), found
     assert re.match(r"\w.*: \d+ samples", found["told"]) and found["found"] > 0, found
-    assert found["zoomed"] == "100%", found
+    assert found["zoomed"] == "100%" and found["cell"] == "core 0 thread 0 (CPU 0): 1,000", found
