@@ -539,7 +539,7 @@ def test_report_run(tmp_path):
 
 
 def test_report_progress(tmp_path):
-    """On a terminal it says what it does, and which of the runs this is"""
+    """On a terminal it says what it does, which of the runs this is, and how many are to come"""
     ours, its = os.openpty()
     subprocess.run([REPORT, "-M", "tlb", "--perf", f"{HERE}/perf", "--", "x"], check=True,
                    cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=its, env={
@@ -547,6 +547,8 @@ def test_report_progress(tmp_path):
     os.close(its)
     said = os.read(ours, 65536).decode()
     for line in ("knc-report: knc-metrics -r 1 -M tlb", "knc-metrics: run 1 of 3", "knc-metrics: run 3 of 3",
+                 # A pair by line and one by function, twice each; the heat map, and the flame graph
+                 "knc-report: 6 runs follow, 3 s if each takes 0.5 s as the last ones did",
                  "knc-report: perf record"):
         assert f"{line}\r\n" in said, said
 
