@@ -31,8 +31,8 @@ from knc_runs import Failed
 RECORD = struct.Struct("<IHH")
 LOST, THROTTLE, SAMPLE, LOST_SAMPLES = 2, 5, 9, 13
 PIPE_HEADER, DATA_AT = 16, 40
-# It has as much behind it as its first number says.
-TRACING_DATA = 66
+# They have as much behind them as their first number says.
+TRACING_DATA, AUXTRACE = 66, 71
 # What no symbols come with
 NOTHING = os.devnull
 # Files that are no programs, or not to be had
@@ -60,7 +60,8 @@ def walk(path):
     found = collections.Counter()
     while at < end:
         kind, _, size = RECORD.unpack_from(data, at) if at + RECORD.size <= end else (0, 0, 0)
-        behind = number(at + RECORD.size, "<I") + 7 & ~7 if kind == TRACING_DATA else 0
+        behind = number(at + RECORD.size, "<I") + 7 & ~7 if kind == TRACING_DATA else \
+            number(at + RECORD.size) if kind == AUXTRACE else 0
         if size < RECORD.size or at + size + behind > end:
             is_cut = True
             break

@@ -30,6 +30,8 @@ FIELDS = r"""^(?:\s*(?P<time>\d+[.,]\d+){0})?
    (?P<event>[^{0}/\s][^{0}/]*(?:/[^/]*/[^{0}]*)?)(?:{0}(?P<cgroup>[^{0}]*))??{0}
    (?:{1}%{0})?(?P<running>\d+){0}(?P<share>\d+[.,]\d+)|{0}{{3,5}})
 (?:{0}(?P<metric_value>-?(?:{1})?|-?nan|-?inf){0}(?P<metric>[^{0}]*))?$"""
+# Behind the name of a card, with which knc-host stat prints each line
+NOTHING = re.compile(r"(?:[\w.@-]+,)?\s*(?:#.*\s*)?")
 # perf's own, or the first of these that a line fits
 SEPARATORS = ",;\t|"
 
@@ -68,13 +70,13 @@ def record(fields):
                   number(fields["time"]), int(fields["running"] or 0))
 
 
-def read(lines, separator=""):
-    """The records in these lines; what is not perf's is left out."""
+def read(lines, separator="", others=None):
+    """The records in these lines; what is not perf's is left out, and appended to @others."""
     patterns = [re.compile(FIELDS.format(re.escape(s), NUMBER), re.X)
                 for s in separator or SEPARATORS]
     share, time = 100.0, None
     for line in lines:
-        matches = [(p, p.match(line.strip("\n"))) for p in patterns]
+        matches = [(p, p.match(line.strip("\r\n"))) for p in patterns]
         pattern, match = next((m for m in matches if m[1]), (None, None))
         if match:
             patterns = [pattern]
@@ -85,3 +87,5 @@ def read(lines, separator=""):
             time = found.time
             share = found.share if found.event else share
             yield found._replace(share=share)
+        elif others is not None and not NOTHING.fullmatch(line):
+            others.append(printable(line.strip())[:60])

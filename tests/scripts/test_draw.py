@@ -138,6 +138,16 @@ class TestDraw(ScriptTest):
             "cpu/event=0x16,umask=0x0/u /": {3: (7, 100)},
             "cpu/event=0x16,umask=0x0/u": {3: (8, 100)}}
 
+    def test_draw_card_left_out(self):
+        """Lines that are no counts, or cut, are left out, and said in the picture"""
+        text = STAT + "CPU6,1e3,,cycles,1,100.00,,\n# a comment\n\nCPU7,1116089,,cyc"
+        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", text.encode()))
+        assert (status, out.count("left out, as not understood: 2, first CPU6,1e3,")) == (0, 1), out
+        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", STAT.encode()))
+        assert "left out" not in out, out
+        assert draw.read_stat(STAT.replace("\n", "\r\n").splitlines(True)) == \
+            draw.read_stat(STAT.splitlines(True))
+
     def test_draw_topology(self):
         """A card's own system begins with the last core."""
         for text in (CPUINFO, SYSFS):

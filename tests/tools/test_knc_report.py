@@ -560,7 +560,11 @@ def test_report_refused(tmp_path):
     (tmp_path / "b").write_text(json.dumps(METRICS))
     (tmp_path / "i").write_text(json.dumps({"command": ["x"], "interval": 0.1, "runs": [["CYCLES"]],
                                             "rows": [{"run": 1, "metrics": {}}], "no_value": {}}))
+    (tmp_path / "profile").write_text('{"$schema": "x"}')
+    (tmp_path / "list").write_text("[1]")
     for args, status, why in (((), 2, "which program"), (("a", "--", "x"), 2, "not both"),
+                              (("profile",), 1, "no result of knc-metrics"),
+                              (("list",), 1, "no result of knc-metrics"),
                               (("text",), 1, "nothing that knc-metrics or perf has written"),
                               (("a", "b", "a"), 1, "another file"),
                               (("i",), 1, "without -I, --per-core"),
