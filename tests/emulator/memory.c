@@ -567,6 +567,28 @@ static void any_evicts(void)
 	pmu_quiet();
 }
 
+/* What leaves the L2 has no thread: each that counts it has all of it. */
+static u64 victims;
+
+static void write_lines(void)
+{
+	walk_over((u64)buffer, MB, 64);
+	program(EV_L2_VICTIM | SEL_OS, 0);
+	measure0(walk_write);
+	victims = rdmsr(MSR_CNT0);
+	pmu_quiet();
+}
+
+static void any_victims(void)
+{
+	switch_on(EV_L2_VICTIM | SEL_OS, 0);
+	delay(20000000);
+	on_cpu(1, write_lines);
+	wrmsr(MSR_GLOBAL, 0);
+	near("threads: victims of the thread that writes", victims, 8192, 8500);
+	near("threads: another thread counts the same", rdmsr(MSR_CNT0), victims, 64);
+}
+
 SUITE(test_any, "any")
 {
 	start_cpus();
@@ -585,6 +607,7 @@ SUITE(test_any, "any")
 
 	any_changes();
 	any_evicts();
+	any_victims();
 	any_stops();
 
 	switch_on(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);

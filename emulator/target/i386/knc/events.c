@@ -109,8 +109,12 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
         c->event = edge ? knc_pmu_edge_event(c) : event;
     }
 
-    /* Cycles belong to the core already, not to one of its threads. */
-    if ((c->evtsel & EVTSEL_ANY) && event != KNC_CPU_CLK_UNHALTED) {
+    /*
+     * Cycles belong to the core already, not to one of its threads.  Victims
+     * have no thread context, which always counts (327357-001 table 1-5).
+     */
+    if (event == KNC_L2_VICTIM_REQ_WITH_DATA ||
+        ((c->evtsel & EVTSEL_ANY) && event != KNC_CPU_CLK_UNHALTED)) {
         /*
          * Not modelled: two threads that stall in one cycle (only one issues),
          * and which cycles of two threads are consecutive.  For cycles without
