@@ -4,12 +4,14 @@
 Each run, or turn, has the intervals of one pair of events, and the metrics that this pair gives. The
 events of a metric that takes more have a run of their own, in which they take turns.
 """
+import collections
 import os
 import subprocess
 import threading
 
 import knc_perf
-from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, broken, \
+import knc_places
+from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, \
     countables, events_of, plan_runs, rewind, settle, spoken, target, there, until_end
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
@@ -20,7 +22,7 @@ WRAPPED = ["sh", "-c", 'exec "$@" 3>&1 >&2', "sh"]
 class Interval:
     def __init__(self, begin, end):
         self.begin, self.end, self.counts = begin, end, Counts()
-        self.counts.duration = end - begin
+        self.cpus = collections.defaultdict(Counts)
 
 
 def lines_of(chunks):
@@ -37,11 +39,14 @@ class Stream:
         self.args, self.run, self.in_turn = args, run, in_turn
         self.events, self.labels = events_of(args, needed, run)
         self.said, self.status, self.some = Said(), 0, False
+        self.is_core = args.all_cpus and any(needed[key].is_core for key in run)
+        self.needed = needed
 
     def command(self, fd):
         args = self.args
         words = ["stat", "-x", SEPARATOR, "-I", str(args.interval), "--log-fd", str(fd), "-e",
-                 self.events if self.in_turn else f"{{{self.events}}}", *target(args)]
+                 self.events if self.in_turn else f"{{{self.events}}}",
+                 *["-A"] * self.is_core, *target(args)]
         if not args.remote:
             return there(args, words)
         return there(args, [*WRAPPED[1:], args.perf[-1], *words], WRAPPED[0])
@@ -70,7 +75,10 @@ class Stream:
                 if current:
                     yield self.finished(current)
                 current, end = Interval(end, record.time), record.time
-            current.counts.take(record, self.labels, self.in_turn)
+            current.cpus[record.cpu].take(record, self.labels, self.in_turn)
+            if self.is_core:
+                continue
+            current.counts = current.cpus[None]
             if len(current.counts.values) + len(current.counts.reasons) == len(self.run):
                 yield self.finished(current)
                 current = None
@@ -79,6 +87,9 @@ class Stream:
 
     def finished(self, interval):
         self.some = True
+        if self.is_core:
+            interval.counts = knc_places.of_all(self.args, self.needed, interval.cpus)
+        interval.counts.duration = interval.end - interval.begin
         for key in self.run:
             if key in interval.counts.values:
                 continue
@@ -96,9 +107,9 @@ def measure(plan, table):
         if len(plan_runs([metric], needed)) == 1:
             metrics.append(metric)
             continue
-        why = any(each.event.in_core == "unknown" for each in needed.values()) and plan.side_by_side()
+        why = any(each.is_core for each in needed.values()) and plan.side_by_side()
         if why:
-            plan.reasons[metric] = f"each active thread counts an event of it for its core, and {why}"
+            plan.reasons[metric] = f"each thread counts an event of it for its core, and {why}"
         else:
             in_turn.append(metric)
     if not (metrics or in_turn):
@@ -134,5 +145,5 @@ def measure(plan, table):
     table.is_mixed = False
     notes = ["~ estimates: the events took turns in each interval"] * bool(in_turn)
     table.end(plan.head(interval=args.interval / 1000), plan.missing(),
-              [*notes, *broken(args, status)])
+              [*notes, *plan.notes(status)])
     return status

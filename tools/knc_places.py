@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Metrics of each core, or of each hardware thread: knc-metrics -a --per-core.
+"""Metrics of each core, or of each hardware thread: knc-metrics -a --per-core; and of all CPUs.
 
 perf counts on each CPU. knc_pmu_tables.ini says of which events a core has the sum of its threads,
-and of which each thread has what the core has.
+and of which each thread has what the core has: one of them is taken.
 """
 import collections
 
+import knc_runs
 from knc_card import read_topology
 from knc_format import counted
-from knc_runs import DURATION, Counts, Failed, Result, broken, events_of, file_there, run_stat, settle
+from knc_runs import DURATION, Counts, Failed, Result, events_of, file_there, run_stat, settle
 
 # By how much the threads' readings of a core's count may differ, as they are not read at
-# the same time
-SAME = 0.1
+# the same time: a part of it, or so many events that come in bursts
+SAME, FEW = 0.1, 1000
 
 
 def count_cpus(args, needed, run):
@@ -30,8 +31,10 @@ def count_cpus(args, needed, run):
     return counts, settle(args, said, status, counts), "" if counts else said.reason()
 
 
-def of_core(args, needed, threads):
-    """What a core has counted in a run, of what its threads have"""
+def of_core(args, needed, threads, clocks="once"):
+    """What a core has counted in a run, of what its threads have; @clocks "sum" if of clocks, and
+    "any", that is wanted
+    """
     core = Counts()
     core.duration = threads[0].duration
     for key in {key for counts in threads for key in {**counts.values, **counts.reasons}}:
@@ -39,16 +42,56 @@ def of_core(args, needed, threads):
                         for counts in threads if key not in counts.values), None)
         values = [counts.values[key] for counts in threads if key in counts.values]
         name, how = key[0], "once" if "any" in key[1] else needed[key].event.in_core
+        how = clocks if how == "once" else how
         if missing is None and how == "once" and args.user and not key[1]:
             missing = (f"with -u a thread counts {name} in its own user mode only, and the "
                        "core's is in none of them")
-        if missing is None and how == "once" and min(values) < (1 - SAME) * max(values):
+        if missing is None and how != "sum" and \
+                max(values) - min(values) > max(SAME * max(values), FEW * (how == "core")):
             missing = f"the threads of the core do not agree on {name}"
         if missing is None:
-            core.values[key] = max(values) if how == "once" else sum(values)
+            core.values[key] = sum(values) if how == "sum" else max(values)
         else:
             core.reasons[key] = missing
     return core
+
+
+def topology(args, cpus):
+    """{CPU: (core, thread)}, with each of these CPUs"""
+    if "places" not in args:
+        args.places = read_topology(file_there(args, "/proc/cpuinfo"))
+    strange = sorted({*cpus} - {*args.places})
+    if strange:
+        raise Failed(f"/proc/cpuinfo does not say which core CPU {strange[0]} belongs to")
+    return args.places
+
+
+def of_all(args, needed, cpus):
+    """What all CPUs have counted, of {CPU: Counts}"""
+    cores, whole, values = collections.defaultdict(list), Counts(), collections.Counter()
+    for cpu, (core, _) in topology(args, cpus).items():
+        if cpu in cpus:
+            cores[core].append(cpus[cpu])
+    for threads in cores.values():
+        core = of_core(args, needed, threads, "sum")
+        whole.duration = core.duration
+        values.update(core.values)
+        whole.reasons.update(core.reasons)
+    whole.values = {key: value for key, value in values.items() if key not in whole.reasons}
+    return whole
+
+
+def count(args, needed, run):
+    """As knc_runs.count(), on all CPUs: what a core counts is taken of one thread of each core."""
+    if not any(needed[key].is_core for key in run):
+        return knc_runs.count(args, needed, run)
+    cpus, status, why = count_cpus(args, needed, run)
+    counts = of_all(args, needed, cpus)
+    counts.status = status
+    for key in run:
+        if key not in counts.values:
+            counts.reasons.setdefault(key, why)
+    return counts
 
 
 def reasons(args, metrics, events):
@@ -58,20 +101,15 @@ def reasons(args, metrics, events):
         if args.per == "core" and metric.of_thread:
             yield metric, "it has a value for a thread only: --per-thread"
         for name, _ in metric.events():
-            if in_core.get(name) == "unknown":
-                yield metric, f"each active thread counts {name} for its core: " + (
-                    "neither the sum nor one of them is sure to be the core's"
-                    if args.per == "core" else "it is not the thread's")
+            if in_core.get(name) == "core" and args.per == "thread":
+                yield metric, f"each thread counts {name} for its core: --per-core"
 
 
 def places_of(plan, runs):
     """Cores, or threads, in their order: (keys, the counts of each run)"""
     args = plan.args
-    places = read_topology(file_there(args, "/proc/cpuinfo"))
     cpus = sorted({cpu for counts in runs for cpu in counts})
-    strange = [cpu for cpu in cpus if cpu not in places]
-    if strange:
-        raise Failed(f"/proc/cpuinfo does not say which core CPU {strange[0]} belongs to")
+    places = topology(args, cpus)
     if args.per == "thread":
         for cpu in sorted(cpus, key=places.get):
             core, thread = places[cpu]
@@ -104,5 +142,5 @@ def measure(plan, table):
                     title=[keys[head] for head in heads])
     if args.per == "thread":
         table.over([[result.entry() for result in results] for _, results in rows])
-    table.end(plan.head(by=args.per), plan.missing(), [*broken(args, status)])
+    table.end(plan.head(by=args.per), plan.missing(), [*plan.notes(status)])
     return status

@@ -49,7 +49,7 @@ class Countable:
 
     def __init__(self, event, terms):
         self.event, self.terms = event, terms
-        self.counters = event.counters
+        self.counters, self.is_core = event.counters, event.in_core == "core"
         # A name for perf's output, and for an expression
         self.label = re.sub(r"\W+", "_", f"{event.name} {terms}".strip())
 
@@ -106,25 +106,30 @@ class Plan:
     def check(self, metric, counts):
         """Is a sum over threads what the metric is made of?"""
         for key in self.formulas[metric].keys:
-            if self.needed[key].event.in_core == "unknown" and \
-                    any(key in run.values for run in counts):
+            if self.needed[key].is_core and any(key in run.values for run in counts):
                 why = self.side_by_side()
                 if why:
-                    raise Missing(f"each active thread counts {key[0]} for its core, and {why}")
+                    raise Missing(f"each thread counts {key[0]} for its core, and {why}")
 
     def side_by_side(self):
         """Why the threads' sum may have what a core does several times, if so"""
-        if self.overlap is None and self.args.all_cpus:
-            self.overlap = "the sum has it up to four times"
-        elif self.overlap is None:
+        if self.args.all_cpus:
+            return "a sample does not show which one's it was" if self.args.by else ""
+        if self.overlap is None:
             try:
                 part = knc_overlap.measure(self.args, record, file_there(self.args, "/proc/cpuinfo"))
                 self.overlap = (f"two of a core ran at the same time in {100 * part:.0f} % of the "
-                                "time: the sum is up to four times too high") \
+                                "time: the sum is too high. -a counts by one thread of each core") \
                     if part > SIDE_BY_SIDE else ""
             except knc_overlap.Unknown as why:
                 self.overlap = f"it is not known whether two of a core ran at the same time: {why}"
         return self.overlap
+
+    def notes(self, status):
+        """What there is to know of the whole"""
+        if self.args.all_cpus and any(each.is_core for each in self.needed.values()):
+            yield "what each thread counts for its core is counted by one thread of each core"
+        yield from broken(self.args, status)
 
     def failed(self, *reasons):
         """Nothing was counted, for the first of these reasons or that of a metric."""

@@ -31,7 +31,7 @@ WORD = re.compile(TERMS.pattern + r"|([A-Za-z_]\w*)")
 FUNCTIONS = {"d_ratio"}
 DURATION = "duration_time"
 # What a core has of an event, if not the sum of its threads
-IN_CORE = "once", "unknown"
+IN_CORE = "once", "core"
 
 
 class Bad(Exception):

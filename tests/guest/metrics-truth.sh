@@ -96,11 +96,15 @@ done
 
 knc-metrics -u -o "$ours" -M l1_write_miss_ratio,l1_l2_bytes ./walk 64 write
 agree l1_write_miss_ratio % 100 1 ./walk 64 write
-# Of two that write at the same time each thread counts the victims of its core; not of two in turn.
+# Of two that write at the same time each thread counts the victims of its core, of which -a takes one
+# thread's; not of two in turn.
 both="taskset -c 1 ./walk 64 write & taskset -c 2 ./walk 64 write; wait"
 knc-metrics -u -o "$ours" -M memory_write_bytes,memory_read_bytes sh -c "$both"
 has true 'memory_write_bytes.* no value: .*two of a core ran at the same time in [0-9]{2,3} %'
 agree memory_read_bytes Bytes "$(by_hand '2 * 64 * r')" 5
+knc-metrics -u -a -o "$ours" -M memory_write_bytes sh -c "$both"
+agree memory_write_bytes Bytes "$(by_hand '2 * 64 * r')" 5
+has true 'is counted by one thread of each core'
 knc-metrics -u -o "$ours" -M memory_write_bytes sh -c "./walk 64 write; ./walk 64 write"
 agree memory_write_bytes Bytes "$(by_hand '2 * 64 * r')" 5
 knc-metrics -u -o "$ours" -M l1_write_miss_ratio,l1_l2_bytes ./walk 64 write

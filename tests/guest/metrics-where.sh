@@ -66,10 +66,11 @@ into said knc-metrics -a --per-core -f csv -o "$tmp/csv" -M cpi,memory_write_byt
 	taskset -c 1 ./where
 between "cpi of the core" "$(place 0 '' cpi_core)" 1.9 2.1
 between "clocks of the core" "$(place 0 '' clock_rate)" 0.9 1.01
-for m in cpi_thread ipc memory_write_bytes; do
+# The kernel clears 4 MiB for it.
+between "bytes that the core wrote" "$(place 0 '' memory_write_bytes)" $((3 << 20)) $((8 << 20))
+for m in cpi_thread ipc; do
 	[ -z "$(place 0 '' $m)" ] || fail "$m of a core: $(place 0 '' $m)"
 done
-has csv '^,,memory_write_bytes,.*neither the sum nor one of them'
 into said knc-metrics -a --per-thread -f csv -o "$tmp/csv" --perf 'env perf' \
 	-M l1_l2_bytes taskset -c 1 ./where
 between "bytes of the thread" "$(place 0 1 l1_l2_bytes)" $((misses * 64)) \

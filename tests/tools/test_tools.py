@@ -310,8 +310,31 @@ def test_metrics_side_by_side(tmp_path):
                        args=("-M", "memory_write_bytes"), switches=lines)
         assert ("memory_write_bytes" in report["rows"][0]["metrics"]) == is_right, report
         assert ("for its core" in str(report["no_value"])) != is_right, report
-    got = as_json(tmp_path, "-a", "-M", "memory_write_bytes,ipc", switches=in_turn).metrics()
-    assert "up to four times" in got["memory_write_bytes"]["reason"], got
+    report, _ = by(tmp_path, "function", *[script_of((50, "L2_VICTIM_REQ_WITH_DATA", "f", "/p"))] * 2,
+                   args=("-a", "-M", "memory_write_bytes"))
+    assert "does not show which" in report["no_value"]["memory_write_bytes"], report
+
+
+def test_metrics_core(tmp_path):
+    """What each thread counts for its core comes from one thread of each core."""
+    cpus = {"L2_VICTIM_REQ_WITH_DATA": {"0": 90000, "1": 500, "2": 0, "3": 90500},
+            "SNP_HITM_L2": {"0": 1, "1": 2, "2": 3, "3": 4}}
+    fake = {"cpus": cpus, "counts": {"SNP_HITM_L2": 10}, "files": {"cpuinfo": CORES},
+            "seconds": [2] * 9}
+    args = ("-a", "-M", "memory_write_bytes,memory_write_bandwidth,ipc")
+    wrote = 64 * (500 + 90500 + 10)
+    got = as_json(tmp_path, *args, **fake).metrics()
+    assert got["memory_write_bytes"]["value"] == wrote, got
+    assert "by one thread of each core" in Run(tmp_path, *args, **fake).err
+    assert got["memory_write_bandwidth"]["value"] == near(wrote / 2 * 1e-9), got
+    assert got["ipc"]["value"] == near(0.5), got
+    rows = json.loads(as_json(tmp_path, *args, "-I", "500", times=[0.5, 1.5], **fake).out)["rows"]
+    for at in (0, 1):
+        assert [row["metrics"]["memory_write_bytes"]["value"] for row in rows
+                if "memory_write_bytes" in row["metrics"]][at] == wrote * (at + 1), rows
+    cpus["L2_VICTIM_REQ_WITH_DATA"]["0"] = 1500
+    got = as_json(tmp_path, *args, **fake).metrics()
+    assert "do not agree" in got["memory_write_bytes"]["reason"], got
 
 
 def test_overlap():
@@ -864,10 +887,8 @@ def test_per_core(tmp_path):
     # A metric that has none is refused before the program runs.
     run = Run(tmp_path, "-a", "--per-core", *args, files={"cpuinfo": CORES}, cpus=cpus)
     for name, word in (("cpi_thread", "--per-thread"), ("ipc", "--per-thread"),
-                       ("latency_impact", "--per-thread"),
-                       ("memory_write_bytes", "neither the sum nor one")):
+                       ("latency_impact", "--per-thread")):
         assert re.search(f"^no value: {name}: .*{word}", run.err, re.M), run.err
-    assert "VICTIM" not in "".join(run.calls())
     run = Run(tmp_path, "-a", "--per-core", "-M", "ipc", files={"cpuinfo": CORES}, cpus=cpus)
     assert run.status == 1 and "a thread only: --per-thread" in run.err, run.err
     assert not run.log.exists()
@@ -895,7 +916,7 @@ def test_per_thread(tmp_path):
     run = Run(tmp_path, "-a", *args, **fake)
     assert re.search(r"^core  thread  cpi_thread\n   0       0           2\n", run.err, re.M), \
         run.err
-    assert "no value: memory_write_bytes: each active thread counts" in run.err, run.err
+    assert "no value: memory_write_bytes: each thread counts" in run.err, run.err
     assert re.search(r"^over 4 threads +min +max +mean\ncpi_thread +1 +8 +3\.750 *$", run.err, re.M), \
         run.err
     run = Run(tmp_path, "-a", "-f", "csv", "-o", "-", *args, **fake)
