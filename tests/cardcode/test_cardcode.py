@@ -190,6 +190,12 @@ def test_install(tmp_path, card_cc):
     assert (status, card.has()) == (0, PROGRAMS) and "no driver: build it for 1.2" in said, said
     assert said.endswith(" knc-pmu/perf stat -e cycles,instructions <a program there>\n")
     assert "perf version 6.1" in quietly(card.home / "knc-pmu/perf", "--version")
+    listed = re.findall("^   ([a-z-]+) ", quietly(card.home / "knc-pmu/perf", "--help"), re.M)
+    assert "record" in listed
+    for command in listed:
+        said = subprocess.run([card.home / "knc-pmu/perf", command, "-h"], check=False,
+                              capture_output=True).stderr
+        assert b"is not a perf-command" not in said, said
     # What has changed there is copied again, and nothing else.
     with open(card.home / "knc-pmu/selftest", "ab") as f:
         f.write(b"x")
