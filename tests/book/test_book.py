@@ -16,7 +16,7 @@ one in the block.
 In Markdown "<!-- holds: REGEX -->" is a comment. One comment is enough for a block that
 stands in several places, and commands that run tests need none. ``make TARGET`` in the text
 names a target, and ``scripts/NAME --option`` an option that is in --help. With WORD in
-TEST_COMMANDS "commands" runs only blocks that have it.
+TEST_COMMANDS "commands" runs only blocks that have it; "user" is the part for an unprivileged user.
 """
 import html
 import itertools
@@ -241,6 +241,27 @@ class Host:
         return done.returncode, done.stdout, done.stderr
 
 
+def by_user(host):
+    """What is wrong where an unprivileged user types the commands on the card, README's at each
+    level: those that the level does not allow say so, and all others work."""
+    # The demo's workload, and five runs, would take a minute of a processor.
+    host.card("cp program columns; cp -r . /home/user; cp program /home/user/workload; "
+              "chown -R user /home/user")
+    for level in 2, 1, 3:
+        names = ("README.md", "tools.rst", "tutorial.rst")[:3 if level == 2 else 1]
+        typed_there = {command.replace("-r 5", "-r 1"): None for block in blocks()
+                       if block.machine == "card" and block.name.startswith(names)
+                       for command in (*block.before, *(words for _, words in block.commands))
+                       if command.startswith(("perf ", "knc-"))}
+        host.card(f"echo {level} >/proc/sys/kernel/perf_event_paranoid")
+        for command in typed_there:
+            status, out, err = host.card(f"su user -c {shlex.quote(f'cd; {command}')}")
+            refused = re.match("perf (stat|record)|knc-metrics", command) and (
+                level == 3 or "-a" in command.split())
+            if bool(status) != bool(refused) or refused and "perf_event_paranoid" not in out:
+                yield f"a user, at {level}: {command}: status {status}: {(err + out)[-1000:]}"
+
+
 def run_blocks(work):
     host, word, wrong = Host(work), os.environ.get("TEST_COMMANDS", ""), []
     try:
@@ -252,6 +273,7 @@ def run_blocks(work):
                 # perf reads it for each record (symbols_once() in tests/guest/lib.sh).
                 host.card("cat /proc/kallsyms >/tmp/kallsyms; "
                           "mount --bind /tmp/kallsyms /proc/kallsyms")
+        wrong += by_user(host) if word in ("", "user") else ()
     finally:
         status, _, why = host.host(f"{SCRIPTS}/cards --end cards")
     none_of(wrong + [why] * (status > 0))
