@@ -9,7 +9,7 @@ import re
 import subprocess
 
 from knc_format import counted, differ
-from knc_runs import DEVICES, Failed, Result, ask, file_there, only_user_mode, rewind, there
+from knc_runs import DEVICES, Failed, Result, ask, file_there, only_root, only_user_mode, rewind, there
 
 NSEC = 10 ** 9
 FILE, BEGIN, END = "# file ", "# knc-regions 1", "# end"
@@ -131,16 +131,19 @@ def rows_of(text):
     return rows, broken
 
 
-def may_count_kernel(args):
-    """May the program? It opens its events itself, so that its user's privileges count."""
+def paranoid(args):
+    """What the kernel's setting forbids to the program's user: it opens its events itself."""
     level = content(args, "/proc/sys/kernel/perf_event_paranoid")
     mask = re.search(r"^CapEff:\s*(\w+)", content(args, "/proc/self/status"), re.M)
-    return level in ("", "-1", "0", "1") or not mask or int(mask[1], 16) & PRIVILEGES
+    return -1 if not (level and mask) or int(mask[1], 16) & PRIVILEGES else int(level)
 
 
 def count(args, needed, run):
     """Run the program once, with these events in its regions."""
-    if not (args.user or may_count_kernel(args)):
+    level = paranoid(args)
+    if level > 2:
+        raise Failed(only_root(level))
+    if level == 2 and not args.user:
         only_user_mode(args)
     events = ",".join(setting(args, needed[key]) for key in run)
     file = f"/tmp/knc-regions-{os.urandom(8).hex()}"

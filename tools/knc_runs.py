@@ -242,11 +242,14 @@ def perf_reason(text):
     first = next((line.strip() for line in text.split("\n")
                   if line.strip() not in ("", "Error:")), "perf failed")
     level = re.search(r"perf_event_paranoid setting is (-?\d+)", text)
-    if not (first.startswith(REFUSED) and level):
-        return first
-    what, least = ("to measure", 2) if int(level[1]) > 2 else \
+    return only_root(int(level[1])) if first.startswith(REFUSED) and level else first
+
+
+def only_root(level):
+    """What kernel.perf_event_paranoid forbids, and what to type"""
+    what, least = ("to measure", 2) if level > 2 else \
         ("to count on all CPUs, or for other threads (any)", 0)
-    return (f"kernel.perf_event_paranoid is {level[1]}, which allows only root {what}: as root, "
+    return (f"kernel.perf_event_paranoid is {level}, which allows only root {what}: as root, "
             f"type \"sysctl kernel.perf_event_paranoid={least}\"")
 
 

@@ -46,6 +46,9 @@ def test_regions_paranoid(tmp_path):
             **CARD, "perf_event_paranoid": level, "self/status": f"Name:\tx\nCapEff:\t{caps}\n"})
         assert [event.endswith(":u") for event in run.calls()[0].split(",")] == [mode != ""] * 2
         assert ("counts in user mode only" in run.err) == (mode != ""), run.err
+    run = Run(tmp_path, "-u", "-M", "ipc", rows=[], files={
+        **CARD, "perf_event_paranoid": "3", "self/status": "CapEff:\t0\n"})
+    assert run.err.startswith("knc-metrics: kernel.perf_event_paranoid is 3"), run.err
 
 
 def clocks(cycles, instructions):
