@@ -291,6 +291,8 @@ def refused(machine):
             ("shift=auto", "-icount shift=auto", "knc-pmu needs -icount shift=0"),
             ("threads of the host", f"{' '.join(ICOUNT)} -accel tcg,thread=multi",
              "No MTTCG when icount is enabled"),
+            ("an old machine", f"{' '.join(ICOUNT)} -machine pc-i440fx-4.0",
+             "have no Knights Corner"),
             ("more than 64 cores", f"{' '.join(ICOUNT)} -smp 65,cores=65",
              "the largest card has 61"),
             *((mode, f"{' '.join(ICOUNT)},rr={mode},rrfile={log}",
