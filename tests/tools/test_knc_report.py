@@ -524,20 +524,23 @@ def test_report_proof(tmp_path, monkeypatch):
 
 
 def test_report_run(tmp_path):
-    """It has knc-metrics and perf run the program, and goes on where one of them cannot"""
-    page = Page(tmp_path, "-M", "tlb", "--perf", f"{HERE}/perf", "--", "./program", perf={
-        "log": str(tmp_path / "log"), "status": 3,
-        "counts": {"DATA_PAGE_WALK": 50, "DATA_READ_OR_WRITE": 100}})
-    assert page.status == 3, page.said
-    assert "the program speaks\n" in page.said, page.said
-    rows = {r["id"]: r["data"] for r in page.read.rows if r["id"]}
-    assert rows["metric-l1_tlb_miss_ratio"][0] == near(50)
-    for section, words in (("summary", "l1_tlb_miss_ratio exceeds its threshold. Change the"),
-                           ("run", "./program"), ("metrics", "elapsed_time"),
-                           ("missing", "has ended with status 3"),
-                           ("missing", "hottest lines for l1_tlb_miss_ratio"),
-                           ("missing", "heat map"), ("missing", "flame graph")):
-        assert words in page.text(section), page.text(section)
+    """It has knc-metrics and perf run the program, and goes on where one of them cannot, but not with
+    a program that fails
+    """
+    for status, missing in ((0, ("hottest lines for l1_tlb_miss_ratio", "heat map", "flame graph")),
+                            (3, ("hottest lines, functions, heat map, flame graphthe program has ended with status 3",))):
+        page = Page(tmp_path, "-M", "l1_tlb_miss_ratio", "--perf", f"{HERE}/perf", "--", "./program", perf={
+            "log": str(tmp_path / f"log{status}"), "status": status,
+            "counts": {"DATA_PAGE_WALK": 50, "DATA_READ_OR_WRITE": 100}})
+        assert page.status == status, page.said
+        assert "the program speaks\n" in page.said, page.said
+        assert ((tmp_path / f"log{status}").read_text().count("\n") == 1) == (status > 0)
+        rows = {r["id"]: r["data"] for r in page.read.rows if r["id"]}
+        assert rows["metric-l1_tlb_miss_ratio"][0] == near(50)
+        for section, words in (("summary", "l1_tlb_miss_ratio exceeds its threshold. Change the"),
+                               ("run", "./program"), ("metrics", "elapsed_time"),
+                               *(("missing", words) for words in missing)):
+            assert words in page.text(section), page.text(section)
     assert not [name for name in os.listdir("/tmp") if name.startswith("knc-report-")]
 
 
