@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 
+import knc_perf
 import knc_script
 from knc_runs import Failed
 
@@ -233,4 +234,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main(*sys.argv[1:]))
     except (Failed, OSError) as error:
-        sys.exit(f"knc-host: {sys.argv[2]}: {error}")
+        sys.exit(f"knc-host: {sys.argv[2]}: {knc_perf.reason(error)}")

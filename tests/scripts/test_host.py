@@ -14,10 +14,10 @@ from common import ScriptTest, find
 # How perf.data of a pipe begins
 PIPE = struct.pack("<8sQ", b"PERFILE2", 16)
 # Each card is a directory; a shell runs the command there, as ssh's does.
-SSH = """#!/bin/sh
+SSH = r"""#!/bin/sh
 cd "$WORK/$1" || exit 255
 [ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
-PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/||; s|/root/||")"
+PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/\([a-z]\)|\1|; s|/root/||")"
 """
 # Another way to the card: it runs a command as it stands, knows no card's name, and serves one
 # session at a time.
@@ -42,7 +42,8 @@ printf '\n# started\nCPU0,%s,,cycles,1,100.00,,\n' "$(cat count)" >&3
 """
 # It counts until it is interrupted, as its program does. perf handles SIGINT in the background,
 # too; a shell that starts with it ignored cannot.
-ENDLESS = r"""#!/usr/bin/env -S --default-signal=INT sh
+ENDLESS = r"""#!/usr/bin/env -S --default-signal=INT,TERM sh
+[ -z "$START" ] || { trap '' INT; echo $$ $$ >pids; sleep $START; }
 trap 'echo counted >&4; exit 130' INT
 [ "$1" = record ] && exec 4>&1 || exec 4>&3
 env --default-signal=INT sleep 1000 4>&- >/dev/null 2>&1 & echo $! $$ >pids
@@ -156,14 +157,14 @@ class TestHost(ScriptTest):
         assert self.host("record", "--prefix", phi, "x", "--", "true") == (0, "", "")
         assert self.content("x.kallsyms") == b"ffffffff81000000 T mic0\n"
 
-    def endless(self, verb):
-        """knc-host as a terminal starts it, when perf counts on both cards"""
+    def endless(self, verb, start=""):
+        """knc-host as a terminal starts it, when perf counts on both cards, or is about to"""
         self.path("bin/perf", ENDLESS.encode())
         process = subprocess.Popen(
             ["env", "--default-signal=INT,HUP", find("knc-host"), verb, "--prefix",
              self.path("ssh") + " {}", "mic0", "mic1", "--", "x"], cwd=self.work, text=True,
-            env={**os.environ, "WORK": self.work}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            env={**os.environ, "WORK": self.work, "START": start}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
         for card in ("mic0", "mic1"):
             until(lambda card=card: os.path.exists(self.path(f"{card}/pids")) and
                   self.content(f"{card}/pids").endswith(b"\n"))
@@ -178,16 +179,19 @@ class TestHost(ScriptTest):
 
     @pytest.mark.parametrize("verb, file", [("record", "data"), ("stat", "csv")])
     def test_host_interrupted(self, verb, file):
-        """perf ends on the cards, and what it has counted comes"""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            process = self.endless(verb)
-            process.send_signal(number)
+        """perf ends on the cards, and what it has counted comes, also if a signal comes twice, or
+        while perf starts"""
+        for number, start in ((signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGHUP, "100")):
+            process = self.endless(verb, start)
+            for _ in range(2):
+                os.killpg(process.pid, number)
+                time.sleep(0.02)
             err = process.communicate(timeout=60)[1]
             assert process.returncode == 128 + number
             assert f"{number.name}: ending perf" in err and "ended early" in err, err
             self.has_ended()
             for card in ("mic0", "mic1"):
-                assert self.content(f"{card}.{file}") == b"counted\n"
+                assert self.content(f"{card}.{file}") == (b"" if start else b"counted\n")
                 os.unlink(self.path(f"{card}.{file}"))
 
     def test_host_killed(self):
@@ -219,7 +223,8 @@ class TestHost(ScriptTest):
             self.path(name, b"old")
         self.path("mic0/broken", b"")
         assert self.host("record", "mic0", "--", "true")[0] == 1
-        assert self.host("stat", "mic0", "--", "true")[:2] == (1, "")
+        assert self.host("stat", "mic0", "--", "true") == \
+            (1, "", "knc-host: mic0 has failed:\n    no route to mic0\n")
         status, _, err = self.run_it("knc-host", "report", "mic0")
         assert status == 1 and "mic0: no samples in " in err, err
         assert not os.path.exists(self.path("mic0.csv")) or self.content("mic0.csv") == b""
@@ -253,6 +258,9 @@ class TestHost(ScriptTest):
             assert "# no names of /root/gone: nothing proves which file that was. --symfs" in out, out
         status, _, err = self.run_it("knc-host", "report", "mic1")
         assert (status, err) == (1, "knc-host: mic1: no samples in ./mic1.data\n")
+        os.mkdir(self.path("mic2.data"))
+        assert "mic2.data: Is a directory\n" in self.run_it(
+            "knc-host", "report", "mic2", PATH=f"{self.path('bin')}:{os.environ['PATH']}", WORDS="")[2]
 
     def test_host_refuses(self):
         for args, why in (
