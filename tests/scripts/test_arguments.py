@@ -29,6 +29,7 @@ class TestArguments(ScriptTest):
             assert len(out) > 80, f"{name}: says little: {out}"
             assert max(map(len, out.splitlines())) <= 80, f"{name}: is wide: {out}"
             assert "shellcheck" not in out
+            assert ("Not as in perf: -t" in out) == (name == "knc-metrics")
 
     def test_arguments_for_nothing(self):
         for name in WITHOUT_ARGUMENTS:
