@@ -117,7 +117,7 @@ perf/x86/intel/knc: Count on both counters, and sample
 Linux has had a driver for the PMU of Knights Corner, the first Xeon Phi,
 since 3.7. One of the two counters never counts, each CPU gets one counter
 interrupt until an event is put on it again, and an NMI of another source
-starts a PMU that is disabled. Each patch mends one of these, and the third
+starts a PMU that is disabled. Each patch fixes one of these, and the third
 needs the second. The first two lines were right in 2.6.38, which the cards
 came with; the patches say what has changed since.
 

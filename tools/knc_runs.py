@@ -254,7 +254,7 @@ def only_root(level):
 
 
 class Said:
-    """What comes on perf's stderr. It is passed on at once, but for why perf fails before the
+    """What comes on perf's stderr. It is passed on at once, except why perf fails before the
     program begins.
     """
 
