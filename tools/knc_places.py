@@ -36,7 +36,7 @@ def of_core(args, needed, threads, clocks="once"):
     "any", that is wanted
     """
     core = Counts()
-    core.duration = threads[0].duration
+    core.duration, core.running = threads[0].duration, threads[0].running
     for key in {key for counts in threads for key in {**counts.values, **counts.reasons}}:
         missing = next((counts.reasons.get(key, "not counted on each of its threads")
                         for counts in threads if key not in counts.values), None)
@@ -75,6 +75,7 @@ def of_all(args, needed, cpus):
     for threads in cores.values():
         core = of_core(args, needed, threads, "sum")
         whole.duration = core.duration
+        whole.running += sum(counts.running for counts in threads)
         values.update(core.values)
         whole.reasons.update(core.reasons)
     whole.values = {key: value for key, value in values.items() if key not in whole.reasons}

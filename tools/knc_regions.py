@@ -42,13 +42,14 @@ class Part:
 
     def __init__(self):
         self.values, self.reasons, self.spans = collections.Counter(), {}, []
-        self.duration = 0.0
+        self.duration = self.running = 0.0
         self.calls, self.lost, self.threads, self.status = 0, 0, set(), 0
 
     def add(self, row, thread, labels):
         self.calls += int(row["calls"])
         self.lost += int(row["lost"])
         self.threads.add(thread)
+        self.running += float(row["seconds"])
         seconds, first = float(row["seconds"]), int(row.get("first", 0))
         last = max(int(row.get("last", 0)) or seconds * NSEC, first + 1)
         self.spans.append((first, last, seconds / (last - first)))

@@ -19,7 +19,7 @@ import knc_overlap
 import knc_perf
 import knc_tables
 
-DURATION = knc_tables.DURATION
+DURATION, RUNNING = knc_tables.DURATION, knc_tables.RUNNING
 DEVICES = "/sys/bus/event_source/devices"
 # The part of the time in which two threads of a program may be on one core, such as a shell and
 # what it has just begun: what each counts for the core is off by three times that at most.
@@ -64,8 +64,7 @@ def countables(metrics, events):
     needed = {}
     for metric in metrics:
         for name, terms in metric.events():
-            if name != DURATION:
-                needed.setdefault((name, terms), Countable(by_name[name], terms))
+            needed.setdefault((name, terms), Countable(by_name[name], terms))
     return needed
 
 
@@ -163,7 +162,7 @@ def plan_runs(metrics, needed):
         covered.update(run)
 
     for metric in metrics:
-        keys = [key for key in metric.events() if key[0] != DURATION]
+        keys = metric.events()
         if len(keys) == 1 or len(keys) == 2 and knc_tables.fit(*(needed[key] for key in keys)):
             add(keys)
     # Single ones that are in a pair as well need no run of their own.
@@ -190,12 +189,12 @@ def plan_runs(metrics, needed):
 
 class Counts:
     """Of one run: {key: count}, the reasons for those that are missing, how many
-    seconds it took, and how it ended.
+    seconds it took and all threads ran, and how it ended.
     """
 
     def __init__(self):
         self.values, self.reasons, self.duration = {}, {}, None
-        self.status = 0
+        self.running, self.status = 0, 0
 
     def take(self, record, labels, in_turn=False):
         """Note a record of perf's, if it is about one of these events, which may take turns."""
@@ -213,7 +212,7 @@ class Counts:
             self.reasons[key] = (f"counted for {record.share:g} % of the time: something "
                                  "else has a counter (another perf, the NMI watchdog)")
         else:
-            self.values[key] = int(record.value)
+            self.values[key], self.running = int(record.value), record.running / 1e9
 
 
 def until_end(pipe, process):
@@ -487,7 +486,7 @@ class Formula:
     """A metric's expression, as Python's, and what is in it."""
 
     def __init__(self, metric, needed):
-        self.keys = [key for key in metric.events() if key[0] != DURATION]
+        self.keys = metric.events()
         self.labels = {needed[key].label: key for key in self.keys}
         text = knc_tables.TERMS.sub(
             lambda m: needed[tuple(m.group(1).replace("\\", "").split(",", 1))].label,
@@ -508,12 +507,13 @@ class Formula:
         used = self.runs(counts)
         durations = [run.duration for run in used if run.duration]
         span = sum(durations) / len(durations) if durations else None
+        times = {DURATION: span, RUNNING: used and used[0].running}
 
         def of(name):
-            if name == DURATION:
-                if not span:
-                    raise Missing("perf has not told how long it took")
-                return span
+            if name in times:
+                if not times[name]:
+                    raise Missing("it is not known how long it took")
+                return times[name]
             key = self.labels[name]
             found = [run.values[key] * (span / run.duration if turns else 1)
                      for run in used if key in run.values]

@@ -15,7 +15,8 @@ import knc_listing
 import knc_script
 from knc_format import counted
 from knc_perf import printable
-from knc_runs import Counts, Missing, broken, count, exceeded, file_there, record, spoken, there
+from knc_runs import RUNNING, Counts, Missing, broken, count, exceeded, file_there, record, \
+    spoken, there
 
 # Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
 SAMPLES = 3000
@@ -238,6 +239,8 @@ class Report:
                 if any("any" in terms for _, terms in metric.events()):
                     raise Missing("its event counts all threads of the core, and a sample shows "
                                   "what one of them executed")
+                if RUNNING in metric.expr:
+                    raise Missing("samples do not show how long a thread ran")
             except Missing as why:
                 plan.reasons[metric] = str(why)
                 del plan.formulas[metric]

@@ -27,9 +27,9 @@ UNIT = re.compile(r"#define KNC_UNIT_(\w+)\s+(0x\w\w)")
 # An event in perf's words, in a metric: its name, or name and terms as pmu@...@
 TERMS = re.compile(r"cpu@((?:[^@\\]|\\.)+)@")
 WORD = re.compile(TERMS.pattern + r"|([A-Za-z_]\w*)")
+DURATION, RUNNING = "duration_time", "running_time"
 # What is no event in an expression
-FUNCTIONS = {"d_ratio"}
-DURATION = "duration_time"
+NO_EVENT = {"d_ratio", DURATION, RUNNING}
 # What a core has of an event, if not the sum of its threads
 IN_CORE = "once", "core"
 
@@ -112,7 +112,7 @@ class Metric:
         """In the order in which they appear: (name, terms beside the event)."""
         found = {}
         for terms, name in WORD.findall(self.expr):
-            if name not in FUNCTIONS:
+            if name not in NO_EVENT:
                 event, _, more = (name or terms.replace("\\", "")).partition(",")
                 found[event, more] = None
         return [*found]
@@ -128,10 +128,10 @@ def fit(first, second):
 
 
 def at_once(metric, events):
-    """Can all that the metric is made of be counted at the same time?"""
+    """Can perf count all that the metric is made of at the same time?"""
     by_name = {event.name: event for event in events}
-    found = [by_name[name] for name, _ in metric.events() if name != DURATION]
-    return len(found) == 1 or len(found) == 2 and fit(*found)
+    found = [by_name[name] for name, _ in metric.events()]
+    return RUNNING not in metric.expr and (len(found) == 1 or len(found) == 2 and fit(*found))
 
 
 def one_line(text):
@@ -220,7 +220,7 @@ def perf_files():
     """perf's event tables: {file: text}, for pmu-events/arch/x86/knightscorner.
 
     Metrics that take several runs are left out: perf would let their events take turns,
-    and compute with 0 where one had none.
+    and compute with 0 where one had none. It has no running time.
     """
     events, metrics = load()
     metrics = [metric for metric in metrics if at_once(metric, events)]

@@ -70,8 +70,8 @@ def test_regions_sums(tmp_path):
                      r"thread +calls +seconds +cpi_thread\n +0 +2 +1.000000 +2\n"
                      r" +1 +3 +2.000000 +6\n\na: 1 call, 1 thread", text, re.M), text
     assert text.count("Clocks of the core for each instruction") == 2
-    # By the time of the thread that takes longest
-    assert got[0]["metrics"]["clock_rate"]["value"] == pytest.approx(800 / 2 * 1e-9)
+    # No sum: by the time of both threads
+    assert got[0]["metrics"]["clock_rate"]["value"] == pytest.approx(800 / 3 * 1e-9)
     assert [r["thread"] for r in Run(tmp_path, "-f", "json", "-M", "ipc", rows=[rows]).json()] == \
         [None, None]
     files = (tmp_path / "log.files").read_text().split()

@@ -174,9 +174,9 @@ def test_metrics_pairs(tmp_path):
         assert re.search(r"-e \{cpu/[^}]*\} -e duration_time -- \./program$", call), call
         seen |= set(re.findall(r"name=(\w+?)(?:_any_1)?/", call))
     _, metrics = knc_tables.load()
-    assert seen == {name for m in metrics for name, _ in m.events()} - {"duration_time"}
+    assert seen == {name for m in metrics for name, _ in m.events()}
     for m in metrics:
-        keys = [key for key in m.events() if key[0] != "duration_time"]
+        keys = m.events()
         has_value = run.metrics()[m.name]["value"] is not None
         if has_value and len(keys) == 2 and not all(k[0].startswith(("L2_", "SNP_")) for k in keys):
             assert run.metrics()[m.name]["runs"] == 1, m.name
@@ -583,9 +583,10 @@ def test_by_function(tmp_path):
         (500, "CPU_CLK_UNHALTED", "less", "/root/p"),
         (2940, "INSTRUCTIONS_EXECUTED", "most(int, char (*)[2])", "/a (b) c/p (deleted)"),
         (2498, "CPU_CLK_UNHALTED", "most(int, char (*)[2])", "/a (b) c/p (deleted)"),
-        (2, "CPU_CLK_UNHALTED", "rare", "[kernel.kallsyms]")) + ["", "what is this"], args=("-M", "cpi_thread"),
+        (2, "CPU_CLK_UNHALTED", "rare", "[kernel.kallsyms]")) + ["", "what is this"], args=("-M", "cpi_thread,clock_rate"),
         counts=counts)
     assert [call.split()[0] for call in run.calls()] == ["stat", "record"]
+    assert report["no_value"] == {"clock_rate": "samples do not show how long a thread ran"}
     # Primes, one sample in 3000
     events = report["events"]
     assert [(e["period"], e["samples"], e["counted"], e["lost"]) for e in events.values()] == \
@@ -826,9 +827,8 @@ def test_intervals(tmp_path):
             [(at, *times) for at in (1, 2, 3) for times in ((0, 0.5), (0.5, 1.5))]
         assert [[*r["metrics"]] for r in rows[::2]] == [["ipc", "clock_rate"], ["cpi_core"],
                                                        ["latency_impact"]]
-        # Clocks of an interval by its length: 1000 in half a second, then 2000 in one
-        for row in rows[:2]:
-            assert row["metrics"]["clock_rate"]["value"] == near(2e-6)
+        # Two threads in the first interval, which is half as long, and one in the other
+        assert [row["metrics"]["clock_rate"]["value"] for row in rows[:2]] == [near(1e-6), near(2e-6)]
     run = Run(tmp_path, *args, says="", **fake)
     assert re.search(r"^run 1 of 3: .*\n +seconds +ipc +clock_rate \[GHz\]\n +0\.500 +0\.5000 ",
                      run.err, re.M), run.err
@@ -878,7 +878,7 @@ def test_per_core(tmp_path):
             "DATA_CACHE_LINES_WRITTEN_BACK": {"0": 10, "1": 20, "2": 40, "3": 80}}
     args = ("-M", "cpi_core,clock_rate,l1_l2_bytes,cpi_thread,ipc,latency_impact,"
             "memory_write_bytes")
-    got = places(tmp_path, "--per-core", *args, cpus=cpus, seconds=[2] * 9)
+    got = places(tmp_path, "--per-core", *args, cpus=cpus, running=2 * 10 ** 9)
     assert {at: row["cpus"] for at, row in got.items()} == {(0, None): [1, 2], (1, None): [0, 3]}
     value = {at: {n: m["value"] for n, m in row["metrics"].items()} for at, row in got.items()}
     assert (value[0, None]["cpi_core"], value[1, None]["cpi_core"]) == (4, 2)
