@@ -224,7 +224,7 @@ static void check_samples(int pieces)
 
 /*
  * Events of the CPU are on their counters while it sleeps. Others may run there, so that
- * only limits are known, but for the number of samples. Some of the periods end as the core
+ * only limits are known, except for the number of samples. Some of the periods end as the core
  * wakes.
  */
 static void check_wide(void)

@@ -271,7 +271,7 @@ extern struct pmi {
 } pmi;
 extern u8 pages[16][4096];
 
-/* Those that can be read and written, but for STATUS */
+/* Those that can be read and written, except STATUS */
 #define VALUES		7
 extern const u32 pmu_registers[VALUES];
 

@@ -133,7 +133,7 @@ int ev_self(u64 config);
 /* Must fail with this errno */
 void ev_refused(struct perf_event_attr attr, pid_t pid, int cpu, int group,
 		int want, const char *what);
-/* A sibling of @leader, like @attr but for its event */
+/* A sibling of @leader, like @attr except for its event */
 int ev_join(struct perf_event_attr attr, u64 config, int leader);
 void ev_ioctl(int fd, unsigned long req, unsigned long arg);
 #define ev_on(fd)	ev_ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)

@@ -73,7 +73,7 @@ agree l1_l2_bytes Bytes "$(by_hand '64 * r')" 1 ./walk 64
 agree latency_impact clocks "$(by_hand '(c - i - r) / r')" 4
 # The half of the memory that the kernel has left modified in L2, of 512 KiB
 agree memory_write_bytes Bytes 524288 40
-# Each line comes from memory, but for two of each page by the hardware prefetcher.
+# Each line comes from memory, except two of each page by the hardware prefetcher.
 agree memory_read_bytes Bytes "$(by_hand '64 * r')" 2
 # From -2 to 2
 agree l1_misses_in_l2 % 0.01 20000

@@ -613,8 +613,9 @@ static void sweep(const struct race *r, u64 from, u64 to)
 			first = s;
 		}
 	}
-	note("%llu points in %llu, %llu hits, %llu late, %llu NMIs, %llu missed, %llu bad", points,
-	     whole.length, hits, late, nmis, missed, bad);
+	note("at %llu of %llu instructions %llu interrupts, %llu late; %llu other NMIs", points,
+	     whole.length, hits, late, nmis);
+	note("%llu instructions not reached, %llu bad", missed, bad);
 	must(points, "no points");
 	must(!bad, "%llu of %llu points, %llu miscounted, first TEST_POINT=%llu TEST_SEED=%llu: %s",
 	     bad, points, miscounted, first_bad, seed, first.why);

@@ -349,7 +349,7 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 		struct perf_event_attr attr = sampling_attr(configs[i % 2], periods[i / 2 % 5],
 							    PERF_SAMPLE_IP);
 
-		/* in both modes, but for some CPUs, where it is in the kernel alone */
+		/* in both modes, except on some CPUs, where it is in the kernel alone */
 		attr.exclude_kernel = 0;
 		attr.exclude_user = i / 2 % 4 == 3;
 		per[i].fd = ring_open(&per[i].r, 64, attr, -1, i / 2, -1);

@@ -189,7 +189,7 @@ static void test_user_kernel(struct kunit *test)
 	entry_check_at((unsigned long)frame - 8);
 }
 
-/* POP_REGS, but for RDI, from task_pt_regs() */
+/* POP_REGS, except RDI, from task_pt_regs() */
 static void entry_pop_regs(void)
 {
 	struct pt_regs cpu = entry.cpu;

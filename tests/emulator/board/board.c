@@ -349,7 +349,7 @@ SUITE(test_boot, "board")
 	check("boot: the initrd's size", READ(u32, boot_params + 0x21c), 6);
 	check("boot: the initrd", same((void *)(u64)READ(u32, boot_params + 0x218),
 				       "initrd", 6), 1);
-	check("boot: RAM in the memory map, but for 640 KiB to 1 MiB",
+	check("boot: RAM in the memory map, except 640 KiB to 1 MiB",
 	      e820_ram(), hex(find("ram=")) - 0x60000);
 
 	check("sfi: SYST", sum(sfi("SYST")), 0);
@@ -905,7 +905,7 @@ SUITE(test_vectors_kept, "vectors")
 
 /* --- a mainline kernel -------------------------------------------------------------- */
 
-/* Read on a card, but for the clock: there it has 0x16, for 1100 MHz */
+/* Read on a card, except the clock: there it has 0x16, for 1100 MHz */
 static const struct {
 	u32 reg, value;
 } on_card[] = {
