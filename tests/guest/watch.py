@@ -3,8 +3,9 @@
 """knc-host watch on two emulated cards.
 
 The cards run a program whose prefetches are its arguments, and nothing else on them
-prefetches so: the file must have their sum. Meanwhile one card goes away, and a CPU of the other.
-Then it counts now and then, and a person on the card measures as if it did not.
+prefetches so: the file must have their sum. Meanwhile one card hangs, and goes away, and a CPU of
+the other. Before, the driver comes late, and watch counts now and then: a person on the card
+measures as if it did not.
 """
 import contextlib
 import re
@@ -14,6 +15,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from boots import WITHOUT_OWN_DRIVER
 
 TOP = Path(__file__).resolve().parents[2]
 INTERVAL = 0.5
@@ -51,8 +54,8 @@ class Cards:
                         TOP / "tests/guest/tools/prefetch.c"], check=True)
         stack.callback(subprocess.run, [f"{TOP}/scripts/cards", "--end", work / "cards"],
                        check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        script("cards", work / "cards", "mic0", "mic1", "--",
-               f"--add={work}/prefetch:/root/prefetch")
+        script("cards", work / "cards", "mic0", "mic1", "--", "--no-load",
+               *WITHOUT_OWN_DRIVER.split(), f"--add={work}/prefetch:/root/prefetch")
 
     def ssh(self, card, command):
         done = subprocess.run(["ssh", "-F", self.config, card, command], check=False, text=True,
@@ -128,6 +131,16 @@ def exact(cards, watch):
     work_on(cards, 2, *both)
     agree(cards, watch)
 
+    # One hangs, so that its ssh is silent.
+    cards.ssh("mic1", "(sleep 1; kill -STOP $(pidof dropbear); sleep 20; kill -CONT $(pidof "
+              "dropbear)) >/dev/null 2>&1 &")
+    until("mic1 is silent", lambda: watch.has_said("mic1 does not count: it is silent"))
+    work_on(cards, 2, "mic0")
+    until("mic1 counts", lambda: watch.has_said("mic1 counts again"))
+    until("the old perf ends", lambda: len(cards.ssh("mic1", "pidof perf").split()) == 1)
+    work_on(cards, 2, *both)
+    agree(cards, watch)
+
     # One is switched off.
     with contextlib.suppress(Failed):
         cards.ssh("mic1", "kill $(cat /tmp/dropbear.pid)")
@@ -140,7 +153,8 @@ def end(cards, watch):
     """What was said, and what is left"""
     said = watch.end()
     if [line.partition(" watch: ")[2][:20] for line in said] != [
-            "mic0 does not count:", "mic0 counts again", "mic1 does not count:"]:
+            "mic0 does not count:", "mic0 counts again", "mic1 does not count:",
+            "mic1 counts again", "mic1 does not count:"]:
         raise Failed(f"watch said {said}")
     left = cards.ssh("mic0", "ps")
     if "perf stat" in left:
@@ -150,7 +164,10 @@ def end(cards, watch):
 
 
 def leaves_room(cards, watch):
-    """While another process has events open, and after it"""
+    """Without the driver at first; while another process has events open, and after it"""
+    until("it is refused", lambda: watch.has_said("mic0: cycles is not supported"))
+    for card in "mic0", "mic1":
+        cards.ssh(card, "modprobe knc_pmu")
     until("mic0 is up", lambda: watch.is_up("mic0"))
     with subprocess.Popen(["ssh", "-F", cards.config, "mic0", "perf stat -e cycles cat"],
                           stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as other:
@@ -171,13 +188,13 @@ def main():
     with contextlib.ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="watch.")))
         cards = Cards(work, stack)
+        watch = Watch(work, cards.config, stack, "mic0", "-I", "1000")
+        leaves_room(cards, watch)
+        watch.end()
         watch = Watch(work, cards.config, stack, "mic0", "mic1", "-I", str(int(1000 * INTERVAL)),
                       "-e", ",".join(EVENTS), "--all")
         exact(cards, watch)
         print("\n".join(end(cards, watch)))
-        watch = Watch(work, cards.config, stack, "mic0", "-I", "1000")
-        leaves_room(cards, watch)
-        watch.end()
 
 
 if __name__ == "__main__":
