@@ -94,6 +94,19 @@ class TestHost(ScriptTest):
             assert found == [self.path(f"run/{card}.symfs/root/prog")]
             assert self.content(found[0]) == f"the program of {card}".encode()
 
+    def test_host_record_breaks(self):
+        """A connection that has ended cuts the data; a program that fails does not"""
+        sample = "printf '\\011" + "\\0" * 5 + "\\020" + "\\0" * 9 + "'"
+        self.path("bin/perf", PERF.replace("printf '%s\\n' \"$@\"", sample, 1).replace(
+            "exit 0", "exit 255", 1).encode())
+        for cut in (False, True):
+            self.path("ssh", (SSH.replace("exec sh", "sh") +
+                              "case $2 in *record*) exit 255; esac\n" * cut).encode())
+            assert self.host("record", "mic0", "--", "true")[0] == 1
+            status, out, _ = self.run_it("knc-host", "report", "mic0", WORDS="",
+                                         PATH=f"{self.path('bin')}:{os.environ['PATH']}")
+            assert (status, "# the data is cut" in out) == (cut, cut), out
+
     def test_host_stat(self):
         status, out, err = self.host("stat", "mic0", "mic1", "--", "-a", "true")
         assert (status, sorted(out.splitlines()), err) == \
