@@ -30,7 +30,7 @@ from knc_runs import Failed
 # Of perf.data: struct perf_event_header; enum perf_event_type; what a pipe begins with. A file has
 # offset and size of its records in its header.
 RECORD = struct.Struct("<IHH")
-LOST, THROTTLE, SAMPLE, LOST_SAMPLES = 2, 5, 9, 13
+LOST, THROTTLE, LOST_SAMPLES = 2, 5, 13
 PIPE_HEADER, DATA_AT = 16, 40
 # They have as much behind them as their first number says.
 TRACING_DATA, AUXTRACE = 66, 71
@@ -39,7 +39,7 @@ NOTHING = os.devnull
 # Files that are no programs, or not to be had
 NO_FILE = re.compile(r"/(/|dev/|proc/|sys/|memfd:|SYSV|tmp/perf-\d).*|.* \(deleted\)")
 
-Walked = collections.namedtuple("Walked", "samples lost throttled is_cut")
+Walked = collections.namedtuple("Walked", "lost throttled is_cut")
 
 
 def walk(path):
@@ -47,7 +47,7 @@ def walk(path):
     with open(path, "rb") as f:
         data = f.read()
     if data[:8] != b"PERFILE2":
-        raise Failed(f"{path}: perf record has not written it")
+        raise Failed(f"{path}: perf record has not written it on a machine of this byte order")
 
     def number(at, form="<Q"):
         return struct.unpack_from(form, data, at)[0] if at + 8 <= len(data) else 0
@@ -70,7 +70,7 @@ def walk(path):
             number(at + 8) if kind == LOST_SAMPLES else 1
         at += size + behind
     # Newer kernels count the same losses both ways.
-    return Walked(found[SAMPLE], max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut)
+    return Walked(max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut)
 
 
 @contextlib.contextmanager

@@ -33,6 +33,8 @@ OTHER = [re.compile(head + EVENT) for head in
 FRAME = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<text>.+)")
 # "/src/main.c:27", or if there is none "main+0x4" or "x[4016f4]"
 SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]+\]?)")
+# No sample's first line is longer.
+MOST_LETTERS = 9999
 # Records of perf's that are no samples
 RECORD = re.compile(r".* PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
 # What perf says of data that is cut or damaged, of samples that it has lost, and of more that it
@@ -152,6 +154,9 @@ class Reader:
     @staticmethod
     def begins(line, is_begin):
         """The sample that begins in this line"""
+        # A page of JSON would take the patterns hours.
+        if len(line) > MOST_LETTERS:
+            return None
         found = SURE.fullmatch(line)
         if not found and (is_begin or not line[:1].isspace()) and not line.startswith("#"):
             found = next(filter(None, (form.fullmatch(line) for form in OTHER)), None)

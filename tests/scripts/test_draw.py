@@ -322,7 +322,7 @@ class TestDraw(ScriptTest):
         for text, stacks, said in (
                 ("\n# of July\n  gt;main;a 100\r\ngt;main;b 50.5\r\n\tgt;main;b\t49.25\n",
                  "gt;main;a 100\ngt;main;b 99.75\n", ""),
-                ("gt;a 1e2\ngt;a .1\ngt;a .2\ngt;b 12345678901234567\n",
+                ("\ufeffgt;a 1e2\ngt;a .1\ngt;a .2\ngt;b 12345678901234567\n",
                  "gt;a 100.3\ngt;b 12345678901234567\n", ""),
                 ("what is this\ngt;a 5\n", "gt;a 5\n",
                  "1 record not understood and left out; the first is line 1: what is this"),
@@ -413,6 +413,8 @@ class TestDraw(ScriptTest):
             box.find(f"{SVG}rect").get("fill")
             for box in ElementTree.parse(svg).getroot().findall(f"{SVG}svg")}
         self.refuses("No such file", 1, "knc-draw", "flame", "--before", self.path("no"), after)
+        tenths = self.path("tenths", b"p;a .1\np;b .2\n")
+        assert ", 0.3 events; before 200;" in self.passes("knc-draw", "flame", "--before", before, tenths)
 
     def test_draw_command(self):
         stat, svg = self.path("stat.csv", STAT.encode()), self.path("card.svg")
@@ -434,6 +436,8 @@ class TestDraw(ScriptTest):
                 (["flame"], junk, "there are no stacks in it"),
                 (["flame"], self.path("empty", b""), "there are no stacks in it"),
                 (["flame"], self.path("zero", b"gt;main 0\n"), "there are no stacks in it"),
+                (["flame"], self.path("json", b'{\n  "$schema": "x",\n  "name": "y"\n}\n'), "there are no stacks in it"),
+                (["flame"], self.path("long", b"[" * 10 ** 5), "there are no stacks in it"),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
                  "cycles: no CPU has counted it"),
                 (["card", "--show", "x"], self.path("s", STAT.encode()),

@@ -148,7 +148,7 @@ def test_report_numbers(tmp_path):
 
 def test_report_ambiguous(tmp_path):
     """Nothing is said of counts that cannot be told apart, nor of samples behind folded stacks"""
-    page = whole(tmp_path, card=CARD * 2, stacks="gt;main;a 100\ngt;main;b 300\n")
+    page = whole(tmp_path, card=CARD * 2, stacks="[gt];main;a 100\ngt;main;b 300\n")
     missing = page.text("missing")
     assert "several by the name" in missing and "callers" not in missing, missing
     assert "not understood" not in missing and "a: 100 samples, 25.0%" in page.html, missing
@@ -566,12 +566,18 @@ def test_report_refused(tmp_path):
     (tmp_path / "b").write_text(json.dumps(METRICS))
     (tmp_path / "i").write_text(json.dumps({"command": ["x"], "interval": 0.1, "runs": [["CYCLES"]],
                                             "rows": [{"run": 1, "metrics": {}}], "no_value": {}}))
-    (tmp_path / "profile").write_text('{"$schema": "x"}')
-    (tmp_path / "list").write_text("[1]")
+    for name, text in (
+            ("profile", '{"$schema": "x"}'), ("list", "[1]"), ("load", '{"command": 1, "metrics": {"rps": 1}}'),
+            ("rows", '{"command": "x", "rows": [[1]]}'), ("stat", "5,,cycles,1,100.00,,\n"),
+            ("swapped", "2ELIFREP" + "\0" * 200)):
+        (tmp_path / name).write_text(text)
     for args, status, why in (((), 2, "which program"), (("a", "--", "x"), 2, "not both"),
                               (("profile",), 1, "no result of knc-metrics"),
                               (("list",), 1, "no result of knc-metrics"),
-                              (("text",), 1, "nothing that knc-metrics or perf has written"),
+                              (("load",), 1, "no result of knc-metrics"),
+                              (("rows",), 1, "no result of knc-metrics"),
+                              (("stat",), 1, "has no counts by CPU"), (("swapped",), 1, "byte order"),
+                              (("text",), 1, "none of the files that --help names"),
                               (("a", "b", "a"), 1, "another file"),
                               (("i",), 1, "without -I, --per-core"),
                               (("-o", "/no/x", "a"), 2, "/no/x: cannot be written"),
