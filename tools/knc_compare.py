@@ -267,3 +267,5 @@ def as_text(before, after):
             yield f"    {how_sure(m)}"
         else:
             yield f"{m['metric']:26} no value: {m['reason'] or 'none before'}"
+    yield from (f"{name}: {note}" for name, result in (("before", before), ("after", after))
+                for note in result["notes"])

@@ -213,8 +213,8 @@ class Json(Data):
                  for kind, found in (("events", events), ("metrics", entries))}
         self.whole.setdefault("rows", []).append({**keys, **named})
 
-    def end(self, head, missing, _notes=()):
-        json.dump({**head, **self.whole, "no_value": missing}, self.out, indent=2)
+    def end(self, head, missing, notes=()):
+        json.dump({**head, **self.whole, "no_value": missing, "notes": [*notes]}, self.out, indent=2)
         self.out.write("\n")
 
 

@@ -11,7 +11,7 @@ import knc_advice
 import knc_card
 import knc_perf
 from knc_compare import change, how_sure, places, signed
-from knc_format import counted, differ, in_words, number, over_threads, quantity, span
+from knc_format import counted, in_words, number, over_threads, quantity, span
 from knc_samples import SHOWN
 
 TEMPLATE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "knc_page.html")
@@ -166,8 +166,6 @@ def lost_of(name, event):
 
 def note_doubts(page):
     """What is known of the numbers that makes them less than counts"""
-    for note in differ((page.metrics or {}).get("seconds", ())):
-        page.lack("runs that are alike", note)
     for m in measured(page):
         if m["value"] is None:
             page.lack(m["metric"], m["reason"] or "no value")
@@ -330,6 +328,7 @@ def metrics_table(page, args):
     without = sum(m["value"] is None for m in found)
     notes += [f"{without} more {'has' if without == 1 else 'have'} no value; the end of the page "
               "says why."] * bool(without)
+    notes += page.metrics.get("notes", ())
     return section("metrics", "Metrics", table(found, args, "metric"),
                    *(tag("p", note, class_="soft") for note in notes))
 
@@ -410,7 +409,8 @@ def lines_section(page, title, by):
         parts += [tag("h3", f"By {lines['event']}" +
                       (f", for {lines['metric']}" if lines["metric"] else "")),
                   tag("p", (f"A sample each {period:,} events." if period else "") +
-                      f" ! {lost}." * bool(lost), class_="soft"),
+                      f" ! {lost}." * bool(lost) + "".join(
+                          f" {note}." for note in lines.get("notes", ()) if note[0] == "!"), class_="soft"),
                   *places_table(head, rows)]
     return section(f"{by}s", title, *parts) if parts else Markup("")
 

@@ -153,6 +153,11 @@ def test_report_ambiguous(tmp_path):
     assert "several by the name" in missing and "callers" not in missing, missing
     assert "not understood" not in missing and "a: 100 samples, 25.0%" in page.html, missing
     assert "Threads that worked" not in page.text("run"), page.text("run")
+    # What knc-metrics says of its numbers stands beside them.
+    page = whole(tmp_path, metrics={**METRICS, "notes": ["! it broke"]},
+                 lines={**LINES, "notes": ["! run 1: unknown events", "rows"]})
+    assert "! it broke" in page.text("metrics"), page.text("metrics")
+    assert "263 events. ! run 1: unknown events." in page.text("lines"), page.text("lines")
 
 
 def test_report_first(tmp_path):

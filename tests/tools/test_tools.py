@@ -326,6 +326,7 @@ def test_metrics_core(tmp_path):
     got = as_json(tmp_path, *args, **fake).metrics()
     assert got["memory_write_bytes"]["value"] == wrote, got
     assert "by one thread of each core" in Run(tmp_path, *args, **fake).err
+    assert "by one thread of each core" in str(json.loads(as_json(tmp_path, *args, **fake).out)["notes"])
     assert got["memory_write_bandwidth"]["value"] == near(wrote / 2 * 1e-9), got
     assert got["ipc"]["value"] == near(0.5), got
     rows = json.loads(as_json(tmp_path, *args, "-I", "500", times=[0.5, 1.5], **fake).out)["rows"]
