@@ -117,8 +117,10 @@ class Plan:
         if self.overlap is None:
             try:
                 part = knc_overlap.measure(self.args, record, file_there(self.args, "/proc/cpuinfo"))
-                self.overlap = (f"two of a core ran at the same time in {100 * part:.0f} % of the "
-                                "time: the sum is too high. -a counts by one thread of each core") \
+                self.overlap = (f"two of a core ran at the same time in {100 * part:.0f} % of the time: "
+                                "the sum is too high. " + (
+                                    "Run the program with one thread on each core" if self.args.regions else
+                                    "-a counts by one thread of each core")) \
                     if part > SIDE_BY_SIDE else ""
             except knc_overlap.Unknown as why:
                 self.overlap = f"it is not known whether two of a core ran at the same time: {why}"

@@ -24,11 +24,11 @@ CARD = {"/type": "4\n", "format/event": "config:0-7\n", "format/umask": "config:
 class Run(test_tools.Run):
     """What became of knc-metrics --regions with the program @fake"""
 
-    def __init__(self, tmp_path, *args, files=None, **fake):
+    def __init__(self, tmp_path, *args, files=None, switches=(), **fake):
         super().__init__(tmp_path, "--pmu", "cpu", "--regions", "-o", "-", *args,
                          perf=f"{HERE}/perf perf", program=[f"{HERE}/regions"],
                          env={"FAKE_REGIONS": json.dumps({"log": str(tmp_path / "log"), **fake})},
-                         files=files or CARD)
+                         files=files or CARD, switches=switches)
 
     def json(self):
         assert self.status == 0, self.err
@@ -126,6 +126,16 @@ def test_regions_lost(tmp_path):
     run = Run(tmp_path, "-M", "ipc", rows=[rows[:1]])
     assert run.status == 1 and run.err == "knc-metrics: 1 of 5 calls are not counted: left open\n"
     assert not run.out and "Traceback" not in run.err, run.out
+
+
+def test_regions_core(tmp_path, monkeypatch):
+    """What each thread counts for its core, if two of a core ran: it is said what to do"""
+    monkeypatch.setenv("PATH", test_tools.perf_here(tmp_path))
+    for end, words in ((9, "Run the program with one thread on each core"), (2, "")):
+        found, = Run(tmp_path, "-f", "json", "-M", "memory_write_bytes", rows=[[row("a", 1)]],
+                     switches=test_tools.switches((1, 0, 1, end), (2, 0, 2, 9))).json()
+        m = found["metrics"]["memory_write_bytes"]
+        assert m["value"] == (None if words else 0) and words in m["reason"], m
 
 
 def test_regions_differ(tmp_path):
