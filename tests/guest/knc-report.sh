@@ -28,5 +28,16 @@ has page 'the emulator has no model of VPU_ELEMENTS_ACTIVE'
 [ "$(head -n 1 "$tmp/out")" = "sum 66977792" ] || fail "$(head -n 1 "$tmp/out")"
 between "l1_tlb_miss_ratio" "$(sed -n \
 	's/.*id="metric-l1_tlb_miss_ratio"[^#]*value="\([0-9.]*\)".*/\1/p' "$tmp/page.html")" 15 40
+
+# rows STRIDE PATTERN - what is said of rows that are so far apart
+rows()
+{
+	into said knc-metrics -u -f json -o "$tmp/json" \
+		-M l1_read_miss_ratio,l1_misses_in_l2,l1_tlb_miss_ratio ./walk "$1" rows
+	into said knc-report -o "$tmp/page.html" "$tmp/json"
+	has said "$2"
+}
+rows 4096 'l1_read_miss_ratio exceeds its threshold\. If rows are a multiple of 4096 bytes apart, make'
+rows 4160 'No threshold is exceeded\. Compared: .*l1_read_miss_ratio'
 ls -d /tmp/knc-report-* 2>/dev/null && fail "it has left something"
 ok

@@ -513,6 +513,8 @@ def test_report_proof(tmp_path, monkeypatch):
     check(True, "kept")
     compiled(tmp_path, PROGRAM)
     check(False, "pipe")
+    # Nor is this machine's kernel that of the data.
+    assert "[kernel.kallsyms]" in page("pipe")[1]
     check(True, "--symfs", "/", "pipe")
     (tmp_path / "kallsyms").write_text(re.sub(r" (\w) (?!_s?text$)", r" \1 cards_own_",
                                                Path("/proc/kallsyms").read_text(), flags=re.M))

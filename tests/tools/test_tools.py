@@ -734,12 +734,14 @@ def test_python(tmp_path):
         text = Path(TOOLS, name).read_text()
         ast.parse(text, feature_version=(3, 6))
         # The rest of the imports would be found here.
-        begin = "import runpy, sys\nsys.version_info = (3, 6, 8)\nsys.argv[:] = sys.argv[1:]\n" \
+        begin = "import runpy, sys\nsys.version_info = (3, int(sys.argv[1]), 8)\nsys.argv[:] = sys.argv[2:]\n" \
             f"sys.path[:0] = ['{tmp_path}', '{TOOLS}']\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
         (tmp_path / "argparse.py").write_text("raise SystemExit('imported before')\n")
-        done = subprocess.run([sys.executable, "-S", "-c", begin, f"{TOOLS}/{name}"], check=False,
-                              capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (1, f"{name}: needs Python 3.9; this is 3.6\n")
+        for minor in "678":
+            done = subprocess.run([sys.executable, "-S", "-c", begin, minor, f"{TOOLS}/{name}"],
+                                  check=False, capture_output=True, text=True)
+            assert (done.returncode, done.stderr) == \
+                (1, f"{name}: needs Python 3.9; this is 3.{minor}\n")
     ast.parse(Path(TOOLS, "knc_python.py").read_text(), feature_version=(3, 6))
 
 

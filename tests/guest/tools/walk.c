@@ -5,6 +5,9 @@
  * read needs another page, by 64 another line. "walk STRIDE write" writes in place of
  * reading.
  *
+ * "walk STRIDE rows" reads the first byte of each of 32 rows, STRIDE bytes apart: by 4096 all of
+ * these are in one set of the L1.
+ *
  * "walk 2097152" reads in a circle of 512 MiB. Each read needs another table of pages:
  * more than the second-level TLB holds. All of these pages are the kernel's page of zeroes.
  */
@@ -17,6 +20,7 @@
 #define FAR		(2UL << 20)
 #define FAR_MEMORY	(512UL << 20)
 #define READS		2000000
+#define ROWS		32
 
 static void walk_read(char *memory, unsigned long size, unsigned long stride)
 {
@@ -25,6 +29,13 @@ static void walk_read(char *memory, unsigned long size, unsigned long stride)
 	asm volatile("1: movb (%2,%0), %%al; add %3, %0; and %4, %0; dec %1; jnz 1b"
 		     : "+r"(at), "+r"(n) : "r"(memory), "r"(stride), "r"(size - 1)
 		     : "memory", "cc", "al");
+}
+
+static void walk_rows(char *memory, unsigned long size, unsigned long stride)
+{
+	(void)size;
+	for (unsigned long n = 0; n < READS; n++)
+		((volatile char *)memory)[n % ROWS * stride];
 }
 
 static void walk_write(char *memory, unsigned long size, unsigned long stride)
@@ -49,6 +60,6 @@ int main(int argc, char **argv)
 		      (stride < FAR ? MAP_POPULATE : MAP_NORESERVE), -1, 0);
 	must(memory != MAP_FAILED, "no memory");
 	must(stride, "by how much?");
-	(argc > 2 ? walk_write : walk_read)(memory, size, stride);
+	(argc < 3 ? walk_read : argv[2][0] == 'r' ? walk_rows : walk_write)(memory, size, stride);
 	return 0;
 }
