@@ -76,7 +76,7 @@ def read(lines, separator="", others=None):
                 for s in separator or SEPARATORS]
     share, time = 100.0, None
     for line in lines:
-        matches = [(p, p.match(line.strip("\r\n"))) for p in patterns]
+        matches = [(p, p.match(line.strip("\ufeff\r\n"))) for p in patterns]
         pattern, match = next((m for m in matches if m[1]), (None, None))
         if match:
             patterns = [pattern]

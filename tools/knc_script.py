@@ -89,7 +89,7 @@ class Reader:
         self.pairs = 0
 
     def __iter__(self):
-        lines = enumerate((line.rstrip("\r\n") for line in self.lines), 1)
+        lines = enumerate((line.rstrip("\r\n").lstrip("\ufeff") for line in self.lines), 1)
         # What stands before the first line that says which kind it is
         head = []
         for at, line in lines:
