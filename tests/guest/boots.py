@@ -53,7 +53,7 @@ STRICT = """strict-user count-exact count-both count-truth sample-one sample-two
 ALONE = "count-exact count-both sample-two multiplex inherit cpu-wide"
 
 # Programs of Debian's, perf with tables of this chip; knc-metrics and knc-report
-TOOLS = "likwid perf-tables perf-metrics papi pfm stress-ng bpftrace"
+TOOLS = "likwid perf-tables perf-metrics papi stress-ng bpftrace"
 METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels"
 
 # A module gives programs no RDPMC.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# PAPI: the chip's 14 presets, the manual's events, and a program that counts and samples
+# PAPI and libpfm4: 14 presets, the manual's events, a program that counts and samples, perf
 . ./lib.sh
 
 into presets papi_avail -a
@@ -12,6 +12,11 @@ for p in TOT_CYC TOT_INS BR_INS BR_MSP L1_DCM L1_DCA L1_ICM L1_ICA TLB_DM TLB_IM
 	has presets "^PAPI_$p "
 done
 into said ./papi
+# 0x100000 rounds of 20 instructions
+into said perf stat -x, -o "$tmp/csv" --pfm-events knc::INSTRUCTIONS_EXECUTED:u \
+	./gt --spin20 100000
+between --pfm-events "$(awk -F, '/INSTRUCTIONS_EXECUTED/ { print $1 }' "$tmp/csv")" \
+	20971520 21171520
 
 # Where it sees tracepoints, PAPI lists them as well, a thousand of them, and takes
 # minutes here.
