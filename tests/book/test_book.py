@@ -262,8 +262,8 @@ def by_user(host):
                 # There is no recording to be read.
                 continue
             status, out, err = host.card(f"su user -c {shlex.quote(f'cd; {command}')}")
-            if bool(status) != refused or refused and f"perf_event_paranoid is {level}" not in out \
-                    and not command.startswith("perf"):
+            told = "perf_event_paranoid" + f" is {level}" * command.startswith("knc-")
+            if bool(status) != refused or refused and told not in out:
                 yield f"a user, at {level}: {command}: status {status}: {(err + out)[-1000:]}"
 
 
