@@ -294,7 +294,7 @@ static void knc_realize(DeviceState *dev, Error **errp)
         knc_pmu_attach(&cpu->env);
         qemu_register_reset(knc_pmu_reset, &cpu->env);
     } else if (g_str_has_prefix(object_get_typename(OBJECT(dev)), "knc")) {
-        /* These machine types leave a model's own properties out. */
+        /* They leave a model's own properties out. */
         error_setg(errp, "knc-pmu is off: machine types up to 4.0 and isapc "
                    "have no Knights Corner");
         return;
