@@ -165,11 +165,14 @@ class Card:
         self.due = self.began + CONNECT + 3 * self.interval
         words = [word.replace("{}", self.name) for word in self.args.prefix]
         try:
-            # In a session without a terminal ssh cannot ask for a password.
-            self.process = await asyncio.create_subprocess_exec(
-                *words, self.command(), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE, start_new_session=True,
-                env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
+            reading, writing = os.pipe()
+            self.input = open(writing, "wb", buffering=0)
+            with open(reading, "rb") as its_input:
+                # In a session without a terminal ssh cannot ask for a password.
+                self.process = await asyncio.create_subprocess_exec(
+                    *words, self.command(), stdin=its_input, stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE, start_new_session=True,
+                    env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
         except OSError as e:
             raise Gone(f"{words[0]}: {e.strerror}") from e
         self.listening = asyncio.create_task(self.listen(self.process.stderr))
@@ -220,7 +223,10 @@ class Card:
     def ask(self):
         """For the counts of a while, or with --all for the CPUs that are online"""
         self.asked, self.turn = time.monotonic(), math.inf
-        self.process.stdin.write(b"\n")
+        # One that has ended has a message, or a status.
+        with contextlib.suppress(BrokenPipeError):
+            if not self.is_ending:
+                self.input.write(b"\n")
 
     def answered(self, pause=0):
         """It asks again at a random moment of an interval: what the card does may have its period."""
@@ -313,13 +319,13 @@ class Card:
         """perf prints its last counts, and ends."""
         self.is_ending = True
         if self.process:
-            self.process.stdin.close()
+            self.input.close()
 
     async def clear(self, patience):
         """Returns the status, and the last message."""
         self.add()
         process, self.process, self.up = self.process, None, False
-        process.stdin.close()
+        self.input.close()
         ended = asyncio.create_task(process.wait())
         await asyncio.wait([ended], timeout=patience)
         if process.returncode is None:

@@ -163,7 +163,8 @@ def up(card):
 def test_watch_adds(watch):
     """Whole numbers also beyond what a double has; seconds of the card, not of its CPUs"""
     watch.card("mic0", "".join(f'interval {i}0.0 "{CYCLES}" "{INSTRUCTIONS}"\n' for i in (0, 1, 2)),
-               last='interval 22.5 "1;;cycles;10000000000;100.00" '
+               last='interval 20.1 "0;;cycles;4;100.00" "0;;instructions;4;100.00"\n'
+                    'interval 22.5 "1;;cycles;10000000000;100.00" '
                     '"1;;instructions;10000000002;100.00"\n')
     watch.card("root@mic-1.b_c",
                'interval 5.0 "9;;cycles;4;100.00" "9;;instructions;4;100.00"\n'
@@ -183,7 +184,7 @@ def test_watch_adds(watch):
     # What was counted last is not lost, and the file says that nobody counts.
     assert [watch.value(line) for line in (
         events("mic0", "cycles"), seconds("mic0", "instructions"), up("mic0"))] == \
-        [str(2 * (2 ** 53 - 1) + 1), "22.500000000", "0"]
+        [str(2 * (2 ** 53 - 1) + 1), "22.500000001", "0"]
     watch.says()
 
 
@@ -303,7 +304,8 @@ def test_watch_goes_and_returns(watch):
 
 
 def test_watch_not_reached(watch):
-    """A card that is not there at first, one that counts for moments only, and no ssh at all"""
+    """A card that is not there at first, one that counts for moments only, one that does not hear
+    what it is asked, and no ssh at all"""
     watch.card("mic1", *[f'interval 10.0 "{CYCLES}"\nexit 1\n'] * 9)
     watch.start("mic0", "mic1", "-e", "cycles")
     watch.until_said("trying again")
@@ -317,6 +319,11 @@ def test_watch_not_reached(watch):
     said = "".join(re.findall(r".* mic0 .*\n", watch.said.read_text()))
     assert re.fullmatch(r".* mic0 does not count: .*mic0.*; trying again\n.* mic0 counts again\n",
                         said), said
+    watch.start("mic0", "--prefix", """sh -c 'exec <&-; echo cpus 0; echo "1;7;;cycles;4;100"
+                echo "1;7;;instructions;4;100"; sleep 0.2; echo lost >&2; exit 1' {}""")
+    watch.until_said("trying again")
+    assert watch.end() == 0
+    watch.says("mic0 does not count: lost; trying again")
     watch.start("mic0", "--prefix", "/no/such/ssh {}")
     watch.until_said("trying again")
     assert watch.end() == 0
