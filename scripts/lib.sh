@@ -101,14 +101,14 @@ need()
 # key_of FILE|=TEXT... - hash of the files' contents and of the texts
 key_of()
 {
-	for _f in "$@"; do
+	_parts=$(for _f in "$@"; do
 		case $_f in
 		=*) printf '%s\n' "$_f" ;;
-		*) [ -r "$_f" ] || die "$_f: cannot be read"
-		   printf '%s ' "${_f##*/}"
-		   sha256sum <"$_f" ;;
+		*) printf '%s ' "${_f##*/}"
+		   sha256sum <"$_f" || die "$_f: cannot be read" ;;
 		esac
-	done | sha256sum | cut -c1-16
+	done) || exit 1
+	printf '%s\n' "$_parts" | sha256sum | cut -c1-16
 }
 
 # with_libraries FILE... - these programs, and every library that the loader maps for them

@@ -150,6 +150,12 @@ def test_what_does_not_work(tmp_path):
     assert not (tmp_path / "cache/broken/key").exists()
 
 
+def test_key_unreadable(tmp_path):
+    """A key without one of its files would be that of another build."""
+    command, env = script(tmp_path, "key=$(key_of =text /none) || exit 3; echo $key")
+    assert subprocess.run(command, env=env, check=False).returncode == 3
+
+
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGKILL),
                          ids=lambda number: number.name)
 def test_interrupted(number, tmp_path):
