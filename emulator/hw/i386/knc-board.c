@@ -173,7 +173,7 @@ static HotplugHandler *board_hotplug_handler(MachineState *machine,
            HOTPLUG_HANDLER(machine) : NULL;
 }
 
-/* Whatever it has, a card's CPUID says 248 threads: 62 cores of 4. */
+/* However many a card has, its CPUID says 248 threads: 62 cores of 4. */
 static GlobalProperty board_properties[] = {
     { TYPE_X86_CPU, "knc-siblings", "248" },
 };

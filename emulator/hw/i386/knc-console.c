@@ -65,7 +65,7 @@ static hwaddr console_card_addr(int offset)
     return ldq_le_p(console.data + offset);
 }
 
-/* The addresses are the card's: what is there need not be memory. */
+/* The card chooses the addresses: they need not be those of memory. */
 static void console_write_card(hwaddr addr, const void *from, hwaddr size)
 {
     MemTxAttrs attrs = { .memory = true };

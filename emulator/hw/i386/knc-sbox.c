@@ -249,7 +249,7 @@ static uint64_t dbox_read(void *opaque, hwaddr addr, unsigned size)
 
 /*
  * How far the boot is: two characters, which the host reads.  Mainline kernels
- * tell it in no other way that they have ended.
+ * report their end in no other way.
  */
 static void dbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
 {

@@ -43,7 +43,7 @@ static uint64_t knc_apic_read(void *opaque, hwaddr addr, unsigned size)
     return plain->read(opaque, addr, size);
 }
 
-/* With a timer of nanoseconds a guest, halted or not, would not get on. */
+/* A timer of a few nanoseconds would leave a guest no time. */
 static void knc_apic_limit_timer(APICCommonState *s, void *opaque)
 {
     uint32_t least = TIMER_MIN >> s->count_shift;
@@ -120,7 +120,7 @@ int knc_apic_deliver(CPUX86State *env)
         (mode != APIC_DM_FIXED && mode != APIC_DM_SMI && mode != APIC_DM_NMI)) {
         return -1;
     }
-    /* Of the entries of its LVT, QEMU delivers only what a pin asks for. */
+    /* QEMU delivers those entries of its LVT alone that a pin asks for. */
     lint1 = s->lvt[APIC_LVT_LINT1];
     s->lvt[APIC_LVT_LINT1] = lvt;
     APIC_COMMON_GET_CLASS(s)->external_nmi(s);

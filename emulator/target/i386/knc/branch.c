@@ -79,7 +79,7 @@ void knc_pmu_interrupt(CPUX86State *env)
     }
 }
 
-/* A branch has completed that generated code does not count, as it may not. */
+/* A branch has completed; generated code cannot know whether it does. */
 void knc_pmu_retire_branch(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;

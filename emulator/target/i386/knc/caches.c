@@ -390,8 +390,8 @@ bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
 }
 
 /*
- * A prefetch fetches a line into the L2.  If that has not got it, it counts as
- * the access that filled it, and as @miss.  Returns the line with its state.
+ * Prefetch a line into the L2.  If the L2 does not have it, that counts as a
+ * demand that was filled, and as @miss.  Returns the line with its state.
  */
 static uint64_t prefetch(KncCore *core, int thread, uint64_t line, bool write,
                          KncPmuEvent miss, KncPmuEvents *ev)

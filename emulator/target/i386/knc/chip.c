@@ -54,7 +54,7 @@ static const KncRange pc_msrs[] = {
     { MSR_TSC_AUX, MSR_TSC_AUX },           /* -cpu knc,+rdtscp */
 };
 
-/* Of the others QEMU would let all be written, and read most as 0. */
+/* QEMU would let guests write all others, and read most of them as 0. */
 bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr)
 {
     return knc_among(chip_msrs, ARRAY_SIZE(chip_msrs), msr) ||
@@ -154,7 +154,7 @@ void helper_knc_vector_load(CPUX86State *env, target_ulong addr, uint32_t info)
     knc_vector_load(env, addr, 0, KNC_VECTOR_SIZE, info, GETPC());
 }
 
-/* Of what is not aligned, the low part, or the high one: nothing if aligned */
+/* The low or the high part of a vector in memory; no part if it is aligned */
 void helper_knc_vector_unpack(CPUX86State *env, target_ulong addr,
                               uint32_t info)
 {

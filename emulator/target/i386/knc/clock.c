@@ -125,8 +125,8 @@ static bool is_executing(CPUState *cs)
 static __thread bool asking;
 
 /*
- * When the next timer is due, or INT64_MAX.  Of a timer that is overdue QEMU
- * would not tell since when.
+ * When the next timer is due, or INT64_MAX.  QEMU does not
+ * know since when a timer has been overdue.
  */
 static int64_t next_timer(void)
 {
@@ -274,7 +274,7 @@ static bool run_timers(int64_t when)
     return true;
 }
 
-/* All threads are asleep.  How long has the host to sleep before the timer? */
+/* All threads are asleep: how long the host must sleep before the timer */
 static int64_t left_to_sleep(int64_t timer)
 {
     if (!card.sleeps) {

@@ -224,7 +224,7 @@ void knc_pmu_want(CPUX86State *env, uint32_t wanted)
     for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
         CPUX86State *other = s->core->thread[i];
 
-        /* What is no longer wanted they notice at their next turn. */
+        /* They notice at their next turn what is no longer wanted. */
         if (other && other != env && (wanted & ~other->knc_pmu.share.serves)) {
             knc_pmu_fold(other);
             knc_pmu_serve(other);

@@ -15,7 +15,7 @@
 #include "cpu.h"
 #include "internal.h"
 
-/* Of one thread a core never issues in two consecutive cycles. */
+/* A core never issues for one thread in two consecutive cycles. */
 #define CYCLES_PER_SLOT         2
 
 /* KncFilter.hits does not overflow: an instruction has fewer than 2^8. */

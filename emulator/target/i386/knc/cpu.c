@@ -263,7 +263,7 @@ static void knc_pmu_reset(void *opaque)
     knc_clock_wake(env_cpu(env));
 }
 
-/* As many as CPUID leaf 4 can tell of */
+/* The most that CPUID leaf 4 can express */
 #define MOST_CORES      64
 
 /* The last step of x86_cpu_realizefn() */

@@ -5,7 +5,7 @@
 #ifndef I386_KNC_OBSERVER_H
 #define I386_KNC_OBSERVER_H
 
-/* Room for accesses, and how many wait at most, but for those of a helper */
+/* Room for accesses, and how many wait at most, except a helper's */
 #define ACCESSES_MAX            512
 #define ACCESSES_WAIT           256
 #define LINE_SIZE               (1 << KNC_LINE_BITS)

@@ -95,7 +95,7 @@ enum {
 
 /*
  * Accesses that do not change the model: those to the latest line of their
- * cache set, in the latest page of their TLB set, but for the first write to
+ * cache set, in the latest page of their TLB set, except the first write to
  * the line.  Generated code finds them here, by the virtual address.  A block
  * counts all its accesses as hits; what it reports is taken off again.
  */
