@@ -7,10 +7,6 @@
 
 #include "target/i386/knc/compat.h"
 #include "exec/hwaddr.h"
-#if KNC_QEMU(10, 1)
-#include "system/address-spaces.h"
-#include "system/memory.h"
-#else
 #include "exec/address-spaces.h"
 #include "exec/memory.h"
 #endif
@@ -30,11 +26,6 @@
 #define KNC_RESET           ResetType
 #else
 #define KNC_RESET           ShutdownCause
-#endif
-#if KNC_QEMU(10, 1)
-#define KNC_INTERFACES      const InterfaceInfo[]
-#else
-#define KNC_INTERFACES      InterfaceInfo[]
 #endif
 
 /* Physical addresses; Documentation/board.rst has their sources. */

@@ -297,7 +297,7 @@ static void knc_pmu_testdev_init(Object *obj)
                                    OBJ_PROP_FLAG_READWRITE);
 }
 
-static void knc_pmu_testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
+static void knc_pmu_testdev_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
 

@@ -2,8 +2,8 @@
 /*
  * Knights Corner PMU: differences between QEMU's versions
  *
- * It works with 7.2 and 10.0, and compiles with 11.1.  A change whose version
- * is not known is attributed to 8.0 or 10.1.
+ * It works with 7.2 and 10.0.  A change whose version is not known is
+ * attributed to 8.0.
  */
 #ifndef I386_KNC_COMPAT_H
 #define I386_KNC_COMPAT_H
@@ -14,15 +14,13 @@
 #if KNC_QEMU(10, 0)
 #include "system/cpu-timers.h"
 #include "system/tcg.h"
+#define KNC_PROPERTY            const Property
+#define KNC_PROPERTIES_END
 #else
 #include "sysemu/cpu-timers.h"
 #include "sysemu/tcg.h"
-#endif
-
-#if KNC_QEMU(10, 1)
-#define KNC_CLASS_DATA          const void *
-#else
-#define KNC_CLASS_DATA          void *
+#define KNC_PROPERTY            Property
+#define KNC_PROPERTIES_END      DEFINE_PROP_END_OF_LIST()
 #endif
 
 #if KNC_QEMU(9, 2)
