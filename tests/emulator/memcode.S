@@ -57,6 +57,42 @@ MEM	vectors, 5, 3, modern_mem
 	movss	%xmm2, buffer
 	ret
 
+/* What QEMU does in pieces: one access, for an operand of up to 16 bytes */
+MEM	x87, 5, 3
+	fldt	buffer
+	fldt	buffer + 4092
+	fstpt	buffer + 60
+	fstp	%st
+	fbld	buffer + 4090
+	fbstp	buffer
+	fldt	buffer
+	fstpt	buffer
+	ret
+
+/* 7 words of the environment, 20 of the registers; 32 times 16 bytes */
+MEM	x87_state, 74, 73
+	fnstenv	buffer
+	fldenv	buffer
+	data16 fnstenv	buffer
+	data16 fldenv	buffer
+	fnsave	buffer
+	frstor	buffer
+	fxsave	buffer
+	fxrstor	buffer
+	ret
+
+MEM	sixteen, 3, 5, modern_mem
+	cmpxchg16b buffer
+	lock cmpxchg16b buffer
+	movl	$buffer, %edi
+	pcmpeqb	%xmm0, %xmm0
+	maskmovdqu %xmm0, %xmm1
+	pcmpeqb	%mm0, %mm0
+	maskmovq %mm0, %mm1
+	emms
+	movq	%rax, buffer
+	ret
+
 /* One access across the end of a line, or of a page */
 MEM	split, 3, 1
 	movq	buffer + 60, %rax

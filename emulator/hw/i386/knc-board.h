@@ -9,22 +9,17 @@
 #include "exec/hwaddr.h"
 #include "exec/address-spaces.h"
 #include "exec/memory.h"
-#endif
 #if KNC_QEMU(10, 0)
 #include "system/reset.h"
 #include "system/rtc.h"
 #include "system/runstate.h"
 #include "system/system.h"
+#define KNC_RESET           ResetType
 #else
 #include "sysemu/reset.h"
 #include "sysemu/rtc.h"
 #include "sysemu/runstate.h"
 #include "sysemu/sysemu.h"
-#endif
-
-#if KNC_QEMU(10, 0)
-#define KNC_RESET           ResetType
-#else
 #define KNC_RESET           ShutdownCause
 #endif
 

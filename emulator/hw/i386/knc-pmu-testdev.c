@@ -92,29 +92,24 @@ struct KncPmuTestDev {
 static uint64_t knc_pmu_testdev_happened(CPUX86State *env, int item)
 {
     KncPmuState *s = &env->knc_pmu;
+    const uint64_t tally[] = {
+        MAGIC,
+        s->tally.lost,
+        s->tally.edges,
+        s->tally.delivered,
+        [ITEM_OVERFLOWS] = s->regs.counter[0].overflows,
+        s->regs.counter[1].overflows,
+        s->tally.rdmsrs,
+        s->tally.wrmsrs,
+        s->tally.rdpmcs,
+        s->tally.lvtpc_writes,
+        s->tally.eoi_writes,
+    };
 
+    if (item < ARRAY_SIZE(tally)) {
+        return tally[item];
+    }
     switch (item) {
-    case ITEM_MAGIC:
-        return MAGIC;
-    case ITEM_LOST:
-        return s->tally.lost;
-    case ITEM_EDGES:
-        return s->tally.edges;
-    case ITEM_DELIVERED:
-        return s->tally.delivered;
-    case ITEM_OVERFLOWS:
-    case ITEM_OVERFLOWS + 1:
-        return s->regs.counter[item - ITEM_OVERFLOWS].overflows;
-    case ITEM_RDMSRS:
-        return s->tally.rdmsrs;
-    case ITEM_WRMSRS:
-        return s->tally.wrmsrs;
-    case ITEM_RDPMCS:
-        return s->tally.rdpmcs;
-    case ITEM_LVTPCS:
-        return s->tally.lvtpc_writes;
-    case ITEM_EOIS:
-        return s->tally.eoi_writes;
     case ITEM_INJECTED:
         return s->inject.fired;
     case ITEM_INJECT_LEFT:
@@ -305,17 +300,12 @@ static void knc_pmu_testdev_class_init(ObjectClass *klass, void *data)
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
 }
 
-static const TypeInfo knc_pmu_testdev_info = {
+static const TypeInfo knc_pmu_testdev_info[] = { {
     .name          = TYPE_KNC_PMU_TESTDEV,
     .parent        = TYPE_ISA_DEVICE,
     .instance_size = sizeof(KncPmuTestDev),
     .instance_init = knc_pmu_testdev_init,
     .class_init    = knc_pmu_testdev_class_init,
-};
+} };
 
-static void knc_pmu_testdev_register_types(void)
-{
-    type_register_static(&knc_pmu_testdev_info);
-}
-
-type_init(knc_pmu_testdev_register_types)
+DEFINE_TYPES(knc_pmu_testdev_info)

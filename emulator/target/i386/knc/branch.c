@@ -87,25 +87,16 @@ void knc_pmu_interrupt(CPUX86State *env)
     }
 }
 
-/* A branch that generated code does not count, as it may not complete */
-static void knc_pmu_retire_branch(KncPmuState *s)
+/*
+ * INT has delivered its interrupt, or INTO has none: branches that generated
+ * code does not count, as they may not complete
+ */
+void knc_pmu_retire_branch(CPUX86State *env)
 {
+    KncPmuState *s = &env->knc_pmu;
+
     if (s->tb_flags) {
         s->count.uncounted--;
         s->count.branches++;
     }
-}
-
-/* The interrupt has been delivered; @is_int: by an INT instruction */
-void knc_pmu_interrupted(CPUX86State *env, bool is_int)
-{
-    if (is_int) {
-        knc_pmu_retire_branch(&env->knc_pmu);
-    }
-}
-
-/* INTO without an interrupt */
-void knc_pmu_into(CPUX86State *env)
-{
-    knc_pmu_retire_branch(&env->knc_pmu);
 }

@@ -242,18 +242,8 @@ static bool knc_pmu_counts_hits(const KncPmuCounter *c)
 static int knc_pmu_per_access(const KncPmuCounter *c)
 {
     switch (c->event) {
-    case KNC_DATA_READ:
-    case KNC_DATA_WRITE:
-    case KNC_DATA_READ_OR_WRITE:
-    case KNC_DATA_READ_MISS:
-    case KNC_DATA_WRITE_MISS:
-    case KNC_DATA_READ_MISS_OR_WRITE_MISS:
-    case KNC_DATA_PAGE_WALK:
-    case KNC_LONG_DATA_PAGE_WALK:
-    case KNC_CODE_READ:
-    case KNC_CODE_CACHE_MISS:
-    case KNC_CODE_PAGE_WALK:
-    case KNC_LONG_CODE_PAGE_WALK:
+    case KNC_DATA_READ ... KNC_DATA_READ_MISS_OR_WRITE_MISS:
+    case KNC_DATA_PAGE_WALK ... KNC_LONG_CODE_PAGE_WALK:
         return 1;
     case KNC_HWP_L2HIT:
     case KNC_HWP_L2MISS:

@@ -114,7 +114,9 @@ static void knc_do_interrupt(CPUState *cs)
 
     knc_pmu_interrupt(env);
     plain_ops->do_interrupt(cs);
-    knc_pmu_interrupted(env, is_int);
+    if (is_int) {
+        knc_pmu_retire_branch(env);
+    }
 }
 
 /* This instruction and the rest of its block have not been executed. */
@@ -270,34 +272,32 @@ static void knc_realize(DeviceState *dev, Error **errp)
     QemuOpts *icount = qemu_opts_find(qemu_find_opts("icount"), NULL);
     X86CPU *cpu = X86_CPU(dev);
 
-    if (cpu->env.knc.pmu) {
-        if (!tcg_enabled()) {
-            error_setg(errp, "knc-pmu needs TCG");
-            return;
-        }
-        if (!knc_check_icount(icount, errp)) {
-            return;
-        }
-        if (cpu->core_id >= MOST_CORES) {
-            error_setg(errp, "knc-pmu has %d cores at most; the largest card "
-                       "has 61", MOST_CORES);
-            return;
-        }
-        /* QEMU cannot remove one of the CPUs that share a host thread. */
-        DEVICE_GET_CLASS(dev)->hotpluggable = false;
-        knc_clock_enable(qemu_opt_get_bool(icount, "sleep", true));
-        vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
-        knc_take_tables(CPU_GET_CLASS(dev));
-        knc_apic_realize(cpu);
-        knc_pmu_attach(&cpu->env);
-        qemu_register_reset(knc_pmu_reset, &cpu->env);
+    if (!tcg_enabled()) {
+        error_setg(errp, "knc-pmu needs TCG");
+        return;
     }
+    if (!knc_check_icount(icount, errp)) {
+        return;
+    }
+    if (cpu->core_id >= MOST_CORES) {
+        error_setg(errp, "knc-pmu has %d cores at most; the largest card has "
+                   "61", MOST_CORES);
+        return;
+    }
+    knc_clock_enable(qemu_opt_get_bool(icount, "sleep", true));
+    vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
+    knc_set_caches(&cpu->env);
+    knc_take_tables(CPU_GET_CLASS(dev));
+    knc_apic_realize(cpu);
+    knc_pmu_attach(&cpu->env);
+    qemu_register_reset(knc_pmu_reset, &cpu->env);
     plain_realize(dev, errp);
 }
 
-/* Of all x86 CPUs, as each may have the property "knc-pmu" */
-void knc_class_init(ObjectClass *oc)
+void knc_cpu_class_init(ObjectClass *oc)
 {
+    /* QEMU cannot remove one of the CPUs that share a host thread. */
+    DEVICE_CLASS(oc)->hotpluggable = false;
     plain_realize = X86_CPU_CLASS(oc)->parent_realize;
     X86_CPU_CLASS(oc)->parent_realize = knc_realize;
 }

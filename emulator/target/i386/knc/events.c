@@ -6,64 +6,14 @@
 #include "cpu.h"
 #include "internal.h"
 
-/* Event select and unit mask (327357-001 table 1-6) of the modelled events */
 static const KncPmuEventName knc_pmu_events[] = {
 #define EVENT(code, name) { code, KNC_##name, #name }
-    EVENT(0x0000, DATA_READ),
-    EVENT(0x0001, DATA_WRITE),
-    EVENT(0x0002, DATA_PAGE_WALK),
-    EVENT(0x0003, DATA_READ_MISS),
-    EVENT(0x0004, DATA_WRITE_MISS),
-    EVENT(0x0006, DATA_CACHE_LINES_WRITTEN_BACK),
-    EVENT(0x000c, CODE_READ),
-    EVENT(0x000d, CODE_PAGE_WALK),
-    EVENT(0x000e, CODE_CACHE_MISS),
-    EVENT(0x0011, L1_DATA_PF1),
-    EVENT(0x0012, BRANCHES),
-    EVENT(0x0015, PIPELINE_FLUSHES),
-    EVENT(0x0016, INSTRUCTIONS_EXECUTED),
-    EVENT(0x001c, L1_DATA_PF1_MISS),
-    EVENT(0x001e, L1_DATA_PF1_DROP),
-    EVENT(0x0028, DATA_READ_OR_WRITE),
-    EVENT(0x0029, DATA_READ_MISS_OR_WRITE_MISS),
-    EVENT(0x002a, CPU_CLK_UNHALTED),
-    EVENT(0x002b, BRANCHES_MISPREDICTED),
-    EVENT(0x002d, FE_STALLED),
-    EVENT(0x002e, EXEC_STAGE_CYCLES),
-    EVENT(0x0037, L1_DATA_PF2),
-    EVENT(0x0038, L2_DATA_PF1_MISS),
-    EVENT(0x003a, LONG_DATA_PAGE_WALK),
-    EVENT(0x003b, LONG_CODE_PAGE_WALK),
-    EVENT(0x10c3, HWP_L2HIT),
-    EVENT(0x10c4, HWP_L2MISS),
-    EVENT(0x10c8, L2_READ_HIT_E),
-    EVENT(0x10c9, L2_READ_HIT_M),
-    EVENT(0x10ca, L2_READ_HIT_S),
-    EVENT(0x10cb, L2_READ_MISS),
-    EVENT(0x10cc, L2_WRITE_HIT),
-    EVENT(0x10d7, L2_VICTIM_REQ_WITH_DATA),
-    EVENT(0x10e6, SNP_HIT_L2),
-    EVENT(0x10e7, SNP_HITM_L2),
-    EVENT(0x10f0, L2_CODE_READ_MISS_CACHE_FILL),
-    EVENT(0x10f1, L2_DATA_READ_MISS_CACHE_FILL),
-    EVENT(0x10f2, L2_DATA_WRITE_MISS_CACHE_FILL),
-    EVENT(0x10f5, L2_CODE_READ_MISS_MEM_FILL),
-    EVENT(0x10f6, L2_DATA_READ_MISS_MEM_FILL),
-    EVENT(0x10f7, L2_DATA_WRITE_MISS_MEM_FILL),
-    EVENT(0x10fc, L2_DATA_PF2),
-    EVENT(0x10fd, L2_DATA_PF2_DROP),
-    EVENT(0x10fe, L2_DATA_PF2_MISS),
+#include "events.h.inc"
 #undef EVENT
 };
 
 #define EVTSEL_UMASK            0x0000ff00
 #define UMASK_L2                0x00001000
-
-/* The event with index @i, in the order of the codes, or NULL */
-const KncPmuEventName *knc_pmu_event(int i)
-{
-    return i < ARRAY_SIZE(knc_pmu_events) ? &knc_pmu_events[i] : NULL;
-}
 
 /* Events with this unit mask come from outside the core: counter 0 only. */
 static bool knc_pmu_reaches(uint32_t evtsel, int n)
@@ -71,14 +21,15 @@ static bool knc_pmu_reaches(uint32_t evtsel, int n)
     return n == 0 || (evtsel & EVTSEL_UMASK) != UMASK_L2;
 }
 
-static int knc_pmu_find_event(uint32_t evtsel)
+/* The event with this code, or NULL */
+const KncPmuEventName *knc_pmu_event(int code)
 {
     for (int i = 0; i < ARRAY_SIZE(knc_pmu_events); i++) {
-        if (knc_pmu_events[i].code == (evtsel & EVTSEL_EVENT)) {
-            return knc_pmu_events[i].event;
+        if (knc_pmu_events[i].code == code) {
+            return &knc_pmu_events[i];
         }
     }
-    return -1;
+    return NULL;
 }
 
 /*
@@ -106,10 +57,7 @@ static KncPmuMode knc_pmu_cycle_mode(KncPmuEvent event, int cmask, bool inv,
         return cmask < 2 && (!inv || event == KNC_FE_STALLED) ?
                KNC_MODE_EVENTS : KNC_MODE_NOTHING;
     }
-    if (cmask < 2) {
-        return inv ? KNC_MODE_NO_EVENTS : KNC_MODE_EVENTS;
-    }
-    return inv ? KNC_MODE_CYCLES : KNC_MODE_NOTHING;
+    return knc_pmu_single_mode(cmask, inv, false);
 }
 
 /*
@@ -148,14 +96,15 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
     int cmask = c->evtsel >> EVTSEL_CMASK_SHIFT;
     bool inv = cmask && (c->evtsel & EVTSEL_INV);
     bool edge = c->evtsel & EVTSEL_EDGE;
-    int event = knc_pmu_find_event(c->evtsel);
+    const KncPmuEventName *found = knc_pmu_event(c->evtsel & EVTSEL_EVENT);
+    KncPmuEvent event;
 
     c->any = false;
-    if (event < 0 || !knc_pmu_reaches(c->evtsel, n)) {
+    if (!found || !knc_pmu_reaches(c->evtsel, n)) {
         c->mode = KNC_MODE_NOTHING;
         return;
     }
-    c->event = event;
+    c->event = event = found->event;
     c->threshold = MAX(cmask, 1);
     if (event >= KNC_OBSERVED && event < KNC_SNOOPED) {
         c->mode = knc_pmu_observed_mode(cmask, inv, edge);

@@ -12,9 +12,6 @@
 
 typedef struct CPUArchState CPUX86State;
 
-/* target/i386/cpu.c */
-void knc_class_init(ObjectClass *oc);
-
 /* target/i386/cpu.h: MXCSR when @value is loaded */
 uint32_t knc_mxcsr(CPUX86State *env, uint32_t value);
 
@@ -28,7 +25,7 @@ void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 
 /* tcg/: a thread waits; INTO */
 void knc_pmu_pause(CPUX86State *env);
-void knc_pmu_into(CPUX86State *env);
+void knc_pmu_retire_branch(CPUX86State *env);
 
 /* accel/tcg/: an access that a helper has made */
 void knc_pmu_helper_access(CPUState *cs, vaddr addr, uint32_t oi,

@@ -70,7 +70,7 @@ typedef struct KncPmuEventName {
     const char *name;
 } KncPmuEventName;
 
-const KncPmuEventName *knc_pmu_event(int i);
+const KncPmuEventName *knc_pmu_event(int code);
 void knc_pmu_configure_event(KncPmuCounter *c, int n);
 uint32_t knc_pmu_event_needs(const KncPmuCounter *c);
 bool knc_pmu_counts_asleep(const KncPmuCounter *c);
@@ -106,6 +106,10 @@ int knc_pmu_running(CPUX86State *env);
 
 /* cpu.c: a thread is realized and reset, halts, and has boundaries */
 bool knc_pmu_boundary(CPUX86State *env);
+void knc_cpu_class_init(ObjectClass *oc);
+
+/* model.c: what CPUID says of the caches */
+void knc_set_caches(CPUX86State *env);
 
 /* line.c: the interrupt line */
 void knc_pmu_raise(CPUX86State *env);
@@ -142,7 +146,6 @@ void knc_pmu_abandon(KncPmuState *s, uint32_t token);
 
 /* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_interrupt(CPUX86State *env);
-void knc_pmu_interrupted(CPUX86State *env, bool is_int);
 void knc_pmu_resolve_branch(CPUX86State *env);
 
 /* monitor.c: what a thread has counted, by counter and by ring */

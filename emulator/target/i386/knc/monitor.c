@@ -49,9 +49,13 @@ static void knc_pmu_dump(CPUState *cs, run_on_cpu_data data)
                    s->thread);
     monitor_printf(mon, "  %-36s %20s %20s\n", "true counts", "ring 0",
                    "rings 1 to 3");
-    for (int i = 0; (e = knc_pmu_event(i)); i++) {
-        knc_pmu_dump_rings(mon, e->name, truth.sum[KNC_PMU_RING0].n[e->event],
-                           truth.sum[KNC_PMU_RING3].n[e->event]);
+    for (int code = 0; code <= EVTSEL_EVENT; code++) {
+        e = knc_pmu_event(code);
+        if (e) {
+            knc_pmu_dump_rings(mon, e->name,
+                               truth.sum[KNC_PMU_RING0].n[e->event],
+                               truth.sum[KNC_PMU_RING3].n[e->event]);
+        }
     }
     knc_pmu_dump_rings(mon, "descriptors", s->tally.descriptors[KNC_PMU_RING0],
                        s->tally.descriptors[KNC_PMU_RING3]);

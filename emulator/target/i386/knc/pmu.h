@@ -81,6 +81,7 @@ static inline uint64_t knc_pmu_unwind_hits(uint64_t data)
 /* An access as generated code reports it */
 #define KNC_ACCESS_SIZE         0xff
 #define KNC_ACCESS_MAYBE        0x100   /* not a hit of its block */
+#define KNC_ACCESS_LATE         0x200   /* the flags have changed before it */
 #define KNC_ACCESS_MMU_SHIFT    12
 #define KNC_ACCESS_MMU          0xf
 #define KNC_ACCESS_TOKEN_SHIFT  16
@@ -130,59 +131,16 @@ enum {
 
 /* All events that have a model */
 typedef enum KncPmuEvent {
-    KNC_INSTRUCTIONS_EXECUTED,
-    KNC_BRANCHES,
-    KNC_CPU_CLK_UNHALTED,
-    KNC_EXEC_STAGE_CYCLES,
-    KNC_FE_STALLED,
     /* CPU_CLK_UNHALTED and FE_STALLED with E */
     KNC_UNHALTED_BEGINS,        /* a halt of the core ends */
     KNC_RING_BEGINS,            /* that, or the thread enters the ring */
     KNC_STALL_BEGINS,
-    /* Only with HF_KNC_OBSERVE_MASK: */
-    KNC_OBSERVED,
-    KNC_DATA_READ = KNC_OBSERVED,
-    KNC_DATA_WRITE,
-    KNC_DATA_READ_OR_WRITE,
-    KNC_DATA_READ_MISS,
-    KNC_DATA_WRITE_MISS,
-    KNC_DATA_READ_MISS_OR_WRITE_MISS,
-    KNC_DATA_CACHE_LINES_WRITTEN_BACK,
-    KNC_DATA_PAGE_WALK,
-    KNC_LONG_DATA_PAGE_WALK,
-    KNC_CODE_READ,
-    KNC_CODE_CACHE_MISS,
-    KNC_CODE_PAGE_WALK,
-    KNC_LONG_CODE_PAGE_WALK,
-    KNC_BRANCHES_MISPREDICTED,
-    KNC_L2_READ_MISS,
-    KNC_L2_WRITE_HIT,
-    KNC_L2_VICTIM_REQ_WITH_DATA,
-    KNC_L2_CODE_READ_MISS_MEM_FILL,
-    KNC_L2_DATA_READ_MISS_MEM_FILL,
-    KNC_L2_DATA_WRITE_MISS_MEM_FILL,
-    KNC_PIPELINE_FLUSHES,
-    KNC_L2_READ_HIT_E,
-    KNC_L2_READ_HIT_M,
-    KNC_L2_READ_HIT_S,
-    KNC_L2_CODE_READ_MISS_CACHE_FILL,
-    KNC_L2_DATA_READ_MISS_CACHE_FILL,
-    KNC_L2_DATA_WRITE_MISS_CACHE_FILL,
-    KNC_L1_DATA_PF1,
-    KNC_L1_DATA_PF1_MISS,
-    KNC_L1_DATA_PF1_DROP,
-    KNC_L1_DATA_PF2,
-    KNC_L2_DATA_PF1_MISS,
-    KNC_L2_DATA_PF2,
-    KNC_L2_DATA_PF2_MISS,
-    KNC_L2_DATA_PF2_DROP,
-    KNC_HWP_L2HIT,
-    KNC_HWP_L2MISS,
-    /* Caused by other cores: */
-    KNC_SNOOPED,
-    KNC_SNP_HIT_L2 = KNC_SNOOPED,
-    KNC_SNP_HITM_L2,
+#define EVENT(code, name) KNC_##name
+#include "events.h.inc"
+#undef EVENT
     KNC_EVENTS,
+    KNC_OBSERVED = KNC_DATA_READ,
+    KNC_SNOOPED = KNC_SNP_HIT_L2,
 } KncPmuEvent;
 
 typedef struct KncPmuEvents {
@@ -281,7 +239,7 @@ typedef struct KncClock {
     QTAILQ_ENTRY(KncClock) next;
 } KncClock;
 
-/* Properties of the CPU */
+/* The CPU's model and its properties: model.c */
 typedef struct KncPmuConfig {
     bool pmu;           /* has the PMU and the additional instructions */
     bool strict;        /* has only the instructions of the chip */

@@ -11,50 +11,41 @@
 
 /*
  * -icount allows an instruction to raise an interrupt or read the clock only at
- * the end of a block.  Allow it here.
+ * the end of a block.  Allow it to @fn.
  */
-static bool knc_tcg_begin_io(CPUState *cs)
+static int knc_tcg_io(CPUX86State *env, int (*fn)(CPUX86State *env))
 {
+    CPUState *cs = env_cpu(env);
     bool can_do_io = knc_can_do_io(cs);
+    bool unlock = !bql_locked();
+    int result;
 
+    if (unlock) {
+        bql_lock();
+    }
     knc_can_do_io(cs) = true;
-    return can_do_io;
+    result = fn(env);
+    knc_can_do_io(cs) = can_do_io;
+    if (unlock) {
+        bql_unlock();
+    }
+    return result;
 }
 
 int knc_tcg_deliver(CPUX86State *env)
 {
-    CPUState *cs = env_cpu(env);
-    bool unlock = !bql_locked();
-    bool can_do_io;
-    int mode;
+    return knc_tcg_io(env, knc_apic_deliver);
+}
 
-    if (unlock) {
-        bql_lock();
-    }
-    can_do_io = knc_tcg_begin_io(cs);
-    mode = knc_apic_deliver(env);
-    knc_can_do_io(cs) = can_do_io;
-    if (unlock) {
-        bql_unlock();
-    }
-    return mode;
+static int nmi(CPUX86State *env)
+{
+    cpu_interrupt(env_cpu(env), CPU_INTERRUPT_NMI);
+    return 0;
 }
 
 void knc_tcg_nmi(CPUX86State *env)
 {
-    CPUState *cs = env_cpu(env);
-    bool unlock = !bql_locked();
-    bool can_do_io;
-
-    if (unlock) {
-        bql_lock();
-    }
-    can_do_io = knc_tcg_begin_io(cs);
-    cpu_interrupt(cs, CPU_INTERRUPT_NMI);
-    knc_can_do_io(cs) = can_do_io;
-    if (unlock) {
-        bql_unlock();
-    }
+    knc_tcg_io(env, nmi);
 }
 
 void knc_tcg_wait(CPUX86State *env, uintptr_t ra)
