@@ -37,6 +37,7 @@
  *              knc_clock_forget()  to NULL: the thread has halted
  * turn_end     pick()              a turn begins
  *              end_turn_by()       a timer is set, or another thread wakes
+ *              knc_clock_yield()   the thread has taken a line of another core
  *              knc_clock_tsc()     the thread has to wait before it reads
  * other_time   pick(), wake        the time reached of the earliest other
  *                                  thread, which does not change meanwhile
@@ -425,6 +426,18 @@ static void limit_to(CPUState *cs, int64_t slots)
 void knc_clock_limit(CPUX86State *env)
 {
     limit_to(env_cpu(env), MAX(to_overflow(&env->knc_pmu), 0));
+}
+
+/* The executing thread's turn ends after @cycles more, or before. */
+void knc_clock_yield(CPUX86State *env, int64_t cycles)
+{
+    CPUState *cs = env_cpu(env);
+    int64_t end = own_time(cs) + cycles;
+
+    if (cs == card.current && end < card.turn_end) {
+        card.turn_end = end;
+        limit_to(cs, DIV_ROUND_UP(cycles, env->knc_pmu.count.slot_cycles));
+    }
 }
 
 /*

@@ -198,6 +198,7 @@ void knc_clock_wake(CPUState *cs);
 void knc_clock_init(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
 void knc_clock_limit(CPUX86State *env);
+void knc_clock_yield(CPUX86State *env, int64_t cycles);
 uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
 
 #endif /* I386_KNC_INTERNAL_H */

@@ -497,6 +497,10 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
     }
     s->observer->waiting++;
     knc_pmu_set_latest(s, access);
+    if (!access->uncached && knc_mem_contended(s->core, access->paddr,
+                                               kind == KNC_KIND_WRITE)) {
+        knc_clock_yield(env, TRANSFER);
+    }
     return true;
 }
 
