@@ -428,15 +428,15 @@ void knc_clock_limit(CPUX86State *env)
     limit_to(env_cpu(env), MAX(to_overflow(&env->knc_pmu), 0));
 }
 
-/* The executing thread's turn ends after @cycles more, or before. */
+/* The turn ends @cycles from now, but not behind the next earliest thread. */
 void knc_clock_yield(CPUX86State *env, int64_t cycles)
 {
     CPUState *cs = env_cpu(env);
-    int64_t end = own_time(cs) + cycles;
+    int64_t now = own_time(cs), end = MAX(now + cycles, card.other_time);
 
     if (cs == card.current && end < card.turn_end) {
         card.turn_end = end;
-        limit_to(cs, DIV_ROUND_UP(cycles, env->knc_pmu.count.slot_cycles));
+        limit_to(cs, DIV_ROUND_UP(end - now, env->knc_pmu.count.slot_cycles));
     }
 }
 
