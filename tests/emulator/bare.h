@@ -359,7 +359,7 @@ struct entry {
 };
 
 extern const struct entry __start_code_table[], __stop_code_table[],
-	__start_modern_code[], __stop_modern_code[];
+	__start_modern_code[], __stop_modern_code[], __start_pieces[], __stop_pieces[];
 
 #else
 

@@ -5,7 +5,7 @@
  */
 #include "bare.h"
 
-	/* In a table of struct entry; those in modern_code came after the Pentium. */
+	/* In a table of struct entry; those in modern_code and pieces came after the Pentium, or need fxsave. */
 	.macro	CODE name, insns, branches, reads, writes, table = code_table
 	.section \table, "a"
 	.balign	8
@@ -119,6 +119,42 @@ CODE	rep_cmps, 5, 1, 13, 0
 	movl	$scanned, %esi
 	movl	$6, %ecx
 	repe cmpsb
+	ret
+
+/* What QEMU does in pieces: one access, for an operand of up to 16 bytes */
+CODE	x87, 9, 1, 5, 3, pieces
+	fldt	buffer
+	fldt	buffer + 4092
+	fstpt	buffer + 60
+	fstp	%st
+	fbld	buffer + 4090
+	fbstp	buffer
+	fldt	buffer
+	fstpt	buffer
+	ret
+
+/* 7 words of the environment, 20 of the registers; 32 times 16 bytes */
+CODE	x87_state, 9, 1, 74, 73, pieces
+	fnstenv	buffer
+	fldenv	buffer
+	data16 fnstenv	buffer
+	data16 fldenv	buffer
+	fnsave	buffer
+	frstor	buffer
+	fxsave	buffer
+	fxrstor	buffer
+	ret
+
+CODE	sixteen, 10, 1, 3, 5, pieces
+	cmpxchg16b buffer
+	lock cmpxchg16b buffer
+	movl	$buffer, %edi
+	pcmpeqb	%xmm0, %xmm0
+	maskmovdqu %xmm0, %xmm1
+	pcmpeqb	%mm0, %mm0
+	maskmovq %mm0, %mm1
+	emms
+	movq	%rax, buffer
 	ret
 
 /* A string instruction in a loop, as a block that QEMU chains to itself */

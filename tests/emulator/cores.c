@@ -171,16 +171,47 @@ static void take_turns(void)
 	end();
 }
 
-static void hits_modified(const char *name, u64 words, u64 want)
+/*
+ * Both write all the time. The core that has taken the line keeps it for TRANSFER cycles, and
+ * a round is three instructions of two cycles.
+ */
+#define ROUNDS		100000ul
+#define TRANSFER	250
+#define TAKEN		(2 * ROUNDS * 6 / TRANSFER)
+
+static void keep_writing(void)
+{
+	u64 rounds = ROUNDS;
+
+	begin();
+	asm volatile("1: incq (%1); decq %0; jnz 1b"
+		     : "+r"(rounds) : "r"(&ball.word[this_cpu() * apart])
+		     : "memory", "cc");
+	end();
+}
+
+static void both(const char *name, void (*fn)(void), u32 event, u64 words, u64 want, u64 off)
 {
 	apart = words;
 	ball.turn = 0;
-	job[0].event = EV_SNP_HITM;
-	job[1].event = EV_SNP_HITM;
-	on_cpu_start(1, take_turns);
-	take_turns();
+	job[0].event = event;
+	job[1].event = event;
+	on_cpu_start(1, fn);
+	fn();
 	on_cpu_wait(1);
-	near(name, job[0].count + job[1].count, want - TURNS / 50, TURNS / 25);
+	near(name, job[0].count + job[1].count, want - off, 2 * off);
+}
+
+static void false_sharing(void)
+{
+	both("cores: false sharing: each turn two", take_turns, EV_SNP_HITM, 1,
+	     4 * TURNS, TURNS / 50);
+	both("cores: a line for each: only the turn itself", take_turns, EV_SNP_HITM,
+	     LINE / 8, 2 * TURNS, TURNS / 50);
+	both("cores: false sharing, without turns", keep_writing, EV_DATA_MISS, 1,
+	     TAKEN, TAKEN / 10);
+	both("cores: a line for each, without turns", keep_writing, EV_DATA_MISS,
+	     LINE / 8, AROUND, AROUND);
 }
 
 /* Snoops overflow a counter as other events do, and reach no CMASK above 1. */
@@ -245,8 +276,7 @@ SUITE(test_cores, "cores")
 	reads();
 	writes();
 	fetches();
-	hits_modified("cores: false sharing: each turn two", 1, 4 * TURNS);
-	hits_modified("cores: a line for each: only the turn itself", LINE / 8, 2 * TURNS);
+	false_sharing();
 	overflow();
 	in_order();
 }

@@ -248,3 +248,135 @@ SUITE(test_fuzz, "fuzz")
 	}
 	quit(0);
 }
+
+/* What a program of ring 3 computes does not depend on whether it is sampled. */
+#define DATA		(pages + 8)
+#define DATA_SIZE	512
+
+static struct regs end;
+static u64 period;
+
+static void keep_end(struct regs *r)
+{
+	if (away)
+		end = *r;
+	go_back(r);
+}
+
+static void next_sample(struct regs *r)
+{
+	r->rflags &= ~BIT(16); /* RF, which QEMU 10 sets for an NMI */
+	wrmsr(MSR_CNT0, WRAP - period);
+	wrmsr(MSR_OVF, 1);
+	apic_write(APIC_LVTPC, LVT_NMI);
+}
+
+/* An instruction with an operand in DATA, which may use the flags and changes them */
+static u8 *on_memory(u8 *p)
+{
+	/* After 0F; opcode, bits of it that vary; least ModRM.reg, which ones; immediate */
+	static const struct {
+		u8 after, opcode, vary, reg, regs, immediate;
+	} kinds[] = {
+		{ 1, 0x90, 15, 0, 8, 0 },		/* setcc */
+		{ 0, 0xd0, 3, 0, 8, 0 },		/* rotate, shift */
+		{ 0, 0xc0, 1, 2, 2, 1 },	/* rcl, rcr */
+		{ 0, 0x00, 0x3b, 0, 4, 0 },	/* add, or, adc ... cmp */
+		{ 1, 0xc0, 1, 0, 4, 0 },		/* xadd */
+		{ 1, 0xb0, 1, 0, 4, 0 },		/* cmpxchg */
+		{ 0, 0xfe, 1, 0, 2, 0 },		/* inc, dec */
+		{ 0, 0xf6, 1, 2, 2, 0 },		/* not, neg */
+		{ 1, 0xa4, 8, 0, 4, 1 },	/* shld, shrd */
+		{ 1, 0xba, 0, 4, 4, 1 },	/* bt, bts, btr, btc */
+		{ 0, 0xff, 0, 6, 1, 0 },		/* push */
+		{ 0, 0xdb, 0, 5, 1, 0 },		/* fldt */
+		{ 0, 0xdb, 0, 7, 1, 0 },		/* fstpt */
+	};
+	u64 r = any(), i = r % (ARRAY_SIZE(kinds) + 8);
+
+	i = i < ARRAY_SIZE(kinds) ? i : i % 3;
+	if (r & BIT(20))
+		*p++ = r & BIT(21) ? 0x66 : 0x48;
+	if (kinds[i].after)
+		*p++ = 0x0f;
+	*p++ = kinds[i].opcode | (r >> 24 & kinds[i].vary);
+	*p++ = (kinds[i].reg + (r >> 32) % kinds[i].regs) << 3 | 4; /* disp32 */
+	*p++ = 0x25;
+	*(u32 *)p = PAGED_AREA + 8 * 4096 + (r >> 40) % (DATA_SIZE - 16);
+	p += 4;
+	if (kinds[i].immediate)
+		*p++ = r >> 50;
+	return p;
+}
+
+/*
+ * Returns a sum of all that the program leaves behind. The event is sampled each @after
+ * times, or counted if that is 0.
+ */
+static u64 run_sampled(const u8 *data, u64 sel, u64 after)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < DATA_SIZE; i++)
+		DATA[0][i] = data[i];
+	for (u64 *w = (u64 *)pages[15]; w < (u64 *)pages[16]; w++)
+		*w = 0;
+	pmu_quiet();
+	period = after;
+	if (sel) {
+		wrmsr(MSR_SEL0, sel | SEL_USR | SEL_EN | (after ? SEL_INT : 0));
+		next_sample(&start);
+		wrmsr(MSR_GLOBAL, 1);
+	}
+	execute(USER_CS, USER_DS, 0);
+	wrmsr(MSR_GLOBAL, 0);
+	for (u64 *reg = &end.r15; reg <= &end.rip; reg++)
+		sum = sum * 31 + *reg;
+	for (u32 i = 0; i < DATA_SIZE; i++)
+		sum = sum * 31 + DATA[0][i];
+	for (u64 *w = (u64 *)pages[15]; w < (u64 *)pages[16]; w++)
+		sum = sum * 31 + *w;
+	return sum * 31 + (end.rflags & 0x8d5);
+}
+
+SUITE(test_same, "same")
+{
+	/* An interrupt is a pipeline flush itself. */
+	static const u16 events[] = {
+		EV_DATA_READ, EV_DATA_WRITE, EV_DATA_PAGE_WALK, EV_DATA_READ_MISS,
+		EV_DATA_WRITE_MISS, EV_WRITTEN_BACK, EV_CODE_READ, EV_CODE_PAGE_WALK,
+		EV_CODE_MISS, EV_BRANCHES, EV_INSTRUCTIONS,
+		EV_DATA_READ_OR_WRITE, EV_DATA_MISS, EV_CYCLES, EV_MISPREDICTED,
+		EV_EXEC_STAGE, EV_LONG_DATA_PAGE_WALK, EV_LONG_CODE_PAGE_WALK,
+		EV_L2_READ_MISS, EV_L2_WRITE_HIT, EV_L2_DATA_READ_MEM,
+	};
+	u64 rounds = number("rounds="), wrong = 0;
+	static u8 data[DATA_SIZE];
+
+	seeds[0] = number("seed=");
+	sandbox();
+	own_stacks();
+	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
+		handlers[i] = keep_end;
+	handlers[2] = next_sample;
+	while (rounds--) {
+		u8 *p = pages[0];
+		u64 want;
+
+		*p++ = 0xdb; /* fninit */
+		*p++ = 0xe3;
+		for (u32 n = 4 + any() % 16; n; n--)
+			p = on_memory(p);
+		*p = BREAKPOINT;
+		for (u32 i = 0; i < DATA_SIZE; i++)
+			data[i] = any();
+		for (u64 *reg = &start.r15; reg <= &start.rax; reg++)
+			*reg = any();
+		start.rsp = PAGED_AREA + 15 * 4096 + 2048;
+		want = run_sampled(data, 0, 0);
+		for (u32 i = 0; i < 8; i++)
+			wrong += run_sampled(data, events[any() % ARRAY_SIZE(events)],
+					     any() % 12) != want;
+	}
+	check("same: a program computes the same, sampled or not", wrong, 0);
+}

@@ -207,6 +207,38 @@ static void saved_flags(void)
 	check("syscall: flags of the addition", syscall_flags & 0x9d5, 0x55);
 }
 
+/* IRET in ring 3 does not look at VM. */
+static void iret_with_vm(void)
+{
+	asm volatile("movl %%esp, %%eax; subq $20, %%rsp\n\t"
+		     "movl $1f, (%%rsp); movl %0, 4(%%rsp); movl %1, 8(%%rsp)\n\t"
+		     "movl %%eax, 12(%%rsp); movl %2, 16(%%rsp)\n\t"
+		     "iretl\n1:"
+		     : : "i" (USER_CS), "i" (0x23002), "i" (USER_DS) : "rax", "cc", "memory");
+}
+
+/* SETcc of memory keeps the flags if it faults. */
+static u64 set_flags, set_byte;
+
+static void set_unmapped(void)
+{
+	asm volatile("addl %2, %k3; seto (%4); setb %1; pushfq; popq %0"
+		     : "=m" (set_flags), "=m" (set_byte)
+		     : "r" (0x80000000u), "r" (0x80000000ul), "r" (PAGED_AREA + 4095ul)
+		     : "cc", "memory");
+}
+
+static void faulting_set(void)
+{
+	handlers[PF] = map_and_retry;
+	map_page(0, 0, 0);
+	user_run(set_unmapped);
+	handlers[PF] = 0;
+	check("seto: of memory that is mapped then", pages[0][4095], 1);
+	check("seto: flags of the addition", set_flags & 0x8d5, 0x845);
+	check("seto: and the carry", set_byte, 1);
+}
+
 SUITE(test_instructions, "instructions")
 {
 	rdpmc();
@@ -214,6 +246,8 @@ SUITE(test_instructions, "instructions")
 	counting_bits();
 	compared_flags();
 	saved_flags();
+	faulting_set();
+	check("iret: with VM, in ring 3", faults3(iret_with_vm), -1);
 }
 
 /* On another CPU model all of this behaves as in QEMU without emulator/. */

@@ -458,8 +458,10 @@ SUITE(test_memory, "memory")
 {
 	set_pce(1);
 	accesses(__start_code_table, __stop_code_table);
-	if (modern())
+	if (modern()) {
 		accesses(__start_modern_code, __stop_modern_code);
+		accesses(__start_pieces, __stop_pieces);
+	}
 	restarted();
 	precise();
 	count_each(count3, mask_cases, ARRAY_SIZE(mask_cases));

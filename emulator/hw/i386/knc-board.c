@@ -175,10 +175,10 @@ static HotplugHandler *board_hotplug_handler(MachineState *machine,
 
 /* However many a card has, its CPUID says 248 threads: 62 cores of 4. */
 static GlobalProperty board_properties[] = {
-    { TYPE_X86_CPU, "knc-siblings", "248" },
+    { X86_CPU_TYPE_NAME("knc"), "knc-siblings", "248" },
 };
 
-static void board_class_init(ObjectClass *oc, KNC_CLASS_DATA data)
+static void board_class_init(ObjectClass *oc, void *data)
 {
     MachineClass *mc = MACHINE_CLASS(oc);
     HotplugHandlerClass *hc = HOTPLUG_HANDLER_CLASS(oc);
@@ -204,19 +204,14 @@ static void board_class_init(ObjectClass *oc, KNC_CLASS_DATA data)
         "start the kernel at its 32-bit entry, with the console in the ring");
 }
 
-static const TypeInfo board_info = {
+static const TypeInfo board_info[] = { {
     .name = TYPE_KNC_MACHINE,
     .parent = TYPE_X86_MACHINE,
     .class_init = board_class_init,
-    .interfaces = (KNC_INTERFACES) {
+    .interfaces = (InterfaceInfo[]) {
         { TYPE_HOTPLUG_HANDLER },
         { }
     },
-};
+} };
 
-static void board_register_types(void)
-{
-    type_register_static(&board_info);
-}
-
-type_init(board_register_types)
+DEFINE_TYPES(board_info)

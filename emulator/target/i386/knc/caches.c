@@ -22,6 +22,12 @@
 #define STREAM_LINES    (1 << (STREAM_BITS - KNC_LINE_BITS))
 #define AHEAD           4
 
+/* The core that modified a line last, as far as there is room */
+static struct {
+    uint64_t line;
+    const KncCore *core;
+} writers[4096];
+
 static KncCore *cores;
 
 KncCore *knc_core_new(void)
@@ -403,6 +409,24 @@ static uint64_t prefetch(KncCore *core, int thread, uint64_t line, bool write,
         count_miss(where, write ? KNC_KIND_WRITE : KNC_KIND_READ, ev);
     }
     return line;
+}
+
+/*
+ * Does the access take a line that another core has modified?  A write makes
+ * this core the one, a read leaves none.
+ */
+bool knc_mem_contended(const KncCore *core, uint64_t paddr, bool write)
+{
+    uint64_t line = paddr >> KNC_LINE_BITS;
+    int i = line % ARRAY_SIZE(writers);
+    bool contended = writers[i].line == line && writers[i].core &&
+                     writers[i].core != core;
+
+    if (write || contended) {
+        writers[i].line = line;
+        writers[i].core = write ? core : NULL;
+    }
+    return contended;
 }
 
 /* vprefetch0, vprefetchnta, vprefetche0, vprefetchenta */

@@ -30,6 +30,7 @@
  *              knc_clock_forget()  to NULL: the thread has halted
  * turn_end     pick()              a turn begins
  *              end_turn_by()       a timer is set, or another thread wakes
+ *              knc_clock_yield()   the thread has taken a line of another core
  *              knc_clock_tsc()     the thread has to wait before it reads
  * other_time   pick(), wake        the time reached of the earliest other
  *                                  thread, which does not change meanwhile
@@ -418,6 +419,18 @@ static void limit_to(CPUState *cs, int64_t slots)
 void knc_clock_limit(CPUX86State *env)
 {
     limit_to(env_cpu(env), MAX(to_overflow(&env->knc_pmu), 0));
+}
+
+/* The turn ends @cycles from now, but not behind the next earliest thread. */
+void knc_clock_yield(CPUX86State *env, int64_t cycles)
+{
+    CPUState *cs = env_cpu(env);
+    int64_t now = own_time(cs), end = MAX(now + cycles, card.other_time);
+
+    if (cs == card.current && end < card.turn_end) {
+        card.turn_end = end;
+        limit_to(cs, DIV_ROUND_UP(end - now, env->knc_pmu.count.slot_cycles));
+    }
 }
 
 /*

@@ -2,8 +2,8 @@
 /*
  * Knights Corner PMU: differences between QEMU's versions
  *
- * It works with 7.2 and 10.0, and compiles with 11.1.  A change whose version
- * is not known is attributed to 8.0 or 10.1.
+ * It works with 7.2 and 10.0.  A change whose version is not known is
+ * attributed to 8.0.
  */
 #ifndef I386_KNC_COMPAT_H
 #define I386_KNC_COMPAT_H
@@ -14,15 +14,13 @@
 #if KNC_QEMU(10, 0)
 #include "system/cpu-timers.h"
 #include "system/tcg.h"
+#define KNC_PROPERTY            const Property
+#define KNC_PROPERTIES_END
 #else
 #include "sysemu/cpu-timers.h"
 #include "sysemu/tcg.h"
-#endif
-
-#if KNC_QEMU(10, 1)
-#define KNC_CLASS_DATA          const void *
-#else
-#define KNC_CLASS_DATA          void *
+#define KNC_PROPERTY            Property
+#define KNC_PROPERTIES_END      DEFINE_PROP_END_OF_LIST()
 #endif
 
 #if KNC_QEMU(9, 2)
@@ -43,6 +41,7 @@
 #define KNC_TEMP_NORMAL         TEMP_NORMAL
 #define KNC_TEMP_KEPT           TEMP_LOCAL
 #define knc_temp_new_i64        tcg_temp_new_i64
+#define knc_temp_new_kept       tcg_temp_local_new_i64
 #define tcg_env                 cpu_env
 #define KNC_TEMP_FREE(t)        tcg_temp_free_i64(t)
 #define KNC_TEMP_FREE32(t)      tcg_temp_free_i32(t)
@@ -50,26 +49,9 @@
 #define KNC_TEMP_NORMAL         TEMP_EBB
 #define KNC_TEMP_KEPT           TEMP_TB
 #define knc_temp_new_i64        tcg_temp_ebb_new_i64
+#define knc_temp_new_kept       tcg_temp_new_i64
 #define KNC_TEMP_FREE(t)
 #define KNC_TEMP_FREE32(t)
-#endif
-
-/* Ops that access memory; 7.2 splits an access of 16 bytes into two */
-#if KNC_QEMU(10, 1)
-#define KNC_CASE_LOAD           case INDEX_op_qemu_ld
-#define KNC_CASE_LOAD16         case INDEX_op_qemu_ld2
-#define KNC_CASE_STORE          case INDEX_op_qemu_st
-#define KNC_CASE_STORE16        case INDEX_op_qemu_st2
-#else
-#define KNC_CASE_LOAD           case INDEX_op_qemu_ld_i32: \
-                                case INDEX_op_qemu_ld_i64
-#define KNC_CASE_STORE          case INDEX_op_qemu_st_i32: \
-                                case INDEX_op_qemu_st8_i32: \
-                                case INDEX_op_qemu_st_i64
-#if KNC_QEMU(8, 0)
-#define KNC_CASE_LOAD16         case INDEX_op_qemu_ld_i128
-#define KNC_CASE_STORE16        case INDEX_op_qemu_st_i128
-#endif
 #endif
 
 /* One decoder for all instructions; a rep string instruction is a loop */

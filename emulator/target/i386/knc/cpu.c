@@ -126,7 +126,7 @@ static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
     CPUX86State *env = &X86_CPU(cs)->env;
     KncPmuState *s = &env->knc_pmu;
     uint64_t ours = data[1] >> KNC_UNWIND_SHIFT;
-    uint64_t plain[KNC_INSN_START_WORDS];
+    uint64_t plain[TARGET_INSN_START_WORDS];
 
     memcpy(plain, data, sizeof(plain));
     plain[1] &= KNC_UNWIND_CC_OP;
@@ -272,39 +272,32 @@ static void knc_realize(DeviceState *dev, Error **errp)
     QemuOpts *icount = qemu_opts_find(qemu_find_opts("icount"), NULL);
     X86CPU *cpu = X86_CPU(dev);
 
-    if (cpu->env.knc.pmu) {
-        if (!tcg_enabled()) {
-            error_setg(errp, "knc-pmu needs TCG");
-            return;
-        }
-        if (!knc_check_icount(icount, errp)) {
-            return;
-        }
-        if (cpu->core_id >= MOST_CORES) {
-            error_setg(errp, "knc-pmu has %d cores at most; the largest card "
-                       "has 61", MOST_CORES);
-            return;
-        }
-        /* QEMU cannot remove one of the CPUs that share a host thread. */
-        DEVICE_GET_CLASS(dev)->hotpluggable = false;
-        knc_clock_enable(qemu_opt_get_bool(icount, "sleep", true));
-        vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
-        knc_take_tables(CPU_GET_CLASS(dev));
-        knc_apic_realize(cpu);
-        knc_pmu_attach(&cpu->env);
-        qemu_register_reset(knc_pmu_reset, &cpu->env);
-    } else if (g_str_has_prefix(object_get_typename(OBJECT(dev)), "knc")) {
-        /* They leave a model's own properties out. */
-        error_setg(errp, "knc-pmu is off: machine types up to 4.0 and isapc "
-                   "have no Knights Corner");
+    if (!tcg_enabled()) {
+        error_setg(errp, "knc-pmu needs TCG");
         return;
     }
+    if (!knc_check_icount(icount, errp)) {
+        return;
+    }
+    if (cpu->core_id >= MOST_CORES) {
+        error_setg(errp, "knc-pmu has %d cores at most; the largest card has "
+                   "61", MOST_CORES);
+        return;
+    }
+    knc_clock_enable(qemu_opt_get_bool(icount, "sleep", true));
+    vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
+    knc_set_caches(&cpu->env);
+    knc_take_tables(CPU_GET_CLASS(dev));
+    knc_apic_realize(cpu);
+    knc_pmu_attach(&cpu->env);
+    qemu_register_reset(knc_pmu_reset, &cpu->env);
     plain_realize(dev, errp);
 }
 
-/* Of all x86 CPUs, as each may have the property "knc-pmu" */
-void knc_class_init(ObjectClass *oc)
+void knc_cpu_class_init(ObjectClass *oc)
 {
+    /* QEMU cannot remove one of the CPUs that share a host thread. */
+    DEVICE_CLASS(oc)->hotpluggable = false;
     plain_realize = X86_CPU_CLASS(oc)->parent_realize;
     X86_CPU_CLASS(oc)->parent_realize = knc_realize;
 }

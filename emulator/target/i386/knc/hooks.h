@@ -12,9 +12,6 @@
 
 typedef struct CPUArchState CPUX86State;
 
-/* target/i386/cpu.c */
-void knc_class_init(ObjectClass *oc);
-
 /* target/i386/cpu.h: MXCSR when @value is loaded */
 uint32_t knc_mxcsr(CPUX86State *env, uint32_t value);
 

@@ -105,6 +105,10 @@ int knc_pmu_running(CPUX86State *env);
 
 /* cpu.c: a thread is realized and reset, halts, and has boundaries */
 bool knc_pmu_boundary(CPUX86State *env);
+void knc_cpu_class_init(ObjectClass *oc);
+
+/* model.c: what CPUID says of the caches */
+void knc_set_caches(CPUX86State *env);
 
 /* line.c: the interrupt line */
 void knc_pmu_raise(CPUX86State *env);
@@ -186,6 +190,7 @@ void knc_clock_wake(CPUState *cs);
 void knc_clock_init(CPUState *cs);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
 void knc_clock_limit(CPUX86State *env);
+void knc_clock_yield(CPUX86State *env, int64_t cycles);
 uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
 
 #endif /* I386_KNC_INTERNAL_H */

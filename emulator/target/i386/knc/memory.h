@@ -70,6 +70,7 @@ void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents *ev);
 int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
                    uint64_t target);
+bool knc_mem_contended(const KncCore *core, uint64_t paddr, bool write);
 void knc_mem_flush_tlb(KncCore *core, int thread, bool global);
 void knc_mem_flush_page(KncCore *core, int thread, uint64_t vaddr);
 

@@ -209,7 +209,7 @@ void knc_observer_end_turn(KncPmuState *s)
     }
 }
 
-/* As many accesses wait as may.  @ra is 0 if a helper makes the access. */
+/* As many accesses wait as may.  @ra is 0 if the block cannot be left here. */
 static void __attribute__((noinline))
 knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
 {
@@ -477,6 +477,10 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
     }
     s->observer->waiting++;
     knc_pmu_set_latest(s, access);
+    if (!access->uncached && knc_mem_contended(s->core, access->paddr,
+                                               kind == KNC_KIND_WRITE)) {
+        knc_clock_yield(env, TRANSFER);
+    }
     return true;
 }
 
@@ -507,7 +511,7 @@ static void knc_pmu_report(CPUX86State *env, uint64_t addr, uint32_t info,
         knc_pmu_take_off(s, -one);
     } else if (knc_pmu_access(env, addr, size, kind,
                               info >> KNC_ACCESS_MMU_SHIFT & KNC_ACCESS_MMU,
-                              ra) && counted) {
+                              info & KNC_ACCESS_LATE ? 0 : ra) && counted) {
         knc_pmu_take_off(s, one);
     }
 }

@@ -10,6 +10,9 @@
 #define ACCESSES_WAIT           256
 #define LINE_SIZE               (1 << KNC_LINE_BITS)
 
+/* Cycles for which a core keeps the turn with a line that it took */
+#define TRANSFER                250
+
 /* In KncFilter: no address is in this line. */
 #define NO_LINE                 0x8080808080808080ull
 

@@ -81,6 +81,7 @@ static inline uint64_t knc_pmu_unwind_hits(uint64_t data)
 /* An access as generated code reports it */
 #define KNC_ACCESS_SIZE         0xff
 #define KNC_ACCESS_MAYBE        0x100   /* not a hit of its block */
+#define KNC_ACCESS_LATE         0x200   /* the flags have changed before it */
 #define KNC_ACCESS_MMU_SHIFT    12
 #define KNC_ACCESS_MMU          0xf
 #define KNC_ACCESS_TOKEN_SHIFT  16
@@ -238,7 +239,7 @@ typedef struct KncClock {
     QTAILQ_ENTRY(KncClock) next;
 } KncClock;
 
-/* Properties of the CPU */
+/* The CPU's model and its properties: model.c */
 typedef struct KncPmuConfig {
     bool pmu;           /* has the PMU and the additional instructions */
     bool strict;        /* has only the instructions of the chip */
