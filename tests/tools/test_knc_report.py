@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from lines import TOP
+from lines import TOP, looked_at
 from test_tools import HERE, near
 
 REPORT = f"{TOP}/tools/knc-report"
@@ -629,15 +629,9 @@ def test_report_browser(tmp_path, width):
     profile = {**LINES, "by": "function", "cost": "DATA_PAGE_WALK"}
     page = whole(tmp_path, before=before, regions=regions(3, 2.5, 2, 3), old=profile, new=profile, lines=lines_of(
         row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3)))
-    (tmp_path / "frame.html").write_text(
-        f'<iframe width="{width}" height="900" frameborder="0" srcdoc="{html.escape(page.html)}">'
-        f"</iframe>{MEASURE}")
-    dump = subprocess.run(
-        ["chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--disable-sync", "--dump-dom",
-         "--disable-background-networking", f"--user-data-dir={tmp_path}/profile",
-         tmp_path / "frame.html"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, timeout=100).stdout
-    found = json.loads(html.unescape(re.search("<body>(.*)</body>", dump, re.S)[1]))
+    os.mkdir(tmp_path / "frame")
+    found = looked_at(f'<iframe width="{width}" height="900" frameborder="0" srcdoc="'
+                      f'{html.escape(page.html)}"></iframe>{MEASURE}', tmp_path / "frame")
     assert (found["beyond"], found["loaded"]) == ([], 0) and found["whole"] <= width, found
     assert all(inside == box < width for inside, box in found["boxes"]), found["boxes"]
     assert found["labels"] == (['"before"', '"after"', "none"] if width < 640 else ["none"] * 3), found
