@@ -148,14 +148,21 @@ class TestHost(ScriptTest):
         os.rename(self.path("ssh"), self.path("bin/ssh"))
         self.path("ssh", b"#!/bin/sh\necho \"$@\" >>$WORK/given\nshift 4\nexec $WORK/bin/ssh \"$@\"\n")
         os.chmod(self.path("ssh"), 0o755)
-        with subprocess.Popen([find("knc-host"), "stat", "mic0", "mic1", "--", "true"],
-                              cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              text=True, env={**os.environ, "WORK": self.work,
-                                              "PATH": f"{self.work}:{os.environ['PATH']}"}) as host:
-            assert host.stdout.readline() == "mic0,CPU0,7,,cycles,1,100.00,,\n"
-            # Now it goes on.
-            self.path("mic1/cpuinfo", b"")
-            assert host.communicate(timeout=60)[0] == "mic1,CPU0,8,,cycles,1,100.00,,\n"
+        for signals in range(3):
+            with subprocess.Popen([find("knc-host"), "stat", "mic0", "mic1", "--", "true"],
+                                  cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  text=True, env={**os.environ, "WORK": self.work,
+                                                  "PATH": f"{self.work}:{os.environ['PATH']}"}) as host:
+                assert host.stdout.readline() == "mic0,CPU0,7,,cycles,1,100.00,,\n"
+                for _ in range(signals):
+                    host.terminate()
+                    time.sleep(1.5)
+                # Now it goes on. After a signal nothing begins there.
+                self.path("mic1/cpuinfo", b"")
+                assert host.communicate(timeout=60)[0] == \
+                    ("" if signals else "mic1,CPU0,8,,cycles,1,100.00,,\n")
+                assert host.returncode == 143 * (signals > 0)
+        assert self.content("given").decode().count("mic1 exec") == 1
         assert "-o ConnectTimeout=60 -o ServerAliveInterval=20 mic0 " in self.content("given").decode()
 
     def test_host_other_perf(self):
@@ -224,8 +231,8 @@ class TestHost(ScriptTest):
         process.communicate(timeout=60)
 
     def test_host_stat_status(self):
-        """Of a program that fails there are counts all the same."""
-        self.path("bin/perf", PERF.encode() + b"exit 3\n")
+        """Of a program that fails there are counts all the same, but none of a line that is cut."""
+        self.path("bin/perf", PERF.encode() + b"printf CPU1,9,,cyc >&3\nexit 3\n")
         status, out, err = self.host("stat", "mic0", "--", "false")
         assert (status, out) == (1, "mic0,CPU0,7,,cycles,1,100.00,,\n")
         assert "mic0 has failed" in err
@@ -282,6 +289,7 @@ class TestHost(ScriptTest):
                 (["record", "mic0"], "what is perf to do?"),
                 (["record", "--prefix", "phi run sh -c", "mic0", "mic1", "--", "true"],
                  "several cards: --prefix needs {}"),
+                (["stat", "mic0", "mic1", "mic0", "--", "true"], "mic0 stands twice"),
                 (["record", "-x", "mic0"], "-x: no such option"),
                 (["record", "mic0;reboot", "--", "true"], "no name of a card"),
                 (["report", "--symfs", "/no/such", "mic0"], "/no/such: no such directory"),
