@@ -178,7 +178,7 @@ static GlobalProperty board_properties[] = {
     { TYPE_X86_CPU, "knc-siblings", "248" },
 };
 
-static void board_class_init(ObjectClass *oc, KNC_CLASS_DATA data)
+static void board_class_init(ObjectClass *oc, void *data)
 {
     MachineClass *mc = MACHINE_CLASS(oc);
     HotplugHandlerClass *hc = HOTPLUG_HANDLER_CLASS(oc);
@@ -208,7 +208,7 @@ static const TypeInfo board_info = {
     .name = TYPE_KNC_MACHINE,
     .parent = TYPE_X86_MACHINE,
     .class_init = board_class_init,
-    .interfaces = (KNC_INTERFACES) {
+    .interfaces = (InterfaceInfo[]) {
         { TYPE_HOTPLUG_HANDLER },
         { }
     },

@@ -7,34 +7,20 @@
 
 #include "target/i386/knc/compat.h"
 #include "exec/hwaddr.h"
-#if KNC_QEMU(10, 1)
-#include "system/address-spaces.h"
-#include "system/memory.h"
-#else
 #include "exec/address-spaces.h"
 #include "exec/memory.h"
-#endif
 #if KNC_QEMU(10, 0)
 #include "system/reset.h"
 #include "system/rtc.h"
 #include "system/runstate.h"
 #include "system/system.h"
+#define KNC_RESET           ResetType
 #else
 #include "sysemu/reset.h"
 #include "sysemu/rtc.h"
 #include "sysemu/runstate.h"
 #include "sysemu/sysemu.h"
-#endif
-
-#if KNC_QEMU(10, 0)
-#define KNC_RESET           ResetType
-#else
 #define KNC_RESET           ShutdownCause
-#endif
-#if KNC_QEMU(10, 1)
-#define KNC_INTERFACES      const InterfaceInfo[]
-#else
-#define KNC_INTERFACES      InterfaceInfo[]
 #endif
 
 /* Physical addresses; Documentation/board.rst has their sources. */

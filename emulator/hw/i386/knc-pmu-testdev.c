@@ -278,7 +278,7 @@ static void testdev_init(Object *obj)
                                    OBJ_PROP_FLAG_READWRITE);
 }
 
-static void testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
+static void testdev_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
 

@@ -12,11 +12,7 @@
 #include "tcg/helper-tcg.h"
 #include "exec.h"
 #include "internal.h"
-#if KNC_QEMU(10, 1)
-#include "accel/tcg/cpu-ldst.h"
-#else
 #include "exec/cpu_ldst.h"
-#endif
 
 /* The instruction cache: TR5 takes commands, TR12 has bits of control. */
 #define MSR_TR5         0x07

@@ -2,8 +2,8 @@
 /*
  * Knights Corner PMU: differences between QEMU's versions
  *
- * It works with 7.2 and 10.0, and compiles with 11.1.  A change whose version
- * is not known is attributed to 8.0 or 10.1.
+ * It works with 7.2 and 10.0.  A change whose version is not known is
+ * attributed to 8.0.
  */
 #ifndef I386_KNC_COMPAT_H
 #define I386_KNC_COMPAT_H
@@ -17,12 +17,6 @@
 #else
 #include "sysemu/cpu-timers.h"
 #include "sysemu/tcg.h"
-#endif
-
-#if KNC_QEMU(10, 1)
-#define KNC_CLASS_DATA          const void *
-#else
-#define KNC_CLASS_DATA          void *
 #endif
 
 #if KNC_QEMU(9, 2)
@@ -55,12 +49,6 @@
 #endif
 
 /* Ops that access memory; 7.2 splits an access of 16 bytes into two */
-#if KNC_QEMU(10, 1)
-#define KNC_CASE_LOAD           case INDEX_op_qemu_ld
-#define KNC_CASE_LOAD16         case INDEX_op_qemu_ld2
-#define KNC_CASE_STORE          case INDEX_op_qemu_st
-#define KNC_CASE_STORE16        case INDEX_op_qemu_st2
-#else
 #define KNC_CASE_LOAD           case INDEX_op_qemu_ld_i32: \
                                 case INDEX_op_qemu_ld_i64
 #define KNC_CASE_STORE          case INDEX_op_qemu_st_i32: \
@@ -69,7 +57,6 @@
 #if KNC_QEMU(8, 0)
 #define KNC_CASE_LOAD16         case INDEX_op_qemu_ld_i128
 #define KNC_CASE_STORE16        case INDEX_op_qemu_st_i128
-#endif
 #endif
 
 /* One decoder for all instructions; a rep string instruction is a loop */

@@ -126,7 +126,7 @@ static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
     CPUX86State *env = &X86_CPU(cs)->env;
     KncPmuState *s = &env->knc_pmu;
     uint64_t ours = data[1] >> KNC_UNWIND_SHIFT;
-    uint64_t plain[KNC_INSN_START_WORDS];
+    uint64_t plain[TARGET_INSN_START_WORDS];
 
     memcpy(plain, data, sizeof(plain));
     plain[1] &= KNC_UNWIND_CC_OP;
