@@ -230,6 +230,26 @@ class TestHost(ScriptTest):
             os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=60)
 
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+    def test_host_metrics(self, number):
+        """perf of knc-metrics ends on the card with its program, and leaves no file there"""
+        self.path("bin/perf", b"#!/bin/sh\n[ \"$1\" = --version ] || { sleep 1000 & echo $! $$ $5 >pids; wait; }\n")
+        # What it starts is no process of this session, and does not end with it.
+        self.path("ssh", b"#!/bin/sh\ncd $WORK/$1 && shift && PATH=$WORK/bin:$PATH exec setsid -fw sh -c \"$*\"\n")
+        for more in [], ["-I", "100"]:
+            process = subprocess.Popen(
+                ["env", "--default-signal=INT,HUP", find("knc-metrics"), "--pmu", "cpu", "--perf",
+                 self.path("ssh") + " mic0 perf", "-M", "ipc", *more, "x"], env={
+                     **os.environ, "WORK": self.work}, stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, start_new_session=True)
+            until(lambda: os.path.exists(self.path("mic0/pids")) and self.content("mic0/pids"))
+            *pids, room = self.content("mic0/pids").decode().split()
+            os.killpg(process.pid, number)
+            assert process.wait(60) == (130 if number == signal.SIGINT else -number)
+            for gone in (*(f"/proc/{pid}" for pid in pids), os.path.dirname(room)):
+                until(lambda gone=gone: not os.path.exists(gone))
+            os.unlink(self.path("mic0/pids"))
+
     def test_host_stat_status(self):
         """Of a program that fails there are counts all the same, but none of a line that is cut."""
         self.path("bin/perf", PERF.encode() + b"printf CPU1,9,,cyc >&3\nexit 3\n")
