@@ -115,11 +115,16 @@ class Plan:
                 print(f"knc-metrics: {self.args.what} {at} of {len(runs)}", file=sys.stderr)
             self.args.status = 0
             yield run
-            if self.args.status and at == 1 and len(runs) > 1:
-                print(f"knc-metrics: {self.args.command[0]} has ended with status "
-                      f"{self.args.status}, and is not run {len(runs) - 1} times more; if that is its "
-                      "usual status, type sh -c '...; true'", file=sys.stderr)
+            if at == 1 and len(runs) > 1 and self.fails():
                 return
+
+    def fails(self):
+        """Has the program failed in its first run? Then it is not run again."""
+        if self.args.status:
+            print(f"knc-metrics: {self.args.command[0]} has ended with status {self.args.status}, and "
+                  "is not run again; if that is its usual status, type sh -c '...; true'",
+                  file=sys.stderr)
+        return self.args.status
 
     def check(self, metric, counts):
         """Is a sum over threads what the metric is made of?"""
