@@ -154,7 +154,7 @@ class Reader:
         sample, skips, is_begin = None, False, True
         for at, line in lines:
             record = RECORD.match(line)
-            found = None if record or line in HEADS else self.begins(line, is_begin)
+            found = None if record or line in HEADS or line[:1] == "\t" else self.begins(line, is_begin)
             is_begin = not line.strip()
             if found or is_begin or record or not line[0].isspace():
                 if sample:
