@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from lines import TOP, looked_at
 from test_tools import HERE, near
+import knc_data
 
 REPORT = f"{TOP}/tools/knc-report"
 HOSTILE = '<script>alert("1")</script>&amp;\'x</title></style>'
@@ -518,6 +519,11 @@ def test_report_proof(tmp_path, monkeypatch):
                                                Path("/proc/kallsyms").read_text(), flags=re.M))
     _, said, early, flame = page("pipe", "kallsyms")
     assert not early and "cards_own_" in flame and "[kernel.kallsyms]" not in said, said
+
+    (tmp_path / "jit").write_text("j 1 1.5: 1 x:\n\t 40 f+0x1 (/tmp/perf-1.map)\n")
+    for symfs, name in (("/", "f"), ("/x", "[unknown]")):
+        with knc_data.script(["sh", "-c", f"cat {tmp_path}/jit"], "", ["--symfs", symfs]) as reader:
+            assert [sample.frames[0].function for sample in reader] == [name]
 
     data = (tmp_path / "pipe").read_bytes()
     (tmp_path / "cut").write_bytes(data[:-3])
