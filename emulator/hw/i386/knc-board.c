@@ -204,7 +204,7 @@ static void board_class_init(ObjectClass *oc, void *data)
         "start the kernel at its 32-bit entry, with the console in the ring");
 }
 
-static const TypeInfo board_info = {
+static const TypeInfo board_info[] = { {
     .name = TYPE_KNC_MACHINE,
     .parent = TYPE_X86_MACHINE,
     .class_init = board_class_init,
@@ -212,11 +212,6 @@ static const TypeInfo board_info = {
         { TYPE_HOTPLUG_HANDLER },
         { }
     },
-};
+} };
 
-static void board_register_types(void)
-{
-    type_register_static(&board_info);
-}
-
-type_init(board_register_types)
+DEFINE_TYPES(board_info)
