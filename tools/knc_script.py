@@ -46,8 +46,9 @@ FRAME = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<text>(?![0-9a-f]{8,} |\|)\S(?:.*\)
 # "/src/main.c:27", or if there is none "main+0x4" or "x[4016f4]"; or other columns below a stack
 SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]+\]?|"
                     r"N/A|[0-9a-f]+[KMG]?|(?:insn|ilen): .*|0x\S+/.*)")
-# No sample's first line is longer.
-MOST_LETTERS = 9999
+# In which a sample's first line has its event, and no row of 100 blanks: the patterns would take
+# hours for more
+MOST_LETTERS, BLANKS = 499, re.compile(r"\s{100}")
 # Records of perf's that are no samples
 RECORD = re.compile(r"(?:.* )?PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
 # What perf says of data that is cut or damaged, of samples that it has lost, and of more that it
@@ -184,15 +185,14 @@ class Reader:
     @staticmethod
     def begins(line, is_begin):
         """The sample that begins in this line"""
-        # A page of JSON would take the patterns hours.
-        if len(line) > MOST_LETTERS:
+        if BLANKS.search(line, 0, MOST_LETTERS):
             return None
         # A line of a stack, or of prose, has none of the first two forms.
         forms = FORMS[:2] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
-        found = next(filter(None, (form.fullmatch(line) for form in forms)), None)
+        found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
         if not found or COLUMN.search(found.groupdict().get("comm") or ""):
             return None
-        at_once = FRAME.fullmatch(found["rest"].rstrip())
+        at_once = FRAME.fullmatch(line[found.start("rest"):].rstrip())
         comm, time, weight = map(found.groupdict().get, ("comm", "time", "weight"))
         return Sample(comm if comm is None else printable(comm.strip()) or "[no name]",
                       printable(found["event"]), int(weight or 1),
