@@ -36,19 +36,14 @@ SEPARATOR = ";"
 # What a shell on a card does. The first has the directory, and one session, until its standard
 # input ends: when this process does, in any way, or the connection. Then it ends all of the second:
 # each runs perf, or a program, which is a process group in a session of its own.
-ROOM = """mkdir -m 700 "$0" && read -r _ && echo && {
-cat >/dev/null
+ROOM = """mkdir -m 700 "$0" && read -r _ && echo && cat >/dev/null
 cd "$0" && kill [0-9]* 2>/dev/null
-rm -rf "$0"
-}"""
+rm -rf "$0\""""
 HELD = """exec 5<&0
 trap '{ kill -TERM -$! || kill -INT $! || exit; } 2>/dev/null' TERM
 >"$0/$$" || exit
 $(command -v setsid) "$@" <&5 5<&- &
-wait $!
-status=$?
-rm -f "$0/$$"
-exit $status"""
+wait $!; status=$?; rm -f "$0/$$"; exit $status"""
 # ssh does not end with a signal to all of our process group, but when its input does.
 DEAF = ["sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]
 
