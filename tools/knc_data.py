@@ -151,10 +151,11 @@ class Symbols:
                    "/proc/kallsyms its kernel's names")
 
 
-def has_addresses(kallsyms):
-    """An ordinary user reads 0 for each."""
+def is_whole(kallsyms):
+    """An ordinary user reads 0 for each. If it is cut, its last name has what follows."""
     with open(kallsyms, encoding="utf-8", errors="replace") as f:
-        return any(re.match("0*[1-9a-f]", line) for line in f)
+        text = f.read()
+    return bool(re.search("^0*[1-9a-f]", text, re.M) and re.search("_etext$", text, re.M)) and text[-1] == "\n"
 
 
 def kernel_names(ident):
@@ -170,7 +171,7 @@ def proven(path, kallsyms, symfs):
     this machine's files that have the build ids in it.
     """
     ids = build_ids(path)
-    if not (os.path.exists(kallsyms) and has_addresses(kallsyms)):
+    if not (os.path.exists(kallsyms) and is_whole(kallsyms)):
         kallsyms = kernel_names(ids.get("[kernel.kallsyms]"))
     with tempfile.TemporaryDirectory(prefix="knc-symbols.") as folder:
         for name, ident in ids.items() if not symfs else ():

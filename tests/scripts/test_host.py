@@ -282,7 +282,7 @@ class TestHost(ScriptTest):
                  "Processed 46 events and lost 45 chunks!", 0),
                 ([], sample, True, "./mic0.symfs", "Found 3 unknown events!", 0)):
             self.path("mic0.data", PIPE + data)
-            self.path("mic0.kallsyms", b"ffffffff81000000 T x\n" * kallsyms)
+            self.path("mic0.kallsyms", b"ffffffff81000000 T _etext\n" * kallsyms)
             got, out, _ = self.run_it(
                 "knc-host", "report", *options, "mic0", "--", "-g", "none",
                 PATH=f"{self.path('bin')}:{os.environ['PATH']}", WORDS=words)

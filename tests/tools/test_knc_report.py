@@ -519,6 +519,10 @@ def test_report_proof(tmp_path, monkeypatch):
                                                Path("/proc/kallsyms").read_text(), flags=re.M))
     _, said, early, flame = page("pipe", "kallsyms")
     assert not early and "cards_own_" in flame and "[kernel.kallsyms]" not in said, said
+    whole = (tmp_path / "kallsyms").read_text()
+    for cut in (whole[:-1], whole[:whole.rindex("\n", 0, 10 ** 6) + 1]):
+        (tmp_path / "kallsyms").write_text(cut)
+        assert "[kernel.kallsyms]" in page("pipe", "kallsyms")[1]
 
     (tmp_path / "jit").write_text("j 1 1.5: 1 x:\n\t 40 f+0x1 (/tmp/perf-1.map)\n")
     for symfs, name in (("/", "f"), ("/x", "[unknown]")):
