@@ -261,7 +261,7 @@ class TestDraw(ScriptTest):
                     ("job  7 U     2026-11-28 02:13:49.744051 1.5: 30 ", "        1f000\n"),
                     ("job 7/7 [001] KUH   d.h1. 1.5: 30 ", " 0x40/0x44/P/-/-/0 \n"),
                     ("job 7 2026-11-28 02:13:49.744051 30 ", " insn: 48 01\n"), ("job 1.5: 30 ", ""),
-                    ("     job     7   1 1.5:         30 ", "N/A\n"), ("job         30 ", ""), ("job [001]         30 ", "")))):
+                    ("     job     7   1 1.5:         30 ", " N/A\n"), ("job         30 ", ""), ("job [001]         30 ", "")))):
             assert self.stacks(text) == {event: {stack: (1, weight)}}, text
 
     def test_draw_weights(self):
