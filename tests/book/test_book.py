@@ -196,8 +196,7 @@ def check_rendered(_):
     none_of(wrong)
 
 
-# What cannot be read: by its contrast, nearly as WCAG has it; small pictures; entries of the sidebar
-# without room between them; what is beyond the window and does not scroll
+# What is cut, or cannot be read: contrast is nearly as WCAG has it.
 LOOK = r"""<script>addEventListener("load", () => {
     const wrong = [], box = e => e.getBoundingClientRect()
     const light = colour => [.2126, .7152, .0722].reduce(
