@@ -237,7 +237,7 @@ class Counts:
 
 
 def until_end(pipe, process):
-    """What comes through a pipe until a process ends, whoever else has the pipe then"""
+    """What comes through a pipe until a process ends, also if others have it open then"""
     ended, tell = os.pipe()
 
     def wait():
