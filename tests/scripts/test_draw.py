@@ -263,6 +263,7 @@ class TestDraw(ScriptTest):
                     ("job 7 2026-11-28 02:13:49.744051 30 ", " insn: 48 01\n"), ("job 1.5: 30 ", ""),
                     ("     job     7   1 1.5:         30 ", " N/A\n"), ("job         30 ", ""), ("job [001]         30 ", "")))):
             assert self.stacks(text) == {event: {stack: (1, weight)}}, text
+            assert not [*draw.read_stacks(text.splitlines(True))[1].says()], text
 
     def test_draw_weights(self):
         """A sample stands for as many events as its period says, also without a stack."""
@@ -431,7 +432,7 @@ class TestDraw(ScriptTest):
                 *((["flame"], self.path(f"odd{i}", text), "there are no stacks in it") for i, text in enumerate((
                     b"job 7 odd 1.234567: 5 x:\n\t 40 f+0x1 (/c)\n", b"job 7 1.5: 5 x:   0 ffffffffa0000010 f (/c)\n",
                     b"job 7 1.5: 5 x:   40 |OP N/A 0 f (/c)\n", b"a 1 28 02:13:49 1.5: 5 x:\n 40 f\n",
-                    b"a 1 [2] 1.5: 5 U x:\n 40 f\n", b"a 1 1.5: 5 x:\n 40 f+0x1 (/c) cycles\n", b"0x108@p [0x50]: event: 69\n"))),
+                    b"a 1 [2] 1.5: 5 U x:\n 40 f\n", b"a 1 1.5: 5 x:\n 40 f+0x1 (/c) cycles\n", b"0x108@p [0x50]: event: 69\n 40 f\n"))),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
                  "cycles: no CPU has counted it"),
                 (["card", "--show", "x"], self.path("s", STAT.encode()), "it has no x; it has cycles"),
