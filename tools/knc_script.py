@@ -57,7 +57,7 @@ CUT = re.compile(r"end of event stream|bad event header|failed to process type|"
                  r"data size field is 0|file (is|was) truncated")
 LOST = re.compile(r"lost \d+ chunks|Processed .* lost|LOST \d+ (chunks|events)")
 OTHER_WORDS = re.compile(r"not a known event|unknown event|not present in the header|"
-                         r"out of order|unprocessable|invalid callchain|data was lost", re.I)
+                         r"out of order|unprocessable|invalid callchain|data was lost|by DWARF", re.I)
 HEADS = "Warning:", "Error:"
 # How often a folded stack was there
 COUNT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")

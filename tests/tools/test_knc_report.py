@@ -2,11 +2,14 @@
 """knc-report: what its page says is what it was made of. The page is read back, as it is
 well-formed XML, and looked at by headless Chromium.
 """
+import argparse
 import html
+import importlib.machinery
 import json
 import os
 import re
 import subprocess
+import types
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -557,6 +560,24 @@ def test_report_run(tmp_path):
                                *(("missing", words) for words in missing)):
             assert words in page.text(section), page.text(section)
     assert not [name for name in os.listdir("/tmp") if name.startswith("knc-report-")]
+
+
+def test_report_callers(tmp_path):
+    """Why DWARF shows none: perf cannot follow it, or if it does not say so the program"""
+    report = types.ModuleType("knc_report")
+    report.__file__ = REPORT
+    importlib.machinery.SourceFileLoader(report.__name__, REPORT).exec_module(report)
+    events = {event.name: event for event in report.knc_tables.load()[0]}
+    perf = tmp_path / "perf"
+    for says, why in (("callers by DWARF: read it elsewhere", "read it elsewhere"), ("", "has no index")):
+        perf.write_text("#!/bin/sh\n[ $1 = script ] && printf 'a 7/8 1.5: 1 x: \\n\\t40 f+0x1 (/x)\\n'\n"
+                        f"case $3 in *dwarf) echo '{says}' >&2; esac; : >>{tmp_path}/fp\n")
+        perf.chmod(0o755)
+        page = report.Page()
+        report.record_stacks(page, argparse.Namespace(
+            perf=[perf], user=True, pmu="cpu", command=["x"], events=events, replay=None,
+            output=f"{tmp_path}/page.html"), tmp_path, report.WORK, 1)
+        assert why in dict(page.missing)["true callers"], page.missing
 
 
 def test_report_progress(tmp_path):
