@@ -16,11 +16,13 @@ root_doc = "index"
 exclude_patterns = ["_build"]
 # Code is shown as it is: most of it is what a terminal shows.
 highlight_language = "none"
+# Without colours, which would have to be others in a dark page
+pygments_style = "bw"
 nitpicky = True
 html_theme = "alabaster"
 # Code of 102 columns is seen whole in a window of 1280 pixels.
 html_theme_options = {"page_width": "1200px", "sidebar_width": "240px",
-                      "body_max_width": "900px", "code_font_size": "0.8em",
+                      "body_min_width": "0", "body_max_width": "900px", "code_font_size": "0.8em",
                       "description": "perf on Knights Corner"}
 html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
 html_show_sourcelink = False

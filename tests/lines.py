@@ -3,6 +3,8 @@
 "ok NAME", "FAIL NAME why" or "skip NAME why".
 """
 import functools
+import html
+import json
 import os
 import re
 import shutil
@@ -71,6 +73,18 @@ def quietly(*command, silent=False, **options):
         pytest.fail(f"{os.path.basename(command[0])}: status {done.returncode}, "
                     f"{len(done.stdout.splitlines())} lines\n{done.stdout}", pytrace=False)
     return done.stdout
+
+
+def looked_at(page, folder):
+    """What a page's script leaves in its body, as JSON, in headless Chromium"""
+    with open(f"{folder}/page.html", "w", encoding="utf-8") as f:
+        f.write(page)
+    dump = subprocess.run(
+        ["chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--dump-dom",
+         "--disable-sync", "--disable-background-networking", "--allow-file-access-from-files",
+         f"--user-data-dir={folder}/profile", f"{folder}/page.html"], check=True, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=300)
+    return json.loads(html.unescape(re.search("<body>(.*)</body>", dump.stdout, re.S)[1]))
 
 
 def none_of(wrong):
@@ -174,8 +188,7 @@ class Lines:
         status, bad = self.process.wait(), self.failures()
         failed = any(told[0][0] == "FAIL" for told in self.found.values())
         if bad or status and not failed:
-            pytest.fail("\n".join([f"status {status}", *bad, *self.notes[-30:]]),
-                        pytrace=False)
+            pytest.fail("\n".join([f"status {status}", *bad, *self.notes[-30:]]), pytrace=False)
 
 
 def listed(run, group):

@@ -38,6 +38,8 @@ TRACING_DATA, AUXTRACE = 66, 71
 NOTHING = os.devnull
 # Files that are no programs, or not to be had
 NO_FILE = re.compile(r"/(/|dev/|proc/|sys/|memfd:|SYSV|tmp/perf-\d).*|.* \(deleted\)")
+# Of a JIT, which perf names by this machine
+JIT = re.compile(r"(\s*[0-9a-f]+) .* (\(/tmp/perf-\d+\.map\)\n)")
 
 Walked = collections.namedtuple("Walked", "lost throttled is_cut")
 
@@ -78,6 +80,8 @@ def script(perf, path, options, lines=None):
     """A reader of what perf script prints, and says on stderr; @lines gets the text."""
     def printed(pipe):
         for line in pipe:
+            if "--symfs" in options and "/" not in options:
+                line = JIT.sub(r"\1 [unknown] \2", line)
             if lines is not None:
                 lines.append(line)
             yield line
@@ -129,6 +133,8 @@ class Symbols:
         """Is there nothing that the names of this file could be taken from?"""
         if knc_script.is_kernel(name) and name[0] == "[":
             return self.kallsyms == NOTHING
+        if name.startswith("/tmp/perf-"):
+            return os.path.exists(name)
         if NO_FILE.fullmatch(name) or name[:1] != "/":
             return False
         here = self.symfs + name
@@ -145,10 +151,11 @@ class Symbols:
                    "/proc/kallsyms its kernel's names")
 
 
-def has_addresses(kallsyms):
-    """An ordinary user reads 0 for each."""
+def is_whole(kallsyms):
+    """An ordinary user reads 0 for each. If it is cut, its last name has what follows."""
     with open(kallsyms, encoding="utf-8", errors="replace") as f:
-        return any(re.match("0*[1-9a-f]", line) for line in f)
+        text = f.read()
+    return bool(re.search("^0*[1-9a-f]", text, re.M) and re.search("_etext$", text, re.M)) and text[-1] == "\n"
 
 
 def kernel_names(ident):
@@ -164,7 +171,7 @@ def proven(path, kallsyms, symfs):
     this machine's files that have the build ids in it.
     """
     ids = build_ids(path)
-    if not (os.path.exists(kallsyms) and has_addresses(kallsyms)):
+    if not (os.path.exists(kallsyms) and is_whole(kallsyms)):
         kallsyms = kernel_names(ids.get("[kernel.kallsyms]"))
     with tempfile.TemporaryDirectory(prefix="knc-symbols.") as folder:
         for name, ident in ids.items() if not symfs else ():
@@ -214,7 +221,8 @@ def report(path, kallsyms, symfs, *arguments):
             unnamed = {frame.object for sample in reader for frame in sample.frames
                        if frame.function == knc_script.UNKNOWN}
         note_losses(reader, path)
-        for line in [*reader.says(), *symbols.says(unnamed)]:
+        jit = any(name.startswith("/tmp/perf-") and symbols.lacks(name) for name in unnamed)
+        for line in [*reader.says(), *symbols.says(unnamed), *["[JIT] names are this machine's"] * jit]:
             print(f"# {line}", flush=True)
         done = subprocess.run(["perf", "report", "--stdio", "-i", path, *symbols.options,
                                *arguments], check=False)

@@ -6,13 +6,14 @@ events of a metric that takes more have a run of their own, in which they take t
 """
 import collections
 import os
+import signal
 import subprocess
 import threading
 
 import knc_perf
 import knc_places
 from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, \
-    countables, events_of, plan_runs, rewind, settle, spoken, target, there, until_end
+    countables, events_of, held, plan_runs, rewind, settle, spoken, target, until_end
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
 # output, and the program's output goes to standard error.
@@ -47,9 +48,7 @@ class Stream:
         words = ["stat", "-x", SEPARATOR, "-I", str(args.interval), "--log-fd", str(fd), "-e",
                  self.events if self.in_turn else f"{{{self.events}}}",
                  *["-A"] * self.is_core, *target(args)]
-        if not args.remote:
-            return there(args, words)
-        return there(args, [*WRAPPED[1:], args.perf[-1], *words], WRAPPED[0])
+        return held(args, *WRAPPED * args.remote, args.perf[-1], *words)
 
     def __iter__(self):
         rewind(self.args)
@@ -61,9 +60,14 @@ class Stream:
                 os.close(its)
             reader = threading.Thread(target=self.said.read, args=(perf,))
             reader.start()
-            with (perf.stdout if ours is None else open(ours, "rb")) as report:
-                yield from self.intervals(lines_of(until_end(report.fileno(), perf)))
-            reader.join()
+            try:
+                with (perf.stdout if ours is None else open(ours, "rb")) as report:
+                    yield from self.intervals(lines_of(until_end(report.fileno(), perf)))
+            except BaseException:
+                perf.send_signal(signal.SIGINT)
+                raise
+            finally:
+                reader.join()
         self.status = settle(self.args, self.said, perf.returncode, self.some)
 
     def intervals(self, lines):

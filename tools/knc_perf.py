@@ -42,7 +42,9 @@ def printable(text):
 
 
 def reason(error):
-    """Of a file, without the number that Python puts in front"""
+    """Of a file, without the number that Python puts in front; or of a command, which has said why"""
+    if hasattr(error, "cmd"):
+        return f"{error.cmd[0]}: status {error.returncode}"
     if isinstance(error, OSError) and error.strerror:
         return ": ".join(filter(None, (error.filename, error.strerror)))
     return str(error)

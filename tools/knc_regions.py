@@ -9,7 +9,7 @@ import re
 import subprocess
 
 from knc_format import counted, differ
-from knc_runs import DEVICES, Failed, Result, ask, file_there, only_root, only_user_mode, rewind, there
+from knc_runs import DEVICES, Failed, Result, ask, file_there, held, only_root, only_user_mode, rewind
 
 NSEC = 10 ** 9
 FILE, BEGIN, END = "# file ", "# knc-regions 1", "# end"
@@ -147,10 +147,10 @@ def count(args, needed, run):
     if level == 2 and not args.user:
         only_user_mode(args)
     events = ",".join(setting(args, needed[key]) for key in run)
-    file = f"/tmp/knc-regions-{os.urandom(8).hex()}"
+    file = f"{args.room}/regions"
     rewind(args)
-    status = subprocess.run(there(args, [
-        f"KNC_REGIONS={events}", f"KNC_REGIONS_FILE={file}", *args.command], "env"),
+    status = subprocess.run(held(
+        args, "env", f"KNC_REGIONS={events}", f"KNC_REGIONS_FILE={file}", *args.command),
         check=False).returncode
     args.status = status = 128 - status if status < 0 else status
     said = ask(args, "sh", "-c", f'for f in {file}.*; do [ ! -e "$f" ] || {{ '

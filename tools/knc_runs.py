@@ -2,6 +2,7 @@
 """Which events of metrics are counted together, the perf that counts them, and the
 metrics' arithmetic.
 """
+import contextlib
 import os
 import re
 import select
@@ -32,6 +33,19 @@ PROGRESS = "KNC_METRICS_PROGRESS"
 REFUSED = "Access to performance monitoring"
 # Of the fields of perf stat. A number may have a comma.
 SEPARATOR = ";"
+# What a shell on a card does. The first has the directory, and one session, until its standard
+# input ends: when this process does, in any way, or the connection. Then it ends all of the second:
+# each runs perf, or a program, which is a process group in a session of its own.
+ROOM = """mkdir -m 700 "$0" && read -r _ && echo && cat >/dev/null
+cd "$0" && kill [0-9]* 2>/dev/null
+rm -rf "$0\""""
+HELD = """exec 5<&0
+trap '{ kill -TERM -$! || kill -INT $! || exit; } 2>/dev/null' TERM
+>"$0/$$" || exit
+$(command -v setsid) "$@" <&5 5<&- &
+wait $!; status=$?; rm -f "$0/$$"; exit $status"""
+# ssh does not end with a signal to all of our process group, but when its input does.
+DEAF = ["sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]
 
 
 class Failed(Exception):
@@ -96,11 +110,16 @@ class Plan:
                 print(f"knc-metrics: {self.args.what} {at} of {len(runs)}", file=sys.stderr)
             self.args.status = 0
             yield run
-            if self.args.status and at == 1 and len(runs) > 1:
-                print(f"knc-metrics: {self.args.command[0]} has ended with status "
-                      f"{self.args.status}, and is not run {len(runs) - 1} times more; if that is its "
-                      "usual status, type sh -c '...; true'", file=sys.stderr)
+            if at == 1 and len(runs) > 1 and self.fails():
                 return
+
+    def fails(self):
+        """Has the program failed in its first run? Then it is not run again."""
+        if self.args.status:
+            print(f"knc-metrics: {self.args.command[0]} has ended with status {self.args.status}, and "
+                  "is not run again; if that is its usual status, type sh -c '...; true'",
+                  file=sys.stderr)
+        return self.args.status
 
     def check(self, metric, counts):
         """Is a sum over threads what the metric is made of?"""
@@ -218,7 +237,7 @@ class Counts:
 
 
 def until_end(pipe, process):
-    """What comes through a pipe until a process ends, whoever else has the pipe then"""
+    """What comes through a pipe until a process ends, also if others have it open then"""
     ended, tell = os.pipe()
 
     def wait():
@@ -306,6 +325,37 @@ def there(args, words, program=None):
     if is_by_ssh(args):
         words = [shlex.quote(word) for word in words]
     return [*args.perf[:-1], program or args.perf[-1], *words]
+
+
+@contextlib.contextmanager
+def room(args):
+    """A directory where perf is, for what it writes there. By ssh, what is held() ends with it."""
+    args.room = f"/tmp/knc-{os.urandom(8).hex()}"
+    if not is_by_ssh(args):
+        ask(args, "mkdir", "-m", "700", args.room)
+        try:
+            yield args.room
+        finally:
+            ask(args, "rm", "-rf", args.room)
+        return
+    with subprocess.Popen([*DEAF, *there(args, ["-c", ROOM, args.room], "sh")],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, bufsize=0) as shell:
+        with contextlib.suppress(BrokenPipeError):
+            shell.stdin.write(b"\n")
+        if not shell.stdout.read(1):
+            raise Failed(f"{shlex.join(args.perf[:-1])}: no shell there has a standard input and /tmp")
+        try:
+            yield args.room
+        finally:
+            shell.stdin.close()
+            shell.wait()
+
+
+def held(args, program, *words):
+    """The command for a program that counts there"""
+    return there(args, ["-c", HELD, args.room, program, *words], "sh") if is_by_ssh(args) else \
+        there(args, words, program)
 
 
 def ask(args, program, *words):
@@ -415,21 +465,20 @@ def record(args, data, *options):
     is nothing in it.
     """
     with open(data, "wb") as out:
-        said, _ = run_perf(args, there(args, [
-            "record", "-q", "-B", "-o", "-" if args.remote else data, *options, *target(args)]),
+        said, _ = run_perf(args, held(
+            args, args.perf[-1], "record", "-q", "-B", "-o", "-" if args.remote else data, *options,
+            *target(args)),
             stdout=out if args.remote else None)
     return said.reason() if said.kept or not os.path.getsize(data) else ""
 
 
 def run_stat(args, events, more=()):
     """Run perf once for these events: its records, what else it has said, and its status"""
-    report = f"/tmp/knc-metrics-{os.urandom(8).hex()}"
-    try:
-        said, status = run_perf(args, there(args, [
-            "stat", "-x", SEPARATOR, "-o", report, "-e", f"{{{events}}}", "-e", DURATION, *more,
-            *target(args)]))
-    finally:
-        text = ask(args, "sh", "-c", f"cat {report}; rm -f {report}")
+    report = f"{args.room}/stat"
+    said, status = run_perf(args, held(
+        args, args.perf[-1], "stat", "-x", SEPARATOR, "-o", report, "-e", f"{{{events}}}",
+        "-e", DURATION, *more, *target(args)))
+    text = ask(args, "sh", "-c", f"cat {report}; rm -f {report}")
     return [*as_named(args, knc_perf.read(text.split("\n"), SEPARATOR))], said, status
 
 

@@ -405,6 +405,8 @@ def measure(plan, table):
                 f.write(file_there(args, "/proc/kallsyms"))
         for keys in plan.each():
             runs.append(Run(keys, count(args, plan.needed, keys)))
+            if len(runs) == 1 and plan.fails():
+                return args.status
             sample(args, plan.needed, runs[-1])
         report = Report(plan, runs)
     if not report.rows:

@@ -20,30 +20,44 @@ UNKNOWN = "[unknown]"
 # frames  the function of the sample first, then its callers
 # address of the instruction, and offset from the function's first one; None if not printed
 Sample = collections.namedtuple("Sample", "comm event weight frames time", defaults=(None,))
-Frame = collections.namedtuple("Frame", "function object source address offset",
-                               defaults=(None, None, None))
+Frame = collections.namedtuple("Frame", "function object source address offset", defaults=(None, None, None))
 
 # "workload    81/82 [003]  12.345:     100000 instructions:u: 4016f4 main+0x4 (/bin/x)"
-TASK = r"(?P<comm>.*?)\s*(?<!\S)-?\d+(?:/-?\d+)?\s+(?:\[\d+\]\s+)?"
+# CPU, and more behind it; flags (misc); date (tod)
+MORE = r"(?:\[\d+\]\s+(?:(?!\d+\.\d+:)\S+\s+){0,6}?)?(?:[KUHGg]+\s{2,})?(?:\d{4}-\d\d-\d\d \S+\s+)?"
+TASK = r"(?P<comm>.*?)\s*(?<!\S)-?\d+(?:/-?\d+)?\s+" + MORE
+NAME = r"(?P<comm>\S.*?)\s+" + MORE
 TIME = r"(?P<time>\d+\.\d+):\s+"
-EVENT = r"(?:(?P<weight>\d+)\s+)?(?P<event>\S*[^\s\d.]\S*?):(?=\s|$)(?P<rest>.*)"
-SURE = re.compile(TASK + TIME + EVENT)
-OTHER = [re.compile(head + EVENT) for head in
-         (rf"\s*(?:\[\d+\]\s+)?(?:{TIME})?", TASK, rf"(?P<comm>\S.*?)\s+(?:\[\d+\]\s+)?(?:{TIME})?")]
-FRAME = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<text>.+)")
-# "/src/main.c:27", or if there is none "main+0x4" or "x[4016f4]"
-SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]+\]?)")
-# No sample's first line is longer.
-MOST_LETTERS = 9999
+EVENT = r"(?P<event>\S*[^\s\d.]\S*?):(?=\s|$)(?P<rest>.*)"
+ANY = r"(?:(?P<weight>\d+)\s+)?" + EVENT
+# With -L a name has eight letters, and the CPU no brackets. A number of ten columns, and no other
+# one, is a period.
+FORMS = [re.compile(form) for form in (
+    r"(?P<comm>.{8}) (?=[ \d-]{5}) *-?\d+(?:/-?\d+ *)? +\d+ +" + MORE + TIME + ANY,
+    TASK + TIME + ANY, rf"\s*{MORE}(?:{TIME})?{ANY}",
+    # Between task and time is no other column.
+    r"(?!.* \d[\d/]* .*?\d+\.\d+: )" + NAME + TIME + ANY, rf"{TASK}(?P<weight>\d+)\s+{EVENT}",
+    rf"{NAME}(?P<weight>(?=[ \d]{{10}}) *\d+)\s+{EVENT}", TASK + EVENT, NAME + EVENT)]
+# A column that is not known, which no name has
+COLUMN = re.compile(r"(?<!\S)(?:\[\d{3,}\]|\d+\.\d+:|\d\d:\d\d:\S+)(?!\S)")
+# Comments, and what perf script -D prints
+NO_SAMPLE = re.compile(r"[#.]|0x")
+FRAME = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<text>(?![0-9a-f]{8,} |\|)\S(?:.*\)|(?:(?!\+0x\w+ \().)*))")
+# "/src/main.c:27", or if there is none "main+0x4" or "x[4016f4]"; or other columns below a stack
+SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]+\]?|"
+                    r"N/A|[0-9a-f]+[KMG]?|(?:insn|ilen): .*|0x\S+/.*)")
+# In which a sample's first line has its event, and no row of 100 blanks: the patterns would take
+# hours for more
+MOST_LETTERS, BLANKS = 499, re.compile(r"\s{100}")
 # Records of perf's that are no samples
-RECORD = re.compile(r".* PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
+RECORD = re.compile(r"(?:.* )?PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
 # What perf says of data that is cut or damaged, of samples that it has lost, and of more that it
 # does not show
 CUT = re.compile(r"end of event stream|bad event header|failed to process type|"
                  r"data size field is 0|file (is|was) truncated")
 LOST = re.compile(r"lost \d+ chunks|Processed .* lost|LOST \d+ (chunks|events)")
 OTHER_WORDS = re.compile(r"not a known event|unknown event|not present in the header|"
-                         r"out of order|unprocessable|invalid callchain|data was lost", re.I)
+                         r"out of order|unprocessable|invalid callchain|data was lost|by DWARF", re.I)
 HEADS = "Warning:", "Error:"
 # How often a folded stack was there
 COUNT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -85,11 +99,11 @@ class Reader:
         self.lines, self.left_out, self.first = lines, 0, ""
         self.taken = self.lost = 0
         self.is_cut, self.is_folded, self.words = False, False, []
-        # Folded stacks with two counts, which a difference has
-        self.pairs = 0
+        # Folded stacks with two counts; (how deep a line is, has it callers); the last line
+        self.pairs, self.depths, self.last = 0, set(), ""
 
     def __iter__(self):
-        lines = enumerate((line.rstrip("\r\n").lstrip("\ufeff") for line in self.lines), 1)
+        lines = enumerate(self.stripped(), 1)
         # What stands before the first line that says which kind it is
         head = []
         for at, line in lines:
@@ -103,15 +117,33 @@ class Reader:
         for sample in read(itertools.chain(head, lines)):
             self.taken += 1
             yield sample
+        self.is_cut |= not self.is_folded and self.last[-1:] not in ("", "\n", ")")
+
+    def stripped(self):
+        for line in self.lines:
+            self.last = line
+            yield line.rstrip("\r\n").lstrip("\ufeff")
+
+    def refuses(self):
+        """Why this text is not read at all, if so"""
+        if any(depth > min(self.depths)[0] + has for depth, has in self.depths):
+            return ("its lines are indented, as in a tree, or in perf script without an event: a "
+                    "folded stack is one line")
+        if self.pairs and self.pairs == self.taken:
+            return ("each stack has two counts, which is a difference of two profiles (difffolded makes "
+                    "such): a flame graph has one count for each stack")
+        return ""
 
     def folded(self, lines):
         for at, line in lines:
-            line = line.strip()
+            depth, line = len(re.match(r"[\s|│├└]*", line.expandtabs())[0]), line.strip()
+            if line and not line.startswith("#"):
+                # Java's types have ";" in parentheses.
+                self.depths.add((depth, ";" in re.sub(r"\([^()]*\)", "", line)))
             stack, count = fold(line)
-            if count is not None and 0 <= count < float("inf"):
+            if count is not None and 0 <= count < float("inf") and "\r" not in line:
                 self.pairs += fold(stack)[1] is not None
-                yield Sample(None, "", count, [Frame(printable(name), "") for name in
-                                               reversed(stack.split(";"))])
+                yield Sample(None, "", count, [Frame(printable(name), "") for name in reversed(stack.split(";"))])
             elif line and not line.startswith("#"):
                 self.leave_out(at, line)
 
@@ -123,7 +155,7 @@ class Reader:
         sample, skips, is_begin = None, False, True
         for at, line in lines:
             record = RECORD.match(line)
-            found = None if record or line in HEADS else self.begins(line, is_begin)
+            found = None if record or line in HEADS or line[:1] == "\t" else self.begins(line, is_begin)
             is_begin = not line.strip()
             if found or is_begin or record or not line[0].isspace():
                 if sample:
@@ -131,8 +163,7 @@ class Reader:
                 sample, skips = found, False
             if record:
                 self.lost += int(record["lost"] or 0)
-            elif not (found or is_begin or skips or line.startswith("#") or
-                      sample and self.add(sample, line)):
+            elif not (found or is_begin or skips or line.startswith("#") or sample and self.add(sample, line)):
                 if not self.hear(line):
                     self.leave_out(at, line)
                 skips = not sample
@@ -154,19 +185,17 @@ class Reader:
     @staticmethod
     def begins(line, is_begin):
         """The sample that begins in this line"""
-        # A page of JSON would take the patterns hours.
-        if len(line) > MOST_LETTERS:
+        if BLANKS.search(line, 0, MOST_LETTERS):
             return None
-        found = SURE.fullmatch(line)
-        if not found and (is_begin or not line[:1].isspace()) and not line.startswith("#"):
-            found = next(filter(None, (form.fullmatch(line) for form in OTHER)), None)
-        if not found:
+        # A line of a stack, or of prose, has none of the first two forms.
+        forms = FORMS[:2] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
+        found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
+        if not found or COLUMN.search(found.groupdict().get("comm") or ""):
             return None
-        at_once = FRAME.fullmatch(found["rest"].rstrip())
-        comm = found.groupdict().get("comm")
-        time = found.groupdict().get("time")
+        at_once = FRAME.fullmatch(line[found.start("rest"):].rstrip())
+        comm, time, weight = map(found.groupdict().get, ("comm", "time", "weight"))
         return Sample(comm if comm is None else printable(comm.strip()) or "[no name]",
-                      printable(found["event"]), int(found["weight"] or 1),
+                      printable(found["event"]), int(weight or 1),
                       [frame_of(at_once["ip"], at_once["text"])] if at_once and
                       at_once["text"].endswith(")") else [], time)
 
@@ -177,8 +206,7 @@ class Reader:
         if frame and (line.endswith(")") or not source):
             sample.frames.append(frame_of(frame["ip"], frame["text"]))
         elif source and sample.frames and source["path"] and int(source["line"]):
-            sample.frames[-1] = sample.frames[-1]._replace(
-                source=(printable(source["path"]), int(source["line"])))
+            sample.frames[-1] = sample.frames[-1]._replace(source=(printable(source["path"]), int(source["line"])))
         return frame or source
 
     def says(self):
@@ -189,7 +217,8 @@ class Reader:
         if self.lost:
             yield f"{self.lost:,} of {self.lost + self.taken:,} samples were lost"
         if self.is_cut:
-            yield (f"the data is cut: it has {self.taken:,} samples, and what came after them is "
-                   "missing")
+            yield f"the data is cut: it has {self.taken:,} samples, and what came after them is missing"
+        elif self.last[-1:] not in ("", "\n"):
+            yield "the last line has no end: the file may be cut there"
         for words in dict.fromkeys(self.words):
             yield f"of {self.taken:,} samples perf says: {words}"

@@ -15,6 +15,8 @@ import os
 import re
 import sys
 
+import knc_perf
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEADER, TABLES = "knc_pmu_events.h", "knc_pmu_tables.ini"
 # How perf calls the CPU: family in decimal, model in hexadecimal
@@ -282,4 +284,4 @@ if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
     except (Bad, OSError) as error:
-        sys.exit(f"knc_tables: {error}")
+        sys.exit(f"knc_tables: {knc_perf.reason(error)}")

@@ -4,14 +4,7 @@
 perf stat runs on each card for a tenth of each interval, a second at most, and
 not while another process there has events open: the counters are free for
 others. With --all it runs all the time, and nobody else can count. FILE is
-rewritten with the sums:
-
-  knc_events_total              events counted, on all CPUs of the card
-  knc_counted_seconds_total     seconds for which the event was counted: the
-                                mean of the card's CPUs
-  knc_up                        1 if the card counts, or 0
-  knc_last_interval_timestamp_seconds  when the event's last counts came, by
-                                this machine's clock
+rewritten with the sums.
 
 Events that do not fit the two counters take turns, except on Linux 2.6.38,
 where they are refused. knc_events_total is not scaled. Events a second are
@@ -433,7 +426,8 @@ def rules(interval):
 
 def arguments():
     parser = argparse.ArgumentParser(
-        prog="knc-host watch", description=__doc__,
+        prog="knc-host watch", description=__doc__ + "\nMetrics:\n" + "".join(
+            f"  {name}\n      {text}\n" for name, _, text in METRICS),
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cards", metavar="CARD", nargs="*")
     parser.add_argument("--textfile", metavar="FILE",

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/shell, as somebody at a terminal has it: how it opens, the size of the
 terminal, perf, knc-metrics, and a file that is taken home.
@@ -9,18 +8,13 @@ import pty
 import re
 import select
 import struct
-import sys
-import tempfile
 import termios
 import time
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from lines import SCRIPTS
+
 PROMPT = b"~ # "
 LINES, COLUMNS = 41, 133
-
-
-class Failed(Exception):
-    pass
 
 
 class Terminal:
@@ -28,8 +22,7 @@ class Terminal:
         self.deadline, self.seen = time.monotonic() + timeout, b""
         self.child, self.fd = pty.fork()
         if not self.child:
-            fcntl.ioctl(0, termios.TIOCSWINSZ,
-                        struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
             os.chdir(cwd)
             os.environ["TERM"] = "xterm-256color"
             os.execv(command[0], command)
@@ -37,8 +30,8 @@ class Terminal:
     def read(self):
         """What has come; False at the end."""
         left = self.deadline - time.monotonic()
-        if left <= 0 or not select.select([self.fd], [], [], left)[0]:
-            raise Failed(f"out of time after: {self.seen[-300:]!r}")
+        assert left > 0 and select.select([self.fd], [], [], left)[0], \
+            f"out of time after: {self.seen[-300:]!r}"
         try:
             data = os.read(self.fd, 65536)
         except OSError:
@@ -48,8 +41,7 @@ class Terminal:
 
     def until(self, what):
         while what not in self.seen:
-            if not self.read():
-                raise Failed(f"ended before {what!r}: {self.seen[-300:]!r}")
+            assert self.read(), f"ended before {what!r}: {self.seen[-300:]!r}"
         text, self.seen = self.seen.split(what, 1)
         return text.decode(errors="replace").replace("\r", "")
 
@@ -66,18 +58,15 @@ class Terminal:
 
 
 def want(what, found, pattern):
-    if not re.search(pattern, found):
-        raise Failed(f"{what}: {found!r}")
+    assert re.search(pattern, found), f"{what}: {found!r}"
 
 
-def session(work):
+def shell(work):
     # The guest has the host's clock, and the host may be busy: it takes half a minute.
-    there = Terminal([os.path.join(TOP, "scripts", "shell")], work, 3600)
+    there = Terminal([f"{SCRIPTS}/shell"], work, 3600)
     opening = there.until(PROMPT)
-    noise = [line for line in opening.splitlines()
-             if re.search(r"\] |Error|error", line)]
-    if noise:
-        raise Failed(f"it opens with {len(noise)} lines of the kernel's: {noise[0]}")
+    noise = [line for line in opening.splitlines() if re.search(r"\] |Error|error", line)]
+    assert not noise, f"it opens with lines of the kernel's: {noise}"
     want("welcome", opening, r"Try: perf stat")
     want("stty size", there.type("stty size"), rf"^{LINES} {COLUMNS}$")
     want("TERM", there.type("echo $TERM"), "^xterm-256color$")
@@ -92,22 +81,5 @@ def session(work):
     size = there.type("wc -c <perf.data")
     want("save", there.type("save perf.data nosuch"), "^save: nosuch: no such file$")
     status = there.finish("poweroff")
-    if status:
-        raise Failed(f"status {status}: {there.seen[-300:]!r}")
-    if os.path.getsize(os.path.join(work, "perf.data")) != int(size):
-        raise Failed("the saved file is not the guest's")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as work:
-        try:
-            session(work)
-        except (Failed, OSError, ValueError) as why:
-            print(f"FAIL shell {why}")
-            return 1
-    print("ok shell")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    assert status == 0, f"status {status}: {there.seen[-300:]!r}"
+    assert os.path.getsize(f"{work}/perf.data") == int(size), "the saved file is not the guest's"

@@ -10,6 +10,7 @@ import tempfile
 import pytest
 from boots import BOARD, BOOTS, OLD, WITHOUT_OWN_DRIVER
 from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
+from shell import shell
 
 HERE = f"{TESTS}/guest"
 # Debian's own kernel, which nobody has to build
@@ -31,8 +32,7 @@ def prepared(kernel, driver, strict=False):
     work = tempfile.TemporaryDirectory(prefix="guest.")
     build = [f"{HERE}/build", kernel, driver]
     if kernel.startswith(OLD):
-        build = [f"{TESTS}/uos/build", *(["--k1om"] if kernel == BOARD else []),
-                 os.environ["KDIR"]]
+        build = [f"{TESTS}/uos/build", *(["--k1om"] if kernel == BOARD else []), os.environ["KDIR"]]
     build += [work.name, *(["strict"] if strict else [])]
     if subprocess.run(build, check=False, stdin=subprocess.DEVNULL).returncode:
         pytest.fail("a test, or the driver, does not build", pytrace=False)
@@ -116,8 +116,7 @@ def options_of(boot, flavour, settings, work, tests):
     slow = re.search("debug|kcsan", flavour)
     every = boot.name == "races" and settings["TEST_STRIDE"] == "1"
     # Of the guest's time, of which most boots take less than a minute
-    limit = (7200 if slow or every else 600) + \
-        4 * int(settings.get("TEST_FUZZ_SECONDS", 0))
+    limit = (7200 if slow or every else 600) + 4 * int(settings.get("TEST_FUZZ_SECONDS", 0))
     options = ["--timeout", str(limit), *boot.options.split()]
     if boot.name in OPTIONS:
         options += OPTIONS[boot.name](work)
@@ -204,10 +203,6 @@ def get(work):
 
 def from_host(_work):
     quietly(f"{HERE}/from-host")
-
-
-def shell(_work):
-    quietly(f"{HERE}/shell.py")
 
 
 def watch(_work):

@@ -32,8 +32,7 @@ CPU0,70,,DATA_PAGE_WALK,8470936,100.00,,
 CPU1,<not counted>,,DATA_PAGE_WALK,0,0.00,,
 """
 # A card of 61 cores, whose own Linux begins with the last one
-SYSFS = "".join(f"/sys/devices/system/cpu/cpu{cpu}/topology/core_id:{(cpu - 1) // 4 % 61}\n"
-                for cpu in range(244))
+SYSFS = "".join(f"/sys/devices/system/cpu/cpu{cpu}/topology/core_id:{(cpu - 1) // 4 % 61}\n" for cpu in range(244))
 CPUINFO = "".join(f"processor\t: {cpu}\nsiblings\t: 244\ncore id\t\t: {(cpu - 1) // 4 % 61}\n"
                   "cpu cores\t: 61\n\n" for cpu in range(244))
 SCRIPT = """# a comment
@@ -52,18 +51,6 @@ two words    82/83   12.345680:     100000 instructions:
 gt     81   12.345681:     100000 cycles:u:
 \t          401700 main+0x5 (/root/gt (deleted))
 \t               0 [unknown] ([unknown])
-"""
-# Names as perf and the compiler have them
-CPLUSPLUS = """
-gt     81   12.345678:     100000 instructions:
-\t          401680 call<int (*)(int)>+0x10 (/root/gt)
-
-gt     81   12.345679:     100000 instructions:
-\t          401690 call<int (*)(long)>+0x10 (/root/gt)
-
-gt     81   12.345680:     100000 instructions:
-\t          4016a0 std::function<void (int)>::operator()(int) const (inlined)
-\t          4016a0 (anonymous namespace)::run (int) (/root/gt)
 """
 FOLDED = "gt;main;inner 2\ntwo words;main;do_<it>_[k] 1\n"
 
@@ -178,11 +165,9 @@ class TestDraw(ScriptTest):
     def test_draw_what_knc_host_prints(self):
         """The card's name is before each line; of two cards it is not one picture."""
         cpus = self.path("cpus", CPUINFO.encode())
-        plain = self.passes("knc-draw", "card", "--topology", cpus,
-                            self.path("stat", STAT.encode()))
+        plain = self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", STAT.encode()))
         lines = "".join(f"mic0,{line}" for line in STAT.splitlines(True))
-        assert self.passes("knc-draw", "card", "--topology", cpus,
-                           self.path("stat", lines.encode())) == plain
+        assert self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", lines.encode())) == plain
         self.refuses("it has the counts of mic0 and mic1", 1, "knc-draw", "card",
                      self.path("both", (lines + lines.replace("mic0", "mic1")).encode()))
 
@@ -207,8 +192,7 @@ class TestDraw(ScriptTest):
         with open(f"{TOP}/Documentation/card.svg", encoding="utf-8") as f:
             text = f.read().partition("\n")[2]
         values = re.findall(r"\(CPU (\d+)\): ([\d,]+)", text)
-        card = draw.Card("instructions:u", counts(
-            {int(cpu): int(value.replace(",", "")) for cpu, value in values}))
+        card = draw.Card("instructions:u", counts({int(cpu): int(value.replace(",", "")) for cpu, value in values}))
         assert text == draw.svg_card(card) and ">0 to 577k events; least" in text
         head = ElementTree.fromstring(text)
         assert 400 * int(head.get("font-size")) / int(head.get("width")) >= 11
@@ -224,8 +208,7 @@ class TestDraw(ScriptTest):
         assert cells["core 50 thread 0 (CPU 200): no count"] == "#eee"
 
     def test_draw_brighter_is_more(self):
-        light = [sum(c * w for c, w in zip(draw.colour(i / 50), (3, 6, 1)))
-                 for i in range(51)]
+        light = [sum(c * w for c, w in zip(draw.colour(i / 50), (3, 6, 1))) for i in range(51)]
         assert light == sorted(light)
 
     def stacks(self, text):
@@ -256,10 +239,9 @@ class TestDraw(ScriptTest):
         """Blanks, colons and parentheses in names of functions, tasks and files, with an offset
         behind the function or without; and no name at all
         """
-        assert self.stacks(CPLUSPLUS)["instructions"] == \
-            {("gt", "call<int (*)(int)>"): (1, 100000), ("gt", "call<int (*)(long)>"): (1, 100000),
-             ("gt", "(anonymous namespace)::run (int)",
-              "std::function<void (int)>::operator()(int) const"): (1, 100000)}
+        assert self.stacks("gt 81 1.5: 9 x: \n\t 4a std::f<void (int)>::operator()(int) const (inlined)\n"
+                           "\t 4a (anonymous namespace)::run (int) (/root/gt)\n") == {"x": {
+            ("gt", "(anonymous namespace)::run (int)", "std::f<void (int)>::operator()(int) const"): (1, 9)}}
         for head, comm in (("my (old) job: 2  7", "my (old) job: 2"), (":-1  -1", ":-1"),
                            ("   7/7", "[no name]"), ("a\x1bb  7/8 [003]", "a?b")):
             for offset in ("+0x1f", ""):
@@ -268,14 +250,20 @@ class TestDraw(ScriptTest):
                 assert self.stacks(text) == {"r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}}
 
     def test_draw_other_fields(self):
-        """Without times, tasks or callers, with lines of the source, on one line"""
+        """Without times, tasks or callers, with lines of the source, on one line; flags and dates; -L"""
         for text, event, stack, weight in (
                 ("job 7 cycles: \n\t 40 f+0x1 (/c)\n  /s/f.c:12\n", "cycles", ("job", "f"), 1),
                 ("   1.5:  30 cycles:u: \n\t 40 f+0x1 (/c)\n  c[40]\n", "cycles:u", ("f",), 30),
                 ("cycles: \n\t 40 f (/c)\n", "cycles", ("f",), 1),
                 ("job cycles: \n\t 40 f\n", "cycles", ("job", "f"), 1),
-                ("   job 7 1.5:  30 x:   40 f+0x1 (/c (2))\n", "x", ("job", "f"), 30)):
+                ("   job 7 1.5:  30 x:   40 f+0x1 (/c (2))\n", "x", ("job", "f"), 30),
+                *((f"{head}x: \n\t 40 f+0x1 (/c)\n{below}", "x", ("job", "f"), 30) for head, below in (
+                    ("job  7 U     2026-11-28 02:13:49.744051 1.5: 30 ", "        1f000\n"),
+                    ("job 7/7 [001] KUH   d.h1. 1.5: 30 ", " 0x40/0x44/P/-/-/0 \n"),
+                    ("job 7 2026-11-28 02:13:49.744051 30 ", " insn: 48 01\n"), ("job 1.5: 30 ", ""),
+                    ("     job     7   1 1.5:         30 ", " N/A\n"), ("job         30 ", ""), ("job [001]         30 ", "")))):
             assert self.stacks(text) == {event: {stack: (1, weight)}}, text
+            assert not [*draw.read_stacks(text.splitlines(True))[1].says()], text
 
     def test_draw_weights(self):
         """A sample stands for as many events as its period says, also without a stack."""
@@ -314,26 +302,32 @@ class TestDraw(ScriptTest):
             got, out, err = self.run_it("knc-draw", "flame", self.path("x", f"{text}{words}\n".encode()))
             assert (got, err) == (status, f"knc-draw: {said}\n")
             assert out.startswith("1 samples of x;")
+        for cut, status, said in ((text[:-5], 1, "the data is cut"), (text[:-2], 0, "the last line has no end"),
+                                  ("gt;a 5\ngt;b 12", 0, "the last line has no end")):
+            got, _, err = self.run_it("knc-draw", "flame", self.path("x", cut.encode()))
+            assert (got, said in err) == (status, True), (cut, err)
 
     def test_draw_folded_forms(self):
         """Decimals, exponents, CRLF, comments and blanks; what is no count is told, and so is a
         difference of two profiles
         """
         for text, stacks, said in (
-                ("\n# of July\n  gt;main;a 100\r\ngt;main;b 50.5\r\n\tgt;main;b\t49.25\n",
+                ("\n# of July\n gt;main;a 100\r\ngt;main;b 50.5\r\n gt;main;b\t49.25\n",
                  "gt;main;a 100\ngt;main;b 99.75\n", ""),
                 ("\ufeffgt;a 1e2\ngt;a .1\ngt;a .2\ngt;b 12345678901234567\n",
                  "gt;a 100.3\ngt;b 12345678901234567\n", ""),
                 ("what is this\ngt;a 5\n", "gt;a 5\n",
                  "1 record not understood and left out; the first is line 1: what is this"),
                 ("gt;thread 1 5\ngt;b 2\n", "gt;b 2\ngt;thread 1 5\n", ""),
-                ("gt;a 5\ngt;b -2\ngt;c 1e999\ngt;d\n", "gt;a 5\n",
-                 "3 records not understood and left out; the first is line 2: gt;b -2")):
-            status, out, err = self.run_it("knc-draw", "flame", "--folded",
-                                           self.path("x", text.encode()))
+                ("gt;a 5\ngt;b -2\ngt;c 1e999\ngt;d\nc 3\rd 4\n", "gt;a 5\n",
+                 "4 records not understood and left out; the first is line 2: gt;b -2")):
+            status, out, err = self.run_it("knc-draw", "flame", "--folded", self.path("x", text.encode()))
             assert (status, out, err) == (0, stacks, said and f"knc-draw: {said}\n")
-        self.refuses("each stack has two counts, which is a difference", 1, "knc-draw", "flame",
-                     self.path("x", b"gt;a 1 2\ngt;b 3 0\n"))
+        for text, why in (("gt;a 1 2\ngt;b 3 0\n", "each stack has two counts, which is a difference"),
+                          *((tree, "indented") for tree in (
+                              "a 9\n b 5\n", "a 9\n├─ b 5\n", "a 9\n|--b 5\n|  |--c 2\n", "a;x 9\n  a;y 5\n",
+                              "m([La;)V 9\n f(La;)V 5\n", "job    30 \n\t 40 f+0x1 (/c)\n"))):
+            self.refuses(why, 1, "knc-draw", "flame", self.path("x", text.encode()))
 
     def test_draw_kernel(self):
         """Modules and vmlinux are the kernel's, by name and by address; the vdso is not."""
@@ -352,8 +346,7 @@ class TestDraw(ScriptTest):
         assert "2 samples of instructions:u;" in out
         assert "instructions:u, instructions, cycles:u" in err
         svg = self.path("svg")
-        status, out, _ = self.run_it("knc-draw", "flame", script, "--show", "cycles:u",
-                                     "--svg", svg)
+        status, out, _ = self.run_it("knc-draw", "flame", script, "--show", "cycles:u", "--svg", svg)
         assert "1 samples of cycles:u;" in out
         with open(svg, encoding="utf-8") as f:
             assert ">1 samples of cycles:u<" in f.read()
@@ -369,8 +362,7 @@ class TestDraw(ScriptTest):
         for box in ElementTree.fromstring(svg).iterfind(f"{SVG}svg"):
             name = box.find(f"{SVG}title").text.split(":")[0]
             assert box.get("aria-label") == box.find(f"{SVG}title").text
-            boxes.setdefault(name, []).append(
-                tuple(float(box.get(k).rstrip("%")) for k in ("x", "y", "width")))
+            boxes.setdefault(name, []).append(tuple(float(box.get(k).rstrip("%")) for k in ("x", "y", "width")))
         assert boxes["all"][0][2] == 100
         # Callees stand on their caller, and are as wide as their part of it.
         (gx, gy, gw), (ix, iy, iw) = boxes["gt"][0], boxes["inner"][0]
@@ -418,8 +410,7 @@ class TestDraw(ScriptTest):
 
     def test_draw_command(self):
         stat, svg = self.path("stat.csv", STAT.encode()), self.path("card.svg")
-        status, out, _ = self.run_it("knc-draw", "card", stat, "--show", "instructions",
-                                     "--svg", svg)
+        status, out, _ = self.run_it("knc-draw", "card", stat, "--show", "instructions", "--svg", svg)
         assert status == 0
         assert "most:  core 1 thread 1: ~1.62M" in out
         assert "\x1b" not in out
@@ -438,12 +429,14 @@ class TestDraw(ScriptTest):
                 (["flame"], self.path("zero", b"gt;main 0\n"), "there are no stacks in it"),
                 (["flame"], self.path("json", b'{\n  "$schema": "x",\n  "name": "y"\n}\n'), "there are no stacks in it"),
                 (["flame"], self.path("long", b"[" * 10 ** 5), "there are no stacks in it"),
+                *((["flame"], self.path(f"odd{i}", text), "there are no stacks in it") for i, text in enumerate((
+                    b"job 7 odd 1.234567: 5 x:\n\t 40 f+0x1 (/c)\n", b"job 7 1.5: 5 x:   0 ffffffffa0000010 f (/c)\n",
+                    b"job 7 1.5: 5 x:   40 |OP N/A 0 f (/c)\n", b"a 1 28 02:13:49 1.5: 5 x:\n 40 f\n",
+                    b"a 1 [2] 1.5: 5 U x:\n 40 f\n", b"a 1 1.5: 5 x:\n 40 f+0x1 (/c) cycles\n", b"0x108@p [0x50]: event: 69\n 40 f\n"))),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
                  "cycles: no CPU has counted it"),
-                (["card", "--show", "x"], self.path("s", STAT.encode()),
-                 "it has no x; it has cycles"),
-                (["card"], self.path("big", b"CPU99999999,1,,cycles,1,100.00,,\n"),
-                 "are no card"),
+                (["card", "--show", "x"], self.path("s", STAT.encode()), "it has no x; it has cycles"),
+                (["card"], self.path("big", b"CPU99999999,1,,cycles,1,100.00,,\n"), "are no card"),
                 (["card", "--topology", junk], self.path("s"), "the topology has no core id"),
                 (["card"], self.path("nosuch"), "No such file")):
             self.refuses(why, 1, "knc-draw", *args, content)

@@ -148,14 +148,21 @@ class TestHost(ScriptTest):
         os.rename(self.path("ssh"), self.path("bin/ssh"))
         self.path("ssh", b"#!/bin/sh\necho \"$@\" >>$WORK/given\nshift 4\nexec $WORK/bin/ssh \"$@\"\n")
         os.chmod(self.path("ssh"), 0o755)
-        with subprocess.Popen([find("knc-host"), "stat", "mic0", "mic1", "--", "true"],
-                              cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              text=True, env={**os.environ, "WORK": self.work,
-                                              "PATH": f"{self.work}:{os.environ['PATH']}"}) as host:
-            assert host.stdout.readline() == "mic0,CPU0,7,,cycles,1,100.00,,\n"
-            # Now it goes on.
-            self.path("mic1/cpuinfo", b"")
-            assert host.communicate(timeout=60)[0] == "mic1,CPU0,8,,cycles,1,100.00,,\n"
+        for signals in range(3):
+            with subprocess.Popen([find("knc-host"), "stat", "mic0", "mic1", "--", "true"],
+                                  cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  text=True, env={**os.environ, "WORK": self.work,
+                                                  "PATH": f"{self.work}:{os.environ['PATH']}"}) as host:
+                assert host.stdout.readline() == "mic0,CPU0,7,,cycles,1,100.00,,\n"
+                for _ in range(signals):
+                    host.terminate()
+                    time.sleep(1.5)
+                # Now it goes on. After a signal nothing begins there.
+                self.path("mic1/cpuinfo", b"")
+                assert host.communicate(timeout=60)[0] == \
+                    ("" if signals else "mic1,CPU0,8,,cycles,1,100.00,,\n")
+                assert host.returncode == 143 * (signals > 0)
+        assert self.content("given").decode().count("mic1 exec") == 1
         assert "-o ConnectTimeout=60 -o ServerAliveInterval=20 mic0 " in self.content("given").decode()
 
     def test_host_other_perf(self):
@@ -223,9 +230,29 @@ class TestHost(ScriptTest):
             os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=60)
 
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+    def test_host_metrics(self, number):
+        """perf of knc-metrics ends on the card with its program, and leaves no file there"""
+        self.path("bin/perf", b"#!/bin/sh\n[ \"$1\" = --version ] || { sleep 1000 & echo $! $$ $5 >pids; wait; }\n")
+        # What it starts is no process of this session, and does not end with it.
+        self.path("ssh", b"#!/bin/sh\ncd $WORK/$1 && shift && PATH=$WORK/bin:$PATH exec setsid -fw sh -c \"$*\"\n")
+        for more in [], ["-I", "100"]:
+            process = subprocess.Popen(
+                ["env", "--default-signal=INT,HUP", find("knc-metrics"), "--pmu", "cpu", "--perf",
+                 self.path("ssh") + " mic0 perf", "-M", "ipc", *more, "x"], env={
+                     **os.environ, "WORK": self.work}, stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, start_new_session=True)
+            until(lambda: os.path.exists(self.path("mic0/pids")) and self.content("mic0/pids"))
+            *pids, room = self.content("mic0/pids").decode().split()
+            os.killpg(process.pid, number)
+            assert process.wait(60) == (130 if number == signal.SIGINT else -number)
+            for gone in (*(f"/proc/{pid}" for pid in pids), os.path.dirname(room)):
+                until(lambda gone=gone: not os.path.exists(gone))
+            os.unlink(self.path("mic0/pids"))
+
     def test_host_stat_status(self):
-        """Of a program that fails there are counts all the same."""
-        self.path("bin/perf", PERF.encode() + b"exit 3\n")
+        """Of a program that fails there are counts all the same, but none of a line that is cut."""
+        self.path("bin/perf", PERF.encode() + b"printf CPU1,9,,cyc >&3\nexit 3\n")
         status, out, err = self.host("stat", "mic0", "--", "false")
         assert (status, out) == (1, "mic0,CPU0,7,,cycles,1,100.00,,\n")
         assert "mic0 has failed" in err
@@ -255,7 +282,7 @@ class TestHost(ScriptTest):
                  "Processed 46 events and lost 45 chunks!", 0),
                 ([], sample, True, "./mic0.symfs", "Found 3 unknown events!", 0)):
             self.path("mic0.data", PIPE + data)
-            self.path("mic0.kallsyms", b"ffffffff81000000 T x\n" * kallsyms)
+            self.path("mic0.kallsyms", b"ffffffff81000000 T _etext\n" * kallsyms)
             got, out, _ = self.run_it(
                 "knc-host", "report", *options, "mic0", "--", "-g", "none",
                 PATH=f"{self.path('bin')}:{os.environ['PATH']}", WORDS=words)
@@ -282,6 +309,7 @@ class TestHost(ScriptTest):
                 (["record", "mic0"], "what is perf to do?"),
                 (["record", "--prefix", "phi run sh -c", "mic0", "mic1", "--", "true"],
                  "several cards: --prefix needs {}"),
+                (["stat", "mic0", "mic1", "mic0", "--", "true"], "mic0 stands twice"),
                 (["record", "-x", "mic0"], "-x: no such option"),
                 (["record", "mic0;reboot", "--", "true"], "no name of a card"),
                 (["report", "--symfs", "/no/such", "mic0"], "/no/such: no such directory"),

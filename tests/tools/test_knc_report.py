@@ -2,24 +2,27 @@
 """knc-report: what its page says is what it was made of. The page is read back, as it is
 well-formed XML, and looked at by headless Chromium.
 """
+import argparse
 import html
+import importlib.machinery
 import json
 import os
 import re
 import subprocess
+import types
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from lines import TOP
+from lines import TOP, looked_at
 from test_tools import HERE, near
+import knc_data
 
 REPORT = f"{TOP}/tools/knc-report"
 HOSTILE = '<script>alert("1")</script>&amp;\'x</title></style>'
 # Elements that bring something from elsewhere, or may do something
 ALIEN = {"script", "link", "iframe", "object", "embed", "img", "base", "form", "audio", "video"}
-CARD = "".join(f"CPU{cpu},{1000 + cpu},,INSTRUCTIONS_EXECUTED,7895467,100.00,,\n"
-               for cpu in range(244))
+CARD = "".join(f"CPU{cpu},{1000 + cpu},,INSTRUCTIONS_EXECUTED,7895467,100.00,,\n" for cpu in range(244))
 CPUINFO = "".join(f"processor\t: {cpu}\ncpu family\t: 11\nmodel\t\t: 1\nstepping\t: 3\n"
                   f"model name\t: 0b/01\ncpu MHz\t\t: 1052.630\ncore id\t\t: {cpu // 4}\n\n"
                   for cpu in range(244))
@@ -52,10 +55,8 @@ def row(function, file, line, walks, reads=1000, reason=""):
             "line": line, "object": "/root/columns", "reason": reason,
             "events": {"DATA_PAGE_WALK": {"samples": walks, "count": walks * 263,
                                           "share": walks / 1003},
-                       "DATA_READ_OR_WRITE": {"samples": reads, "count": reads * 1301,
-                                              "share": 0.25}},
-            "metrics": {"l1_tlb_miss_ratio": {"value": 19.75, "unit": "%", "error": 0.05,
-                                              "reason": ""}}}
+                       "DATA_READ_OR_WRITE": {"samples": reads, "count": reads * 1301, "share": 0.25}},
+            "metrics": {"l1_tlb_miss_ratio": {"value": 19.75, "unit": "%", "error": 0.05, "reason": ""}}}
 
 
 def lines_of(*rows, **event):
@@ -115,8 +116,7 @@ def whole(tmp_path, **files):
 def check_numbers(read, metrics, lines):
     """Each number of the JSON is in the page as it is, and none else; rows of less than 1 % are counted."""
     got = {r["id"]: r["data"] for r in read.rows if r["section"] == "metrics" and r["data"]}
-    assert got == {f"metric-{m['metric']}": [m["value"]] for m in metrics["metrics"] if m["value"]
-                   is not None}
+    assert got == {f"metric-{m['metric']}": [m["value"]] for m in metrics["metrics"] if m["value"] is not None}
     rows = [r["data"] for r in read.rows if r["section"] == "lines" and r["data"]]
     want = sorted((e["share"], e["samples"]) for r in lines["rows"]
                   for e in [r["events"]["DATA_PAGE_WALK"]] if e["share"] >= 0.01)
@@ -199,8 +199,7 @@ def test_report_below(tmp_path):
                                           "share": instructions / 1000},
             "VPU_ELEMENTS_ACTIVE": {"samples": elements, "count": 9 * elements, "share": 0.5}}}
 
-    metrics = {**METRICS, "metrics": [metric("vectorization_intensity", 6.9, "", [
-        {**TLB, "threshold": "< 8"}])]}
+    metrics = {**METRICS, "metrics": [metric("vectorization_intensity", 6.9, "", [{**TLB, "threshold": "< 8"}])]}
     lines = {**LINES, "events": {"VPU_ELEMENTS_ACTIVE": {"samples": 9, "period": 7},
                                  "VPU_INSTRUCTIONS_EXECUTED": {"samples": 9, "period": 7}},
              "rows": [{**line("whole", 1, 800, 6400),
@@ -393,8 +392,7 @@ def test_report_hostile(tmp_path):
     (tmp_path / name).write_text("</code></pre><script>alert(1)</script>\n")
     metrics = {**METRICS, "command": [HOSTILE, "http://elsewhere"]}
     lines = lines_of(row(HOSTILE, name, 1, 900), row("f<int>(T&&)", HOSTILE, 2, 30))
-    page = whole(tmp_path, metrics=metrics, lines=lines,
-                 stacks=STACK.replace("main", HOSTILE.replace(" ", "")))
+    page = whole(tmp_path, metrics=metrics, lines=lines, stacks=STACK.replace("main", HOSTILE.replace(" ", "")))
     assert page.status == 0, page.said
     # The one script is the page's.
     assert page.html.count("<script") == 1
@@ -423,8 +421,7 @@ def test_report_sources(tmp_path):
     assert "the kernel, at work for the program: -u leaves" in page.text("summary"), page.text("summary")
     (tmp_path / "far").mkdir()
     (tmp_path / "far/no.c").write_text("found = it;\n")
-    page = Page(tmp_path, "--source", "far", metrics=METRICS,
-                lines=lines_of(row("f", "/src/no.c", 1, 900)))
+    page = Page(tmp_path, "--source", "far", metrics=METRICS, lines=lines_of(row("f", "/src/no.c", 1, 900)))
     assert "> 1 found = it;" in page.text("summary"), page.text("summary")
 
 
@@ -452,6 +449,8 @@ def test_report_missing(tmp_path):
             ({"cpuinfo": "processor\t: 0\n"}, "no /proc/cpuinfo with core ids")):
         page = whole(tmp_path, **files)
         assert words in page.text("missing"), f"{words}: {page.text('missing')}"
+    page = Page(tmp_path, stacks="gt;main 1 2\n")
+    assert page.status == 1 and "each stack has two counts" in page.said, page.said
     page = Page(tmp_path, metrics={**METRICS, "metrics": METRICS["metrics"][:1]})
     for words in ("knc-metrics --by line", "perf stat -a -A", "neither perf.data nor"):
         assert words in page.text("missing"), page.text("missing")
@@ -467,8 +466,7 @@ int main(void) { early(50000000); late(200000); return 0; }
 
 def compiled(tmp_path, text):
     (tmp_path / "t.c").write_text(text)
-    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-o", "t", "t.c"], check=True,
-                   cwd=tmp_path)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-o", "t", "t.c"], check=True, cwd=tmp_path)
 
 
 def test_report_proof(tmp_path, monkeypatch):
@@ -505,6 +503,8 @@ def test_report_proof(tmp_path, monkeypatch):
     check(True, "known")
     record(PROGRAM, "kept ./t")
     record(PROGRAM, "- ./t >pipe")
+    record(PROGRAM, "packed -z ./t")
+    record(PROGRAM, "proven -z --buildid-mmap ./t")
     # Its place has another program.
     check(False, "known")
     # This machine's file has the build id; perf has kept it.
@@ -513,6 +513,8 @@ def test_report_proof(tmp_path, monkeypatch):
     check(True, "kept")
     compiled(tmp_path, PROGRAM)
     check(False, "pipe")
+    check(False, "packed")
+    check(True, "proven")
     # Nor is this machine's kernel that of the data.
     assert "[kernel.kallsyms]" in page("pipe")[1]
     check(True, "--symfs", "/", "pipe")
@@ -520,6 +522,15 @@ def test_report_proof(tmp_path, monkeypatch):
                                                Path("/proc/kallsyms").read_text(), flags=re.M))
     _, said, early, flame = page("pipe", "kallsyms")
     assert not early and "cards_own_" in flame and "[kernel.kallsyms]" not in said, said
+    whole = (tmp_path / "kallsyms").read_text()
+    for cut in (whole[:-1], whole[:whole.rindex("\n", 0, 10 ** 6) + 1]):
+        (tmp_path / "kallsyms").write_text(cut)
+        assert "[kernel.kallsyms]" in page("pipe", "kallsyms")[1]
+
+    (tmp_path / "jit").write_text("j 1 1.5: 1 x:\n\t 40 f+0x1 (/tmp/perf-1.map)\n")
+    for symfs, name in (("/", "f"), ("/x", "[unknown]")):
+        with knc_data.script(["sh", "-c", f"cat {tmp_path}/jit"], "", ["--symfs", symfs]) as reader:
+            assert [sample.frames[0].function for sample in reader] == [name]
 
     data = (tmp_path / "pipe").read_bytes()
     (tmp_path / "cut").write_bytes(data[:-3])
@@ -549,6 +560,24 @@ def test_report_run(tmp_path):
                                *(("missing", words) for words in missing)):
             assert words in page.text(section), page.text(section)
     assert not [name for name in os.listdir("/tmp") if name.startswith("knc-report-")]
+
+
+def test_report_callers(tmp_path):
+    """Why DWARF shows none: perf cannot follow it, or if it does not say so the program"""
+    report = types.ModuleType("knc_report")
+    report.__file__ = REPORT
+    importlib.machinery.SourceFileLoader(report.__name__, REPORT).exec_module(report)
+    events = {event.name: event for event in report.knc_tables.load()[0]}
+    perf = tmp_path / "perf"
+    for says, why in (("callers by DWARF: read it elsewhere", "read it elsewhere"), ("", "has no index")):
+        perf.write_text("#!/bin/sh\n[ $1 = script ] && printf 'a 7/8 1.5: 1 x: \\n\\t40 f+0x1 (/x)\\n'\n"
+                        f"case $3 in *dwarf) echo '{says}' >&2; esac; : >>{tmp_path}/fp\n")
+        perf.chmod(0o755)
+        page = report.Page()
+        report.record_stacks(page, argparse.Namespace(
+            perf=[perf], user=True, pmu="cpu", command=["x"], events=events, replay=None,
+            output=f"{tmp_path}/page.html"), tmp_path, report.WORK, 1)
+        assert why in dict(page.missing)["true callers"], page.missing
 
 
 def test_report_progress(tmp_path):
@@ -629,15 +658,9 @@ def test_report_browser(tmp_path, width):
     profile = {**LINES, "by": "function", "cost": "DATA_PAGE_WALK"}
     page = whole(tmp_path, before=before, regions=regions(3, 2.5, 2, 3), old=profile, new=profile, lines=lines_of(
         row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3)))
-    (tmp_path / "frame.html").write_text(
-        f'<iframe width="{width}" height="900" frameborder="0" srcdoc="{html.escape(page.html)}">'
-        f"</iframe>{MEASURE}")
-    dump = subprocess.run(
-        ["chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--disable-sync", "--dump-dom",
-         "--disable-background-networking", f"--user-data-dir={tmp_path}/profile",
-         tmp_path / "frame.html"], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, timeout=100).stdout
-    found = json.loads(html.unescape(re.search("<body>(.*)</body>", dump, re.S)[1]))
+    os.mkdir(tmp_path / "frame")
+    found = looked_at(f'<iframe width="{width}" height="900" frameborder="0" srcdoc="'
+                      f'{html.escape(page.html)}"></iframe>{MEASURE}', tmp_path / "frame")
     assert (found["beyond"], found["loaded"]) == ([], 0) and found["whole"] <= width, found
     assert all(inside == box < width for inside, box in found["boxes"]), found["boxes"]
     assert found["labels"] == (['"before"', '"after"', "none"] if width < 640 else ["none"] * 3), found

@@ -123,6 +123,9 @@ def test_tables_refused():
             knc_tables.describe(knc_tables.read_events(), knc_tables.read_tables(tables))
     with pytest.raises(knc_tables.Bad, match="usage"):
         knc_tables.main("nosuch", "-")
+    done = subprocess.run([sys.executable, f"{TOOLS}/knc_tables.py", "perf", "/dev/null/x"],
+                          check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "knc_tables: /dev/null/x: Not a directory\n")
 
 
 # --- knc-metrics -------------------------------------------------------------------
@@ -494,10 +497,11 @@ def test_metrics_csv(tmp_path):
 def test_metrics_once(tmp_path):
     """A program that fails in the first run is not run again, and where there is no perf nothing is
     tried; one line says why"""
-    run = Run(tmp_path, "-M", "cpi,tlb", status=3, says="usage: program FILE\n")
-    assert run.status == 3 and len(run.calls()) == 1 and run.err.count("usage") == 1, run.err
-    assert re.search("^cpi_thread +2$", run.err, re.M), run.err
-    assert "./program has ended with status 3, and is not run" in run.err, run.err
+    for options, value in (("-M", "cpi,tlb"), "^cpi_thread +2$"), (("-M", "ipc", "--by", "line"), "$"):
+        run = Run(tmp_path, *options, status=3, says="usage: program FILE\n")
+        assert run.status == 3 and len(run.calls()) == 1 and run.err.count("usage") == 1, run.err
+        assert re.search(value, run.err, re.M), run.err
+        assert run.err.count("./program has ended with status 3, and is not run") == 1, run.err
     run = Run(tmp_path, "-M", "cpi,tlb", perf=f"{HERE}/nosuch")
     assert (run.status, run.err) == (1, f"knc-metrics: {HERE}/nosuch: No such file or directory\n")
     ssh = tmp_path / "ssh"

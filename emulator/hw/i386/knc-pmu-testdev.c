@@ -278,7 +278,7 @@ static void testdev_init(Object *obj)
                                    OBJ_PROP_FLAG_READWRITE);
 }
 
-static void testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
+static void testdev_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
 
@@ -286,17 +286,12 @@ static void testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA data)
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
 }
 
-static const TypeInfo testdev_info = {
+static const TypeInfo testdev_info[] = { {
     .name          = TYPE_KNC_PMU_TESTDEV,
     .parent        = TYPE_ISA_DEVICE,
     .instance_size = sizeof(KncPmuTestDev),
     .instance_init = testdev_init,
     .class_init    = testdev_class_init,
-};
+} };
 
-static void testdev_register_types(void)
-{
-    type_register_static(&testdev_info);
-}
-
-type_init(testdev_register_types)
+DEFINE_TYPES(testdev_info)
