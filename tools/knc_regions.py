@@ -4,7 +4,6 @@ that its processes write.
 """
 import collections
 import heapq
-import os
 import re
 import subprocess
 
