@@ -16,7 +16,7 @@ root_doc = "index"
 exclude_patterns = ["_build"]
 # Code is shown as it is: most of it is what a terminal shows.
 highlight_language = "none"
-# Without colours, which would have to be others in a dark page
+# Colours would have to be others in a dark page.
 pygments_style = "bw"
 nitpicky = True
 html_theme = "alabaster"

@@ -3,11 +3,8 @@
 import os
 import re
 import shutil
-import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TOP, "tools"))
-from knc_perf import reason  # noqa: E402,F401
 CACHE = os.environ.get("KNC_PMU_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "knc-pmu")
 

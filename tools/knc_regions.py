@@ -4,7 +4,6 @@ that its processes write.
 """
 import collections
 import heapq
-import os
 import re
 import subprocess
 
@@ -147,7 +146,8 @@ def count(args, needed, run):
     if level == 2 and not args.user:
         only_user_mode(args)
     events = ",".join(setting(args, needed[key]) for key in run)
-    file = f"{args.room}/regions"
+    # Not in the directory: a program may become another user.
+    file = f"{args.room}-regions"
     rewind(args)
     status = subprocess.run(held(
         args, "env", f"KNC_REGIONS={events}", f"KNC_REGIONS_FILE={file}", *args.command),

@@ -38,7 +38,7 @@ SEPARATOR = ";"
 # each runs perf, or a program, which is a process group in a session of its own.
 ROOM = """mkdir -m 700 "$0" && read -r _ && echo && cat >/dev/null
 cd "$0" && kill [0-9]* 2>/dev/null
-rm -rf "$0\""""
+rm -rf "$0" "$0"-regions.*"""
 HELD = """exec 5<&0
 trap '{ kill -TERM -$! || kill -INT $! || exit; } 2>/dev/null' TERM
 >"$0/$$" || exit
@@ -336,7 +336,7 @@ def room(args):
         try:
             yield args.room
         finally:
-            ask(args, "rm", "-rf", args.room)
+            ask(args, "sh", "-c", f"rm -rf {args.room} {args.room}-regions.*")
         return
     with subprocess.Popen([*DEAF, *there(args, ["-c", ROOM, args.room], "sh")],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,

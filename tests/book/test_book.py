@@ -211,7 +211,7 @@ LOOK = r"""<script>addEventListener("load", () => {
                 more / less < 4.5 && [...e.childNodes].some(t => t.nodeType === 3 && t.data.trim()) ||
                 box(e).right > view.innerWidth + 1 && !e.parentElement.closest("pre, table") ||
                 e.matches(".sphinxsidebar li + li") && box(e).top < box(e.previousElementSibling).bottom + 5))
-                wrong.push(`${title}: ${e.outerHTML.slice(0, 99)} ${box(e).right} ${more / less}`)
+                wrong.push(`${title}: ${e.outerHTML.slice(0, 99)} ${more / less}`)
         }
     }
     document.body.textContent = JSON.stringify(wrong)
@@ -219,11 +219,11 @@ LOOK = r"""<script>addEventListener("load", () => {
 
 
 def check_looks(work):
-    """On a phone and a desktop, in dark and light, and with words that a search has found"""
+    """On a phone and a desktop, in dark and light, with words that a search has found"""
     book = Path(quietly(f"{SCRIPTS}/build-book").split()[-1]).parent
     none_of(looked_at("".join(
         f'<iframe title="{path.stem}, {width}, {scheme}" width="{width}" style="color-scheme: {scheme}"'
-        f' frameborder="0" src="file://{book}/{path.stem}.html?highlight=perf"></iframe>'
+        f' src="file://{book}/{path.stem}.html?highlight=perf"></iframe>'
         for path in DOCUMENTS for width in (400, 1280) for scheme in ("dark", "light")) + LOOK, work))
 
 

@@ -11,6 +11,7 @@ import pytest
 from boots import BOARD, BOOTS, OLD, WITHOUT_OWN_DRIVER
 from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
 from shell import shell
+from watch import watch
 
 HERE = f"{TESTS}/guest"
 # Debian's own kernel, which nobody has to build
@@ -203,11 +204,6 @@ def get(work):
 
 def from_host(_work):
     quietly(f"{HERE}/from-host")
-
-
-def watch(_work):
-    """What knc-host watch has written, beside what the cards executed"""
-    return quietly(f"{HERE}/watch.py").splitlines()
 
 
 def perf_selftest(_work):

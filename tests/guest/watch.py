@@ -1,47 +1,30 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """knc-host watch on two emulated cards.
 
-The cards run a program whose prefetches are its arguments, and nothing else on them
-prefetches so: the file must have their sum. Meanwhile one card hangs, and goes away, and a CPU of
-the other. Before, the driver comes late, and watch counts now and then: a person on the card
-measures as if it did not.
+They run a program whose prefetches are its arguments, and nothing else there prefetches so: the
+file must have their sum, while one card hangs and reboots, and a CPU of the other goes away. Before,
+the driver comes late, and a person on the card measures as if watch did not.
 """
 import contextlib
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 
 from boots import WITHOUT_OWN_DRIVER
+from lines import SCRIPTS, TESTS, TOP, quietly
 
-TOP = Path(__file__).resolve().parents[2]
+HOST = f"{TOP}/tools/knc-host"
 INTERVAL = 0.5
 EVENTS = ("l1_data_pf1", "l1_data_pf2")
-PATIENCE = 120
 
 
-class Failed(Exception):
-    pass
-
-
-def until(what, holds, seconds=PATIENCE):
+def until(what, holds, seconds=120):
     end = time.monotonic() + seconds
     while not holds():
-        if time.monotonic() > end:
-            raise Failed(f"not in {seconds} s: {what}")
+        assert time.monotonic() < end, f"not in {seconds} s: {what}"
         time.sleep(0.2)
-
-
-def script(name, *args):
-    done = subprocess.run([f"{TOP}/scripts/{name}", *args], check=False, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True)
-    if done.returncode:
-        raise Failed(f"{name}: {done.stderr[-2000:]}")
-    return done.stdout.strip()
 
 
 class Cards:
@@ -50,19 +33,15 @@ class Cards:
     def __init__(self, work, stack):
         self.sums = {(card, event): 0 for card in ("mic0", "mic1") for event in EVENTS}
         self.config = work / "cards/ssh_config"
-        subprocess.run(["gcc", "-O2", "-static", "-o", work / "prefetch",
-                        TOP / "tests/guest/tools/prefetch.c"], check=True)
-        stack.callback(subprocess.run, [f"{TOP}/scripts/cards", "--end", work / "cards"],
+        quietly("gcc", "-O2", "-static", "-o", work / "prefetch", f"{TESTS}/guest/tools/prefetch.c")
+        stack.callback(subprocess.run, [f"{SCRIPTS}/cards", "--end", work / "cards"],
                        check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        script("cards", work / "cards", "mic0", "mic1", "--", "--no-load",
-               *WITHOUT_OWN_DRIVER.split(), f"--add={work}/prefetch:/root/prefetch")
+        quietly(f"{SCRIPTS}/cards", work / "cards", "mic0", "mic1", "--", "--no-load",
+                *WITHOUT_OWN_DRIVER.split(), f"--add={work}/prefetch:/root/prefetch",
+                "--qemu-arg=-action", "--qemu-arg=reboot=reset")
 
     def ssh(self, card, command):
-        done = subprocess.run(["ssh", "-F", self.config, card, command], check=False, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True)
-        if done.returncode:
-            raise Failed(f"{card}: {command}: {done.stderr}")
-        return done.stdout
+        return quietly("ssh", "-F", self.config, card, command)
 
     def prefetch(self, card, *numbers):
         self.ssh(card, "./prefetch {} {}".format(*numbers))
@@ -75,8 +54,7 @@ class Watch:
         self.said, self.file = work / "said", work / "knc.prom"
         with self.said.open("w") as said:
             self.process = subprocess.Popen(
-                [f"{TOP}/tools/knc-host", "watch", "--prefix", f"ssh -F {config} {{}}",
-                 "--textfile", self.file, *args],
+                [HOST, "watch", "--prefix", f"ssh -F {config} {{}}", "--textfile", self.file, *args],
                 stdin=subprocess.DEVNULL, stderr=said)
         stack.callback(self.process.wait)
         stack.callback(self.process.terminate)
@@ -93,9 +71,7 @@ class Watch:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(20)
-        if status:
-            raise Failed(f"watch: status {status}: {self.said.read_text()}")
+        assert self.process.wait(20) == 0, self.said.read_text()
         return self.said.read_text().splitlines()
 
 
@@ -113,8 +89,7 @@ def agree(cards, watch):
     """The file has the sums, and has them some intervals later."""
     until("the file has the sums", lambda: watch.events() == cards.sums)
     time.sleep(5 * INTERVAL)
-    if watch.events() != cards.sums:
-        raise Failed(f"the file has more: {watch.events()}, not {cards.sums}")
+    assert watch.events() == cards.sums, f"the file has more: {watch.events()}, not {cards.sums}"
 
 
 def exact(cards, watch):
@@ -141,24 +116,34 @@ def exact(cards, watch):
     work_on(cards, 2, *both)
     agree(cards, watch)
 
-    # One is switched off.
-    with contextlib.suppress(Failed):
-        cards.ssh("mic1", "kill $(cat /tmp/dropbear.pid)")
-    until("mic1 is down", lambda: watch.is_up("mic1", 0))
-    work_on(cards, 2, "mic0")
+
+def reboots(cards, watch):
+    """mic1, which has its driver late again, and another key; knc-host stat counts meanwhile."""
+    with subprocess.Popen(
+            [HOST, "stat", "-d", watch.file.parent, "--prefix", f"ssh -F {cards.config} -o "
+             "ServerAliveInterval=2 {}", "mic0", "mic1", "--", "-e", "task-clock", "sleep", "5"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as stat:
+        until("two count", lambda: len(cards.ssh("mic1", "pidof perf").split()) == 2)
+        cards.ssh("mic1", "(sleep 1; reboot -f) >/dev/null 2>&1 &")
+        until("mic1 is down", lambda: watch.is_up("mic1", 0))
+        (cards.config.parent / "known_hosts").unlink()
+        work_on(cards, 2, "mic0")
+        out, err = stat.communicate(timeout=120)
+    assert re.fullmatch(r"mic0,[0-9.]+,msec,task-clock.*\n", out) and "mic1 has failed" in err, out + err
+    until("mic1 is there", lambda: subprocess.run(
+        ["ssh", "-F", cards.config, "mic1", "modprobe knc_pmu"], check=False).returncode == 0)
+    until("mic1 is up", lambda: watch.is_up("mic1"))
+    work_on(cards, 2, "mic0", "mic1")
     agree(cards, watch)
 
 
 def end(cards, watch):
     """What was said, and what is left"""
     said = watch.end()
-    if [line.partition(" watch: ")[2][:20] for line in said] != [
-            "mic0 does not count:", "mic0 counts again", "mic1 does not count:",
-            "mic1 counts again", "mic1 does not count:"]:
-        raise Failed(f"watch said {said}")
-    left = cards.ssh("mic0", "ps")
-    if "perf stat" in left:
-        raise Failed(f"left on mic0: {left}")
+    assert [line.partition(" watch: ")[2][:20] for line in said] == [
+        f"{card} {what}" for card in ("mic0", "mic1", "mic1")
+        for what in ("does not count:", "counts again")], said
+    assert "perf stat" not in cards.ssh("mic0", "ps"), "perf is left on mic0"
     return [f"{card} {event}: {number}, as the card executed"
             for (card, event), number in cards.sums.items()]
 
@@ -175,30 +160,21 @@ def leaves_room(cards, watch):
         other.stdin.close()
     for _ in range(3):
         said = cards.ssh("mic0", "perf stat -x, -e '{cycles:u,instructions:u}' ./workload 2>&1")
-        if len(re.findall(r"^[1-9]\d*,,.*:u,\d+,100.00,", said, re.M)) != 2:
-            raise Failed(f"a person counted {said}")
+        assert len(re.findall(r"^[1-9]\d*,,.*:u,\d+,100.00,", said, re.M)) == 2, said
     said = cards.ssh("mic0", "perf record -o /tmp/x -c 1000000 -e instructions:u ./workload 2>&1")
-    if not re.search(r"\(\d+ samples\)", said):
-        raise Failed(f"a person recorded {said}")
+    assert re.search(r"\(\d+ samples\)", said), said
 
 
-def main():
-    # What has been started is ended in any case.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+def watch(folder):
+    """What knc-host watch has written, beside what the cards executed"""
     with contextlib.ExitStack() as stack:
-        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="watch.")))
+        work = Path(folder)
         cards = Cards(work, stack)
-        watch = Watch(work, cards.config, stack, "mic0", "-I", "1000")
-        leaves_room(cards, watch)
-        watch.end()
-        watch = Watch(work, cards.config, stack, "mic0", "mic1", "-I", str(int(1000 * INTERVAL)),
-                      "-e", ",".join(EVENTS), "--all")
-        exact(cards, watch)
-        print("\n".join(end(cards, watch)))
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except Failed as why:
-        sys.exit(f"watch: {why}")
+        first = Watch(work, cards.config, stack, "mic0", "-I", "1000")
+        leaves_room(cards, first)
+        first.end()
+        second = Watch(work, cards.config, stack, "mic0", "mic1", "-I", str(int(1000 * INTERVAL)),
+                       "-e", ",".join(EVENTS), "--all")
+        exact(cards, second)
+        reboots(cards, second)
+        return end(cards, second)

@@ -559,7 +559,6 @@ def test_report_run(tmp_path):
                                ("run", "./program"), ("metrics", "elapsed_time"),
                                *(("missing", words) for words in missing)):
             assert words in page.text(section), page.text(section)
-    assert not [name for name in os.listdir("/tmp") if name.startswith("knc-report-")]
 
 
 def test_report_callers(tmp_path):
@@ -658,9 +657,8 @@ def test_report_browser(tmp_path, width):
     profile = {**LINES, "by": "function", "cost": "DATA_PAGE_WALK"}
     page = whole(tmp_path, before=before, regions=regions(3, 2.5, 2, 3), old=profile, new=profile, lines=lines_of(
         row("a_function_with_a_name_" * 9, "columns.c", 27, 990), row("f", "x" * 200, 1, 3)))
-    os.mkdir(tmp_path / "frame")
     found = looked_at(f'<iframe width="{width}" height="900" frameborder="0" srcdoc="'
-                      f'{html.escape(page.html)}"></iframe>{MEASURE}', tmp_path / "frame")
+                      f'{html.escape(page.html)}"></iframe>{MEASURE}', tmp_path)
     assert (found["beyond"], found["loaded"]) == ([], 0) and found["whole"] <= width, found
     assert all(inside == box < width for inside, box in found["boxes"]), found["boxes"]
     assert found["labels"] == (['"before"', '"after"', "none"] if width < 640 else ["none"] * 3), found
