@@ -83,7 +83,7 @@ SUITES = {
                 Boot("two cores", "hostile", 4, options=TWO_CORES(4, 2), modest=True)],
     "plain": [Boot("qemu64", "plain", cpu="qemu64")],
     # Machine types that choose no version of a CPU model have the PMU as well.
-    "machines": [Boot(name, "gates", options=f"-M {name}") for name in ("pc-i440fx-4.0", "isapc")],
+    "machines": [Boot(name, "gates", options=f"-M {name}") for name in ("pc-i440fx-4.0",)],
     # The chip's own instruction set. With -cpu knc that of suite "strict" which ordinary
     # programs are made of runs; on the strict one everything else is counted alike.
     "strict": [Boot("knc", "strict"),
