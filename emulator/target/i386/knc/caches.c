@@ -15,7 +15,8 @@
 #define LINE_SHARED     4ull    /* another core may have it as well */
 #define LINE_THREAD     8ull    /* the thread known to have used it last */
 #define LINE_THREADS    (LINE_THREAD * (KNC_CORE_THREADS - 1))
-#define LINE_STATE      (LINE_VALID | LINE_DIRTY | LINE_SHARED | LINE_THREADS)
+#define LINE_STATE      (LINE_VALID | LINE_DIRTY | LINE_SHARED | \
+                         LINE_THREADS | ENTRY_USED)
 
 /* The hardware prefetcher: its pages, and how far it is ahead */
 #define STREAM_BITS     12
@@ -46,51 +47,49 @@ void knc_core_reset(KncCore *core)
     memset((char *)core + start, 0, sizeof(*core) - start);
 }
 
+static inline uint64_t *set_of(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
+                               uint64_t line)
+{
+    return cache[(line >> KNC_LINE_BITS) & (sets - 1)];
+}
+
+/* Find a line without using it. */
+static inline uint64_t *peek_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
+                                  uint64_t line)
+{
+    return find(set_of(cache, sets, line), KNC_CACHE_WAYS, line | LINE_VALID,
+                LINE_STATE & ~LINE_VALID);
+}
+
 static inline uint64_t *find_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                                   uint64_t line)
 {
-    return find(cache[(line >> KNC_LINE_BITS) & (sets - 1)], KNC_CACHE_WAYS,
-                line | LINE_VALID, LINE_STATE & ~LINE_VALID);
+    uint64_t *hit = peek_line(cache, sets, line);
+
+    if (hit) {
+        touch(set_of(cache, sets, line), KNC_CACHE_WAYS, hit);
+    }
+    return hit;
 }
 
 /* Into an L1 cache.  Returns the line that was replaced, or 0. */
 static uint64_t insert_line(uint64_t (*cache)[KNC_CACHE_WAYS], uint64_t line)
 {
-    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (KNC_L1_SETS - 1)];
-    uint64_t victim = set[KNC_CACHE_WAYS - 1];
+    uint64_t *set = set_of(cache, KNC_L1_SETS, line);
 
-    to_front(set, KNC_CACHE_WAYS - 1, line | LINE_VALID);
-    return victim;
-}
-
-/* Find a line without making it the latest of its set. */
-static uint64_t *peek_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
-                           uint64_t line)
-{
-    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (sets - 1)];
-
-    for (int way = 0; way < KNC_CACHE_WAYS; way++) {
-        if ((set[way] & LINE_VALID) && !((set[way] ^ line) & ~LINE_STATE)) {
-            return &set[way];
-        }
-    }
-    return NULL;
+    return replace(set, KNC_CACHE_WAYS, victim_of(set), line | LINE_VALID);
 }
 
 /* Returns the line with its state, or 0 if it was not in the cache. */
 static uint64_t drop_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                           uint64_t line)
 {
-    uint64_t *set = cache[(line >> KNC_LINE_BITS) & (sets - 1)];
     uint64_t *at = peek_line(cache, sets, line);
-    uint64_t old;
+    uint64_t old = at ? *at : 0;
 
-    if (!at) {
-        return 0;
+    if (at) {
+        *at = 0;
     }
-    old = *at;
-    memmove(at, at + 1, (set + KNC_CACHE_WAYS - 1 - at) * sizeof(*at));
-    set[KNC_CACHE_WAYS - 1] = 0;
     return old;
 }
 
@@ -165,18 +164,18 @@ static void l2_evicted(KncCore *core, uint64_t victim, KncPmuEvents *ev)
 }
 
 /*
- * Fetch a line into the L2, in place of entry @way of its set.  After a @write
- * no other core has it.  Returns true if another one had it.
+ * Fetch a line into the L2, in place of the entry @at of its set.  After a
+ * @write no other core has it.  Returns true if another one had it.
  */
-static bool l2_fill(KncCore *core, uint64_t *line, bool write, int way,
+static bool l2_fill(KncCore *core, uint64_t *line, bool write, uint64_t *at,
                     KncPmuEvents *ev)
 {
-    uint64_t *set = core->l2[(*line >> KNC_LINE_BITS) & (KNC_L2_SETS - 1)];
-    uint64_t victim = set[way];
     bool found = snoop_others(core, *line, write);
+    uint64_t victim;
 
     *line |= found && !write ? LINE_SHARED : 0;
-    to_front(set, way, *line | LINE_VALID);
+    victim = replace(set_of(core->l2, KNC_L2_SETS, *line), KNC_CACHE_WAYS, at,
+                     *line | LINE_VALID);
     if (victim) {
         l2_evicted(core, victim, ev);
     }
@@ -213,7 +212,8 @@ static L2Result l2_access(KncCore *core, int thread, uint64_t *line, bool write,
         return was;
     }
     *line |= state;
-    return l2_fill(core, line, write, KNC_CACHE_WAYS - 1, ev) ?
+    return l2_fill(core, line, write,
+                   victim_of(set_of(core->l2, KNC_L2_SETS, *line)), ev) ?
            L2_FROM_CACHE : L2_FROM_MEMORY;
 }
 
@@ -276,28 +276,31 @@ static bool in_l1(KncCore *core, uint64_t line)
 
 /*
  * The hardware prefetches a line, for writing if that is what the stream does.
- * It takes the place of a line that no L1 cache has, so that accesses which the
- * L1 hits need no model: KncFilter.
+ * It takes the place of a line that no L1 cache has, if possible of one that
+ * has not been used, so that accesses which the L1 hits need no model:
+ * KncFilter.
  */
 static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
                               bool write, KncPmuEvents *ev)
 {
-    uint64_t *set = core->l2[(line >> KNC_LINE_BITS) & (KNC_L2_SETS - 1)];
-    int way = KNC_CACHE_WAYS - 1;
+    uint64_t *set = set_of(core->l2, KNC_L2_SETS, line), *at = NULL;
 
     if (peek_line(core->l2, KNC_L2_SETS, line)) {
         ev->n[KNC_HWP_L2HIT]++;
         return;
     }
-    while (way >= 0 && in_l1(core, set[way])) {
-        way--;
+    for (int way = 0; way < KNC_CACHE_WAYS; way++) {
+        if (!in_l1(core, set[way]) &&
+            (!at || (*at & ~set[way] & ENTRY_USED))) {
+            at = &set[way];
+        }
     }
-    if (way < 0) {
+    if (!at) {
         return;
     }
     ev->n[KNC_HWP_L2MISS]++;
     line |= thread * LINE_THREAD;
-    l2_fill(core, &line, write, way, ev);
+    l2_fill(core, &line, write, at, ev);
 }
 
 /* The streams' table: that of @page first, a new one for @miss, or NULL */
@@ -393,6 +396,30 @@ bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
     insert_line(core->l1i, line);
     follow(core, thread, line & ~LINE_STATE, false, where >= L2_MISSES, ev);
     return false;
+}
+
+/*
+ * A hit that changes no line except in what is used; a write hits a line that
+ * this thread has modified.
+ */
+bool knc_l1_quick(KncCore *core, int thread, uint64_t line, int kind,
+                  KncQuick *quick)
+{
+    uint64_t (*cache)[KNC_CACHE_WAYS] = kind == KNC_KIND_CODE ? core->l1i :
+                                        core->l1d;
+    uint64_t *hit = peek_line(cache, KNC_L1_SETS, line);
+
+    if (!hit) {
+        return false;
+    }
+    quick->own = (*hit & (LINE_DIRTY | LINE_SHARED | LINE_THREADS)) ==
+                 (LINE_DIRTY | thread * LINE_THREAD);
+    if (kind == KNC_KIND_WRITE && !quick->own) {
+        return false;
+    }
+    quick->cleared = touch(set_of(cache, KNC_L1_SETS, line), KNC_CACHE_WAYS,
+                           hit);
+    return true;
 }
 
 /*

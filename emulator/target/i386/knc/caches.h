@@ -1,33 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: sets of entries, the most recently used first
+ * Knights Corner PMU: sets of entries, with pseudo-LRU replacement
+ *
+ * An entry that is used has its bit set.  When all of a set have it, those of
+ * the others are cleared.  The first entry without it is replaced.
  */
 #ifndef I386_KNC_CACHES_H
 #define I386_KNC_CACHES_H
 
 #include "memory.h"
 
-/* Put an entry first; the @way entries before it move back. */
-static inline uint64_t *to_front(uint64_t *set, int way, uint64_t entry)
-{
-    memmove(set + 1, set, way * sizeof(*set));
-    set[0] = entry;
-    return set;
-}
+/* Of a line's physical address, and of a page's virtual one */
+#define ENTRY_USED      32ull
 
-/* Find @key apart from the bits in @ignore, and put the entry first. */
+/* Find @key apart from the bits in @ignore. */
 static inline uint64_t *find(uint64_t *set, int ways, uint64_t key,
                              uint64_t ignore)
 {
-    if (likely(((set[0] ^ key) & ~ignore) == 0)) {
-        return set;
-    }
-    for (int way = 1; way < ways; way++) {
-        if (((set[way] ^ key) & ~ignore) == 0) {
-            return to_front(set, way, set[way]);
+    for (int way = 0; way < ways; way++) {
+        if (((set[way] ^ key) & ~(ignore | ENTRY_USED)) == 0) {
+            return &set[way];
         }
     }
     return NULL;
+}
+
+/* Returns true if other entries' bits were cleared. */
+static inline bool touch(uint64_t *set, int ways, uint64_t *entry)
+{
+    int used = 0;
+
+    if (*entry & ENTRY_USED) {
+        return false;
+    }
+    *entry |= ENTRY_USED;
+    for (int way = 0; way < ways; way++) {
+        used += (set[way] & ENTRY_USED) != 0;
+    }
+    if (used < ways) {
+        return false;
+    }
+    for (int way = 0; way < ways; way++) {
+        set[way] &= ~ENTRY_USED;
+    }
+    *entry |= ENTRY_USED;
+    return true;
+}
+
+/* The entry to replace */
+static inline uint64_t *victim_of(uint64_t *set)
+{
+    while (*set & ENTRY_USED) {
+        set++;
+    }
+    return set;
+}
+
+/* Returns what @entry has replaced. */
+static inline uint64_t replace(uint64_t *set, int ways, uint64_t *at,
+                               uint64_t entry)
+{
+    uint64_t old = *at;
+
+    *at = entry;
+    touch(set, ways, at);
+    return old;
 }
 
 /* caches.c */
@@ -35,6 +72,8 @@ bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
                     KncPmuEvents *ev);
 bool knc_l1i_access(KncCore *core, int thread, uint64_t line,
                     KncPmuEvents *ev);
+bool knc_l1_quick(KncCore *core, int thread, uint64_t line, int kind,
+                  KncQuick *quick);
 void knc_prefetch_l1(KncCore *core, int thread, uint64_t line, bool write,
                      KncPmuEvents *ev);
 void knc_prefetch_l2(KncCore *core, int thread, uint64_t line, int hint,

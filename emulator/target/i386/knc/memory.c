@@ -29,11 +29,13 @@ static inline bool tlb_access(uint64_t (*tlb)[KNC_TLB_WAYS], int sets,
 {
     uint64_t key = tlb_key(thread, vaddr, bits);
     uint64_t *set = tlb[(key >> bits) & (sets - 1)];
+    uint64_t *hit = find(set, KNC_TLB_WAYS, key, 0);
 
-    if (likely(find(set, KNC_TLB_WAYS, key, 0))) {
+    if (likely(hit)) {
+        touch(set, KNC_TLB_WAYS, hit);
         return true;
     }
-    to_front(set, KNC_TLB_WAYS - 1, key);
+    replace(set, KNC_TLB_WAYS, victim_of(set), key);
     return false;
 }
 
@@ -135,6 +137,48 @@ static void hint_access(KncCore *core, int thread, const KncAccess *access,
     }
 }
 
+/* The set of the TLB that an access uses, and its key there */
+static uint64_t *tlb_set(KncCore *core, int thread, const KncAccess *access,
+                         uint64_t *key)
+{
+    bool large = access->kind != KNC_KIND_CODE &&
+                 access->page_bits >= KNC_LARGE_BITS;
+    int bits = large ? KNC_LARGE_BITS : SMALL_BITS;
+    uint64_t page = access->vaddr >> bits;
+
+    *key = tlb_key(thread, access->vaddr, bits);
+    return access->kind == KNC_KIND_CODE ? core->itlb[page % KNC_ITLB_SETS] :
+           large ? core->dtlb_large[page % KNC_DTLB_LARGE_SETS] :
+           core->dtlb[page % KNC_DTLB_SETS];
+}
+
+/* Would the access change its TLB? */
+bool knc_mem_page_used(KncCore *core, int thread, const KncAccess *access)
+{
+    uint64_t key, *set = tlb_set(core, thread, access, &key);
+    uint64_t *hit = find(set, KNC_TLB_WAYS, key, 0);
+
+    return hit && (*hit & ENTRY_USED);
+}
+
+/*
+ * An access within a line that hits the TLB and the L1 cache, and that has no
+ * event but its own.  Returns false for any other, which is not made.
+ */
+bool knc_mem_quick(KncCore *core, int thread, const KncAccess *access,
+                   KncQuick *quick)
+{
+    uint64_t line = access->paddr & MAKE_64BIT_MASK(KNC_LINE_BITS, 58);
+    uint64_t key, *set = tlb_set(core, thread, access, &key);
+    uint64_t *hit = find(set, KNC_TLB_WAYS, key, 0);
+
+    if (!hit || !knc_l1_quick(core, thread, line, access->kind, quick)) {
+        return false;
+    }
+    quick->page_cleared = touch(set, KNC_TLB_WAYS, hit);
+    return true;
+}
+
 /* @n entries */
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents *ev)
@@ -205,7 +249,7 @@ int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
 static void tlb_drop(uint64_t *tlb, int entries, uint64_t key, uint64_t mask)
 {
     for (int i = 0; i < entries; i++) {
-        if ((tlb[i] & mask) == key) {
+        if ((tlb[i] & mask & ~ENTRY_USED) == key) {
             tlb[i] = 0;
         }
     }

@@ -59,6 +59,13 @@ typedef struct KncAccess {
     uint8_t hint;           /* KncHint */
 } KncAccess;
 
+/* What an access that is modelled at once has changed: memory.c */
+typedef struct KncQuick {
+    bool own;               /* the thread has modified the line */
+    bool cleared;           /* other lines of the set are not used any more */
+    bool page_cleared;      /* nor are other pages of their set */
+} KncQuick;
+
 /* What a branch does to the pipeline */
 #define KNC_BRANCH_WRONG    1   /* mispredicted */
 #define KNC_BRANCH_FLUSHES  2
@@ -68,6 +75,9 @@ void knc_core_reset(KncCore *core);
 
 void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
                       int n, KncPmuEvents *ev);
+bool knc_mem_page_used(KncCore *core, int thread, const KncAccess *access);
+bool knc_mem_quick(KncCore *core, int thread, const KncAccess *access,
+                   KncQuick *quick);
 int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
                    uint64_t target);
 bool knc_mem_contended(const KncCore *core, uint64_t paddr, bool write);

@@ -91,15 +91,16 @@ static void knc_pmu_take_snoops(KncPmuState *s)
 
 static void knc_pmu_forget_lines(KncPmuState *s)
 {
-    memset(s->seen.filter.latest, (uint8_t)NO_LINE,
-           sizeof(s->seen.filter.latest));
-    memset(s->observer->page, -1, sizeof(s->observer->page));
+    memset(s->seen.filter.line, (uint8_t)NO_LINE, sizeof(s->seen.filter.line));
+    memset(s->observer->lines, 0, sizeof(s->observer->lines));
 }
 
-static inline void knc_pmu_forget_set(KncPmuState *s, int set)
+static void knc_pmu_forget_set(KncPmuState *s, int set)
 {
-    memset(s->seen.filter.latest[set], (uint8_t)NO_LINE,
-           sizeof(s->seen.filter.latest[0]));
+    for (; set < KNC_FILTER_ROWS; set += KNC_L1_SETS) {
+        memset(s->seen.filter.line[set], (uint8_t)NO_LINE,
+               sizeof(s->seen.filter.line[0]));
+    }
 }
 
 /* The thread begins to observe, or does so no longer. */
@@ -259,74 +260,87 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind,
     return access;
 }
 
-/* The page of an access, as in KncObserver */
-static inline uint64_t knc_pmu_page(const KncAccess *access)
+/* The TLB set of an access, as in KncObserver */
+static inline int knc_pmu_page_set(const KncAccess *access)
 {
     uint64_t small = access->vaddr >> TARGET_PAGE_BITS;
     uint64_t large = access->vaddr >> KNC_LARGE_BITS;
 
     if (access->kind == KNC_KIND_CODE) {
-        return small * PAGE_SETS + PAGE_CODE + small % KNC_ITLB_SETS;
+        return PAGE_CODE + small % KNC_ITLB_SETS;
     }
-    if (access->page_bits >= KNC_LARGE_BITS) {
-        return large * PAGE_SETS + PAGE_LARGE + large % KNC_DTLB_LARGE_SETS;
-    }
-    return small * PAGE_SETS + PAGE_DATA + small % KNC_DTLB_SETS;
+    return access->page_bits >= KNC_LARGE_BITS ?
+           PAGE_LARGE + large % KNC_DTLB_LARGE_SETS :
+           PAGE_DATA + small % KNC_DTLB_SETS;
 }
 
-/* This page is the latest of its TLB set: lines of the one before are not. */
-static inline uint64_t *knc_pmu_set_page(KncPmuState *s, uint64_t page)
+static void knc_pmu_forget_pages_of(KncPmuState *s, int set)
 {
-    KncObserver *o = s->observer;
-    int set = page % PAGE_SETS;
+    uint64_t *lines = &s->observer->lines[set];
 
-    if (o->page[set] != page) {
-        for (; o->lines[set]; o->lines[set] &= o->lines[set] - 1) {
-            knc_pmu_forget_set(s, ctz64(o->lines[set]));
-        }
-        o->page[set] = page;
+    for (; *lines; *lines &= *lines - 1) {
+        knc_pmu_forget_set(s, ctz64(*lines));
     }
-    return &o->lines[set];
 }
 
 /*
- * The model gets an access.  It may evict any other line of the same L1 set, so
- * what is known of that set is forgotten.
+ * The model will get an access.  It may evict any other line of the same L1
+ * set, or let it be unused, and the same with pages.
  */
-static void knc_pmu_set_latest(KncPmuState *s, const KncAccess *access)
+static void knc_pmu_forget_others(KncPmuState *s, const KncAccess *access)
 {
     uint64_t last = access->vaddr + access->size - 1;
-    uint64_t line = access->vaddr & -LINE_SIZE;
-    int set = knc_pmu_l1_set(line);
-    uint64_t *latest = s->seen.filter.latest[set];
-    bool dirty = latest[KNC_KIND_WRITE] == line;
-    bool one_line = line == (last & -LINE_SIZE);
-    uint64_t *lines;
 
     if (access->crosses) {
         knc_pmu_forget_lines(s);
-        return;
-    }
-    if (!s->observer->filters) {
-        return;
-    }
-    knc_pmu_forget_set(s, set);
-    if (!one_line) {
+    } else if (s->observer->filters) {
+        knc_pmu_forget_set(s, knc_pmu_l1_set(access->vaddr));
         knc_pmu_forget_set(s, knc_pmu_l1_set(last));
-    }
-    lines = knc_pmu_set_page(s, knc_pmu_page(access));
-    if (!one_line || access->uncached || access->kind == KNC_KIND_HINT) {
-        return;
-    }
-    *lines |= 1ull << set;
-    if (access->kind == KNC_KIND_CODE) {
-        latest[KNC_KIND_CODE] = line;
-    } else {
-        latest[KNC_KIND_READ] = line;
-        if (dirty || access->kind == KNC_KIND_WRITE) {
-            latest[KNC_KIND_WRITE] = line;
+        if (!knc_mem_page_used(s->core, s->thread, access)) {
+            knc_pmu_forget_pages_of(s, knc_pmu_page_set(access));
         }
     }
+}
+
+/*
+ * The first access of an instruction that the model knows is made at once, and
+ * is in the filter from then on.  Returns false for any other.
+ */
+static bool knc_pmu_quick(KncPmuState *s, const KncAccess *access)
+{
+    KncObserver *o = s->observer;
+    uint64_t line = access->vaddr & -LINE_SIZE;
+    uint64_t *row = knc_pmu_row(s, line);
+    KncQuick quick;
+    int page_set;
+
+    if (!o->filters || access->uncached ||
+        (access->vaddr ^ (access->vaddr + access->size - 1)) & -LINE_SIZE) {
+        return false;
+    }
+    if (o->waiting) {
+        knc_pmu_complete(s, 0);
+        knc_pmu_model(s, o->waiting);
+        knc_pmu_set_may_wait(s);
+    }
+    if (!knc_mem_quick(s->core, s->thread, access, &quick)) {
+        return false;
+    }
+    page_set = knc_pmu_page_set(access);
+    if (quick.page_cleared) {
+        knc_pmu_forget_pages_of(s, page_set);
+    }
+    if (quick.cleared) {
+        knc_pmu_forget_set(s, knc_pmu_l1_set(line));
+    }
+    o->lines[page_set] |= 1ull << knc_pmu_l1_set(line);
+    if (access->kind == KNC_KIND_CODE) {
+        row[KNC_KIND_CODE] = line;
+    } else {
+        row[KNC_KIND_READ] = line;
+        row[KNC_KIND_WRITE] = quick.own ? line : NO_LINE;
+    }
+    return true;
 }
 
 /* Record the fetch of a line.  Returns false if it faults. */
@@ -334,6 +348,7 @@ static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
 {
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
+    KncAccess fetch = { .kind = KNC_KIND_CODE, .vaddr = line, .size = 1 };
     KncAccess *access;
 
     if ((line ^ o->code_page) & TARGET_PAGE_MASK) {
@@ -342,13 +357,17 @@ static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
         }
         o->code_page = line & TARGET_PAGE_MASK;
     }
+    fetch.paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
+    if (knc_pmu_quick(s, &fetch)) {
+        s->seen.filter.code = line;
+        s->seen.observed.n[KNC_CODE_READ]++;
+        return true;
+    }
     access = knc_pmu_new_access(env, KNC_KIND_CODE, 1, ra);
     s->seen.filter.code = line;
-    access->vaddr = line;
-    access->size = 1;
-    access->paddr = o->code_paddr | (line & ~TARGET_PAGE_MASK);
-    access->uncached = access->crosses = false;
-    knc_pmu_set_latest(s, access);
+    fetch.first = access->first;
+    *access = fetch;
+    knc_pmu_forget_others(s, access);
     o->waiting++;
     return true;
 }
@@ -476,7 +495,7 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
         s->observer->waiting++;
     }
     s->observer->waiting++;
-    knc_pmu_set_latest(s, access);
+    knc_pmu_forget_others(s, access);
     if (!access->uncached && knc_mem_contended(s->core, access->paddr,
                                                kind == KNC_KIND_WRITE)) {
         knc_clock_yield(env, TRANSFER);
@@ -502,15 +521,21 @@ static void knc_pmu_report(CPUX86State *env, uint64_t addr, uint32_t info,
     uint64_t one = kind == KNC_KIND_WRITE ? KNC_HIT_WRITE : KNC_HIT_READ;
     bool counted = !(info & KNC_ACCESS_MAYBE);
     int size = info & KNC_ACCESS_SIZE;
+    int mmu_idx = info >> KNC_ACCESS_MMU_SHIFT & KNC_ACCESS_MMU;
+    KncAccess access = { .kind = kind, .vaddr = addr, .size = size };
 
     s->seen.token = info >> KNC_ACCESS_TOKEN_SHIFT;
+    if (counted && s->seen.access_token != s->seen.token &&
+        knc_tcg_find_data(env, addr, mmu_idx, &access) &&
+        knc_pmu_quick(s, &access)) {
+        return;
+    }
     if (!counted && knc_pmu_find_again(s, kind, addr, size)) {
         if (s->seen.access_token != s->seen.token) {
             knc_pmu_complete(s, s->seen.token);
         }
         knc_pmu_take_off(s, -one);
-    } else if (knc_pmu_access(env, addr, size, kind,
-                              info >> KNC_ACCESS_MMU_SHIFT & KNC_ACCESS_MMU,
+    } else if (knc_pmu_access(env, addr, size, kind, mmu_idx,
                               info & KNC_ACCESS_LATE ? 0 : ra) && counted) {
         knc_pmu_take_off(s, one);
     }
@@ -538,7 +563,7 @@ void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
     access->hint = info & KNC_ACCESS_SIZE;
     if (knc_tcg_find_data(env, addr, info >> KNC_ACCESS_MMU_SHIFT, access)) {
         s->observer->waiting++;
-        knc_pmu_set_latest(s, access);
+        knc_pmu_forget_others(s, access);
     }
 }
 
@@ -562,7 +587,7 @@ static bool knc_pmu_second_half(CPUX86State *env, uint64_t addr, int size,
         return false;
     }
     first->size = 8;
-    knc_pmu_set_latest(&env->knc_pmu, first);
+    knc_pmu_forget_others(&env->knc_pmu, first);
     env->knc_pmu.tally.descriptors[knc_pmu_current_ring(env)]++;
     return true;
 }

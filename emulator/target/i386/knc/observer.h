@@ -16,7 +16,7 @@
 /* In KncFilter: no address is in this line. */
 #define NO_LINE                 0x8080808080808080ull
 
-/* TLB sets, in the low bits of a page's number */
+/* TLB sets */
 enum {
     PAGE_DATA,
     PAGE_CODE = PAGE_DATA + KNC_DTLB_SETS,
@@ -40,11 +40,7 @@ struct KncObserver {
     uint64_t code_page;         /* the latest page of code */
     uint64_t code_paddr;        /* its physical address */
 
-    /*
-     * Of each TLB set the latest page, as page number * PAGE_SETS + set, and a
-     * bit for each L1 set in which KncFilter has a line of it
-     */
-    uint64_t page[PAGE_SETS];
+    /* Of each TLB set, a bit for each L1 set of which KncFilter has lines */
     uint64_t lines[PAGE_SETS];
     bool filters;               /* no counter needs the accesses one by one */
     KncPredictor predictor;
@@ -55,12 +51,16 @@ static inline int knc_pmu_l1_set(uint64_t vaddr)
     return (vaddr >> KNC_LINE_BITS) % KNC_L1_SETS;
 }
 
+static inline uint64_t *knc_pmu_row(KncPmuState *s, uint64_t vaddr)
+{
+    return s->seen.filter.line[(vaddr >> KNC_LINE_BITS) % KNC_FILTER_ROWS];
+}
+
 /* Returns true if the access does not change the model. */
 static inline bool knc_pmu_find_again(KncPmuState *s, int kind, uint64_t vaddr,
                                       int size)
 {
-    return (s->seen.filter.latest[knc_pmu_l1_set(vaddr)][kind] ^ vaddr) <=
-           LINE_SIZE - size;
+    return (knc_pmu_row(s, vaddr)[kind] ^ vaddr) <= LINE_SIZE - size;
 }
 
 #endif /* I386_KNC_OBSERVER_H */

@@ -95,13 +95,15 @@ enum {
 };
 
 /*
- * Accesses that do not change the model: those to the latest line of their
- * cache set, in the latest page of their TLB set, except the first write to
- * the line.  Generated code finds them here, by the virtual address.  A block
- * counts all its accesses as hits; what it reports is taken off again.
+ * Accesses that do not change the model: to a line of the L1 in a page of the
+ * TLB that both have been used (caches.h), and for writing one that the thread
+ * has modified.  Generated code finds them here, by the virtual address.  A
+ * block counts all its accesses as hits; what it reports is taken off again.
  */
+#define KNC_FILTER_ROWS         512
+
 typedef struct KncFilter {
-    uint64_t latest[KNC_L1_SETS][4];    /* by kind */
+    uint64_t line[KNC_FILTER_ROWS][4];  /* by kind */
     uint64_t code;              /* the latest line of code */
     uint64_t hits;
 } KncFilter;
