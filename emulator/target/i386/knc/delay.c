@@ -8,8 +8,12 @@
 #include "exec.h"
 #include "internal.h"
 
-/* PAUSE takes a while: a thread that spins executes fewer instructions. */
+/*
+ * PAUSE takes a while: a thread that spins executes fewer instructions.  So does
+ * a device, also if there is none, and code that is written while it executes.
+ */
 #define PAUSE_SLOTS             256
+#define DEVICE_SLOTS            128
 
 static void knc_pmu_delay(CPUX86State *env, uint64_t slots)
 {
@@ -30,6 +34,15 @@ void helper_knc_delay(CPUX86State *env, target_ulong cycles)
 
     knc_pmu_delay(env, DIV_ROUND_UP(MIN(cycles, UINT32_MAX),
                                     (uint64_t)slot_cycles));
+}
+
+void knc_pmu_wait_for_device(CPUState *cs)
+{
+    CPUX86State *env = &X86_CPU(cs)->env;
+
+    if (env->knc.pmu) {
+        knc_pmu_delay(env, DEVICE_SLOTS);
+    }
 }
 
 /* The thread keeps its turn. */

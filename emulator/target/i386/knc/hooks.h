@@ -27,7 +27,8 @@ void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 void knc_pmu_pause(CPUX86State *env);
 void knc_pmu_retire_branch(CPUX86State *env);
 
-/* accel/tcg/: an access that a helper has made */
+/* accel/tcg/: an access that waits; one that a helper has made */
+void knc_pmu_wait_for_device(CPUState *cs);
 void knc_pmu_helper_access(CPUState *cs, vaddr addr, uint32_t oi,
                            MMUAccessType type);
 
