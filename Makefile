@@ -85,12 +85,15 @@ bench-card:
 parts := $(shell sed -n 's/^\**\([a-z]*\) .*/\1/p' tests/parts)
 checks := check $(addprefix check-,$(parts))
 
+# What these measure is printed, too.
+check-mainline check-series prove: notes := --notes
+
 $(checks):
-	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$(filter-out check,$@))
+	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$(filter-out check,$@)) $(notes)
 
 prove:
 	@sed -n '/^Not proved/,/^$$/p' Documentation/contributing.rst
-	@TEST='$(TEST)' scripts/check prove --notes
+	@TEST='$(TEST)' scripts/check prove $(notes)
 
 help:
 	@echo 'The driver:'

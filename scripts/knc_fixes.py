@@ -138,18 +138,21 @@ how many points, out of how many instructions, in one run on Linux 6.1.192
 at each of them in turn, and then an NMI of another source:
 
                                          overflow        NMI
-  an event is enabled and disabled     82 of 1,706   49 of  8,432
-  it is read                           50 of 4,203   24 of 11,980
-  its period is changed                 7 of 3,925    1 of  8,492
-  a second event is added              38 of 2,787   36 of 10,117
-  events move to other counters        38 of 2,787   35 of 10,017
-  an interrupt is handled              39 of 4,827   78 of 10,699
-  tasks are switched                   11 of 5,902   38 of 21,104
+  an event is enabled and disabled     89 of 1,694   55 of  8,402
+  it is read                           53 of 4,185   17 of 11,938
+  it is read with its group            59 of 3,415   not tried
+  its period is changed                 8 of 3,901    0 of  8,450
+  another event takes its counter      61 of 2,714   not tried
+  a second event is added              38 of 2,769   35 of 10,087
+  events move to other counters        37 of 2,769   35 of  9,987
+  an interrupt is handled              42 of 4,809   85 of 10,669
+  tasks are switched                   14 of 5,868   45 of 21,015
+  its page is mapped and unmapped      14 of 17,597  24 of 24,846
 
 An event that is read by another CPU at each instruction is right at all of
-8,524 points. One defect of the x86 core is left: if an interrupt comes
+8,494 points. One defect of the x86 core is left: if an interrupt comes
 between the read and the exchange in x86_perf_event_update(), and loads the
-same value, the count is off by 2^40, at 64 of 301 points that were chosen
+same value, the count is off by 2^40, at 77 of 301 points that were chosen
 for it. A second series makes the interrupt wait, and then no sample is
 lost.
 """

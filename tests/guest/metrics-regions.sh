@@ -51,8 +51,8 @@ done
 # The threads of a program, and the other formats
 into said knc-metrics -u --regions --per-thread -o "$tmp/text" -M tlb,l1_hit_rate ./marked
 has text '^page by page: 4 calls, 4 threads, 0\.00[0-9]+ seconds$'
-has text '^ +3 +1 +0\.00[0-9]+ +(100(\.0+)?|99\.9[0-9]) '
-has text '^l1_tlb_miss_ratio +(100(\.0)?|99\.9[0-9]) %$'
+has text '^ +3 +1 +0\.00[0-9]+ +(100(\.[0-2][0-9]*)?|99\.9[0-9]*) '
+has text '^l1_tlb_miss_ratio +(100(\.[0-2][0-9]*)?|99\.9[0-9]*) %$'
 has text 'no value: the emulator has no model of L1_DATA_HIT_INFLIGHT_PF1'
 [ "$(grep -c '^thread  calls  .*l1_tlb_miss_ratio' "$tmp/text")" -eq 2 ] ||
 	fail "not a table of threads for each of 2 regions"

@@ -115,7 +115,7 @@ OPTIONS = {
 def options_of(boot, flavour, settings, work, tests):
     """run-uos's, for this boot on a flavour of build-kernel, or on Linux 2.6.38"""
     slow = re.search("debug|kcsan", flavour)
-    every = boot.name == "races" and settings["TEST_STRIDE"] == "1"
+    every = re.search("races|series", boot.name) and settings["TEST_STRIDE"] == "1"
     # Of the guest's time, of which most boots take less than a minute
     limit = (7200 if slow or every else 600) + 4 * int(settings.get("TEST_FUZZ_SECONDS", 0))
     options = ["--timeout", str(limit), *boot.options.split()]

@@ -229,6 +229,8 @@ def cases(run):
         yield from of_series("6.12", "prepared-6.12", False)
         usual["series-clang"] = lambda: in_tree("patch_series", "6.1", "clang", "CC=clang")
         usual["series-i386"] = lambda: in_tree("patch_series", "6.1", "i386")
+        usual["series-lto"] = lambda: in_tree("patch_series", "6.12", "lto-6.12", "LLVM=-19")
+        usual["series-rt"] = lambda: in_tree("patch_series", "6.12", "rt-6.12")
     for name, check in usual.items():
         yield Case(name, check, seconds=100 if name == "checkpatch" else 30)
 

@@ -482,7 +482,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(boot, "idle-other"))
 		insert_module("modules/knc_test_idle_other.ko", "");
 	/* these tests send NMIs that have no handler */
-	if (strstr(boot, "races"))
+	if (strstr(boot, "races") || strstr(boot, "series"))
 		insert_module("modules/knc_test_nmi.ko", "");
 
 	for (argv += 2; *argv; argv++)
