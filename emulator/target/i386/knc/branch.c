@@ -80,7 +80,7 @@ void knc_pmu_interrupt(CPUX86State *env)
 }
 
 /* A branch has completed; generated code cannot know whether it does. */
-void knc_pmu_retire_branch(CPUX86State *env)
+void helper_knc_retire_branch(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
 

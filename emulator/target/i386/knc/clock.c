@@ -19,7 +19,7 @@
  * what         who writes it       when
  * -----------  ------------------  -------------------------------------------
  * of a thread:
- * time         knc_clock_spend()   QEMU takes back the rest of its budget
+ * time         spend()             its turn ends, or so much may be known before
  *              knc_clock_pass()    PAUSE or DELAY is longer than its budget
  *              knc_clock_wake()    it wakes: to the time of who wakes it
  * reached      spend, wake         to time
@@ -34,7 +34,7 @@
  *              knc_clock_tsc()     the thread has to wait before it reads
  * other_time   pick(), wake        the time reached of the earliest other
  *                                  thread, which does not change meanwhile
- * previous     knc_clock_budget()  another thread begins to execute
+ * previous     knc_clock_begin()   another thread begins to execute
  * latest_read  knc_clock_tsc()     a thread reads the TSC
  *              knc_clock_read()    a device reads the clock for a thread
  * present      run_timers()        the clock jumps to the timer
@@ -51,7 +51,6 @@
 #include "qemu/main-loop.h"
 #include "qemu/timer.h"
 #include "cpu.h"
-#include "accel/tcg/knc-clock.h"
 #include "internal.h"
 
 /*
@@ -77,7 +76,6 @@
 #define REST_US         10000
 
 static struct {
-    bool on;
     QTAILQ_HEAD(, KncClock) awake;
     CPUState *current;      /* has its turn */
     CPUState *previous;     /* has executed last */
@@ -91,14 +89,8 @@ static struct {
     int jumps;
 } card = { .awake = QTAILQ_HEAD_INITIALIZER(card.awake) };
 
-bool knc_clock_on(void)
+void knc_clock_set_sleeps(bool sleeps)
 {
-    return card.on;
-}
-
-void knc_clock_enable(bool sleeps)
-{
-    card.on = true;
     card.sleeps = sleeps;
 }
 
@@ -107,14 +99,44 @@ static KncClock *clock_of(CPUState *cs)
     return &X86_CPU(cs)->env.knc_pmu.clock;
 }
 
-/* The time of an executing thread, with what clock.time does not have yet */
+/* What QEMU counts down: instructions that the thread may yet execute */
+static int64_t get_left(CPUState *cs)
+{
+    return knc_icount_low(cs) + cs->icount_extra;
+}
+
+static void set_left(CPUState *cs, int64_t left)
+{
+    knc_icount_low(cs) = MIN(left, UINT16_MAX);
+    cs->icount_extra = left - knc_icount_low(cs);
+    cs->icount_budget = left;
+}
+
+/* What a thread has executed that its clock does not have yet */
+static int64_t executed(CPUState *cs)
+{
+    return clock_of(cs)->budget - get_left(cs);
+}
+
 static int64_t own_time(CPUState *cs)
 {
     KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
-    int64_t executed = cs->icount_budget -
-                       (knc_icount_low(cs) + cs->icount_extra);
 
-    return s->clock.time + executed * s->count.slot_cycles;
+    return s->clock.time + executed(cs) * s->count.slot_cycles;
+}
+
+static void spend(CPUState *cs)
+{
+    KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
+    KncClock *c = &s->clock;
+    int64_t slots = executed(cs);
+
+    if (slots) {
+        c->budget -= slots;
+        c->slots += slots;
+        c->time += slots * s->count.slot_cycles;
+        c->reached = c->time;
+    }
 }
 
 static bool is_executing(CPUState *cs)
@@ -178,9 +200,6 @@ void knc_clock_wake(CPUState *cs)
 {
     KncClock *c = clock_of(cs);
 
-    if (!card.on) {
-        return;
-    }
     /* Its own PMI may come with the HLT that it executes. */
     if ((asleep(cs) && !is_executing(cs)) || !c->awake) {
         c->time = c->reached = MAX(MAX(c->time, now()),
@@ -338,9 +357,6 @@ static bool was_kicked(CPUState *cs)
 
 CPUState *knc_clock_next(CPUState *cs)
 {
-    if (!card.on) {
-        return cs ? CPU_NEXT(cs) : first_cpu;
-    }
     if (all_held() || (cs && was_kicked(cs))) {
         return NULL;
     }
@@ -363,7 +379,7 @@ bool knc_clock_idle(void)
 {
     int64_t timer, left;
 
-    if (!card.on || all_held()) {
+    if (all_held()) {
         return false;
     }
     timer = next_timer();
@@ -389,8 +405,7 @@ uint64_t knc_clock_slots(const CPUX86State *env)
 {
     CPUState *cs = env_cpu((CPUX86State *)env);
 
-    return env->knc_pmu.clock.slots + cs->icount_budget -
-           (knc_icount_low(cs) + cs->icount_extra);
+    return env->knc_pmu.clock.slots + executed(cs);
 }
 
 /* Slots until a counter may overflow */
@@ -404,14 +419,11 @@ static int64_t to_overflow(const KncPmuState *s)
 /* Let the turn end after at most @slots. */
 static void limit_to(CPUState *cs, int64_t slots)
 {
-    int64_t left = knc_icount_low(cs) + cs->icount_extra;
-    int64_t over = left - slots;
+    int64_t over = get_left(cs) - slots;
 
     if (over > 0) {
-        cs->icount_budget -= over;
-        left -= over;
-        knc_icount_low(cs) = MIN(left, knc_icount_low(cs));
-        cs->icount_extra = left - knc_icount_low(cs);
+        clock_of(cs)->budget -= over;
+        set_left(cs, slots);
     }
 }
 
@@ -444,15 +456,11 @@ void knc_clock_init(CPUState *cs)
     }
 }
 
-int64_t knc_clock_budget(CPUState *cs, int64_t budget)
+void knc_clock_begin(CPUState *cs)
 {
     KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
     int64_t left;
 
-    if (!card.on) {
-        return budget;
-    }
-    cs->icount_budget = 0;
     if (cs != card.previous) {
         if (card.previous) {
             knc_observer_end_turn(&X86_CPU(card.previous)->env.knc_pmu);
@@ -468,7 +476,15 @@ int64_t knc_clock_budget(CPUState *cs, int64_t budget)
     left = cs == card.current ? card.turn_end - s->clock.time : 0;
     left = DIV_ROUND_UP(left, s->count.slot_cycles);
     left = MAX(MIN(left, to_overflow(s)), 1);
-    return cs->interrupt_request & CPU_INTERRUPT_INIT ? 0 : left;
+    s->clock.budget = cs->interrupt_request & CPU_INTERRUPT_INIT ? 0 : left;
+    set_left(cs, s->clock.budget);
+}
+
+void knc_clock_end(CPUState *cs)
+{
+    spend(cs);
+    clock_of(cs)->budget = 0;
+    set_left(cs, 0);
 }
 
 /*
@@ -481,7 +497,11 @@ int knc_clock_fits(CPUState *cs, int left, int needed)
     KncPmuState *s = &X86_CPU(cs)->env.knc_pmu;
     KncClock *c = &s->clock;
 
-    if (!card.on || left >= needed || to_overflow(s) == left) {
+    if (!X86_CPU(cs)->env.knc.pmu) {
+        return left;
+    }
+    spend(cs);
+    if (left >= needed || to_overflow(s) == left) {
         return left;
     }
     /* An overflow may have made the turn short, in the ring that it was in. */
@@ -489,23 +509,7 @@ int knc_clock_fits(CPUState *cs, int left, int needed)
         c->time + left * s->count.slot_cycles >= card.turn_end) {
         c->reached = MAX(c->reached, card.turn_end);
     }
-    cs->icount_budget = 0;
-    cs->icount_extra = 0;
-    knc_icount_low(cs) = 0;
-    return 0;
-}
-
-int64_t knc_clock_spend(CPUState *cs, int64_t executed)
-{
-    if (!card.on) {
-        return executed;
-    }
-    if (executed) {
-        clock_of(cs)->slots += executed;
-        clock_of(cs)->time += executed *
-                              X86_CPU(cs)->env.knc_pmu.count.slot_cycles;
-        clock_of(cs)->reached = clock_of(cs)->time;
-    }
+    knc_clock_end(cs);
     return 0;
 }
 
@@ -544,27 +548,23 @@ uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra)
     return value;
 }
 
-bool knc_clock_armed(void)
+void knc_clock_armed(void)
 {
-    if (card.on && is_executing(card.current)) {
+    if (is_executing(card.current)) {
         end_turn_by(next_timer());
     }
-    return card.on;
 }
 
 /* Let @slots pass without an instruction, also beyond the end of the turn. */
 void knc_clock_pass(CPUX86State *env, uint64_t slots)
 {
     CPUState *cs = env_cpu(env);
-    uint64_t low, extra;
+    uint64_t low = MIN(slots, knc_icount_low(cs));
+    uint64_t extra = MIN(slots - low, cs->icount_extra);
 
-    if (card.on) {
-        low = MIN(slots, knc_icount_low(cs));
-        extra = MIN(slots - low, cs->icount_extra);
-        knc_icount_low(cs) -= low;
-        cs->icount_extra -= extra;
-        slots -= low + extra;
-        env->knc_pmu.clock.slots += slots;
-        env->knc_pmu.clock.time += slots * env->knc_pmu.count.slot_cycles;
-    }
+    knc_icount_low(cs) -= low;
+    cs->icount_extra -= extra;
+    slots -= low + extra;
+    env->knc_pmu.clock.slots += slots;
+    env->knc_pmu.clock.time += slots * env->knc_pmu.count.slot_cycles;
 }

@@ -34,6 +34,8 @@
 #define bql_lock()              qemu_mutex_lock_iothread()
 #define bql_unlock()            qemu_mutex_unlock_iothread()
 #define qemu_cond_timedwait_bql qemu_cond_timedwait_iothread
+#define qemu_cond_wait_bql      qemu_cond_wait_iothread
+#define tcg_cpu_exec            tcg_cpus_exec
 #endif
 
 /* Kinds of temporaries: of an instruction; those that outlive a branch */

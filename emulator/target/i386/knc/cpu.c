@@ -11,13 +11,14 @@
 #include "cpu.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
+#include "exec/helper-proto.h"
 #include "exec.h"
 #include "internal.h"
 
 static const struct TCGCPUOps *plain_ops;   /* QEMU's */
 static struct TCGCPUOps ops;
 static void (*plain_interrupt)(CPUState *cs, int mask);
-static DeviceRealize plain_realize;
+static DeviceRealize x86_realize;
 
 /*
  * Between two blocks: detect an overflow now, as the next block may not count.
@@ -115,7 +116,7 @@ static void knc_do_interrupt(CPUState *cs)
     knc_pmu_interrupt(env);
     plain_ops->do_interrupt(cs);
     if (is_int) {
-        knc_pmu_retire_branch(env);
+        helper_knc_retire_branch(env);
     }
 }
 
@@ -199,8 +200,7 @@ static void knc_take_tables(CPUClass *cc)
 
     plain_interrupt = accel->handle_interrupt;
     accel->handle_interrupt = knc_handle_interrupt;
-    accel->get_virtual_clock = knc_clock_read;
-    accel->get_elapsed_ticks = knc_clock_read;
+    knc_thread_init(accel);
 }
 
 /* The PMU is not part of vmstate_x86_cpu, so the CPU must not migrate. */
@@ -266,9 +266,9 @@ static void knc_pmu_reset(void *opaque)
 /* The most that CPUID leaf 4 can express */
 #define MOST_CORES      64
 
-/* The last step of x86_cpu_realizefn() */
 static void knc_realize(DeviceState *dev, Error **errp)
 {
+    ERRP_GUARD();
     QemuOpts *icount = qemu_opts_find(qemu_find_opts("icount"), NULL);
     X86CPU *cpu = X86_CPU(dev);
 
@@ -284,20 +284,23 @@ static void knc_realize(DeviceState *dev, Error **errp)
                    "61", MOST_CORES);
         return;
     }
-    knc_clock_enable(qemu_opt_get_bool(icount, "sleep", true));
+    knc_clock_set_sleeps(qemu_opt_get_bool(icount, "sleep", true));
+    knc_take_tables(CPU_GET_CLASS(dev));
+    x86_realize(dev, errp);
+    if (*errp) {
+        return;
+    }
     vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
     knc_set_caches(&cpu->env);
-    knc_take_tables(CPU_GET_CLASS(dev));
     knc_apic_realize(cpu);
     knc_pmu_attach(&cpu->env);
     qemu_register_reset(knc_pmu_reset, &cpu->env);
-    plain_realize(dev, errp);
 }
 
 void knc_cpu_class_init(ObjectClass *oc)
 {
     /* QEMU cannot remove one of the CPUs that share a host thread. */
     DEVICE_CLASS(oc)->hotpluggable = false;
-    plain_realize = X86_CPU_CLASS(oc)->parent_realize;
-    X86_CPU_CLASS(oc)->parent_realize = knc_realize;
+    device_class_set_parent_realize(DEVICE_CLASS(oc), knc_realize,
+                                    &x86_realize);
 }

@@ -9,8 +9,8 @@
 #include "internal.h"
 
 /*
- * PAUSE takes a while: a thread that spins executes fewer instructions.  So does
- * a device, also if there is none, and code that is written while it executes.
+ * PAUSE takes a while: a thread that spins executes fewer instructions.  So do
+ * a device, one that is not there, and code that is written as it executes.
  */
 #define PAUSE_SLOTS             256
 #define DEVICE_SLOTS            128

@@ -23,9 +23,11 @@ void knc_cpuid(CPUX86State *env, uint32_t *ebx, uint32_t *ecx, uint32_t *edx);
 void knc_pmu_write_cr(CPUX86State *env, int reg, uint64_t val);
 void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr);
 
-/* tcg/: a thread waits; INTO without an interrupt */
+/* tcg/: a thread waits */
 void knc_pmu_pause(CPUX86State *env);
-void knc_pmu_retire_branch(CPUX86State *env);
+
+/* accel/tcg/: @left, or 0 if a block has more instructions than that */
+int knc_clock_fits(CPUState *cs, int left, int needed);
 
 /* accel/tcg/: an access that waits; one that a helper has made */
 void knc_pmu_wait_for_device(CPUState *cs);

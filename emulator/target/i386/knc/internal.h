@@ -5,7 +5,6 @@
 #ifndef I386_KNC_INTERNAL_H
 #define I386_KNC_INTERNAL_H
 
-#include "accel/tcg/knc-clock.h"
 #include "compat.h"
 #include "memory.h"
 #include "trace.h"
@@ -184,13 +183,28 @@ G_NORETURN void knc_tcg_leave_before(CPUX86State *env, uintptr_t ra);
 void knc_tcg_wait(CPUX86State *env, uintptr_t ra);
 
 /* clock.c: the card clock, which follows what the threads execute */
-void knc_clock_enable(bool sleeps);
+void knc_clock_set_sleeps(bool sleeps);
 int64_t knc_clock_read(void);
 void knc_clock_wake(CPUState *cs);
 void knc_clock_init(CPUState *cs);
+void knc_clock_armed(void);
 void knc_clock_pass(CPUX86State *env, uint64_t slots);
 void knc_clock_limit(CPUX86State *env);
 void knc_clock_yield(CPUX86State *env, int64_t cycles);
 uint64_t knc_clock_tsc(CPUX86State *env, uintptr_t ra);
+
+/* The thread that executes after @cs: maybe @cs again, or NULL for none */
+CPUState *knc_clock_next(CPUState *cs);
+
+/* All threads are idle, but the clock can still jump to a timer. */
+bool knc_clock_idle(void);
+
+/* QEMU is about to execute instructions of @cs, and has. */
+void knc_clock_begin(CPUState *cs);
+void knc_clock_end(CPUState *cs);
+
+/* thread.c */
+struct AccelOpsClass;
+void knc_thread_init(struct AccelOpsClass *ops);
 
 #endif /* I386_KNC_INTERNAL_H */

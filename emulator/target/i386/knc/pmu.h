@@ -40,11 +40,10 @@ static inline int knc_pmu_ring(int cpl)
 /*
  * What an instruction and all that follow it in its block add, as kept in the
  * block's unwind information: above QEMU's cc_op, in the same word (while the
- * block is translated: KNC_UNWIND_HALVES or nothing, then the hits before it)
+ * block is translated: the hits before it)
  */
 #define KNC_UNWIND_SHIFT        8
 #define KNC_UNWIND_CC_OP        MAKE_64BIT_MASK(0, KNC_UNWIND_SHIFT)
-#define KNC_UNWIND_HALVES       1       /* an access of 16 bytes by halves */
 
 static inline uint64_t knc_pmu_unwind_data(int slots, bool branch,
                                            bool uncounted, uint64_t hits)
@@ -234,6 +233,7 @@ typedef struct KncInject {
 typedef struct KncClock {
     CPUState *cs;
     uint64_t slots;         /* in all */
+    int64_t budget;         /* slots that it may execute, with those it has */
     int64_t time;           /* in cycles */
     int64_t reached;        /* time, or the end of its turn */
     int64_t last_read;      /* of the TSC */

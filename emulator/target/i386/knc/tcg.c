@@ -102,14 +102,3 @@ bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
     access->uncached = flags & TLB_MMIO;
     return true;
 }
-
-uint64_t knc_tcg_unwind_io(CPUX86State *env)
-{
-    uint64_t data[TARGET_INSN_START_WORDS];
-    CPUState *cs = env_cpu(env);
-
-    if (!cpu_unwind_state_data(cs, cs->mem_io_pc, data)) {
-        return 0;
-    }
-    return data[1] >> KNC_UNWIND_SHIFT;
-}
