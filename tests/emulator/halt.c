@@ -148,7 +148,10 @@ static void naps(u64 sel0, u64 sel1)
 	wrmsr(MSR_GLOBAL, 0);
 }
 
-/* All threads are halted, and so the core is. */
+/* What an access to a device takes */
+#define DEVICE_SLOTS	128
+
+/* All threads are halted, and so the core is: not while they set the timer and end its interrupt. */
 static void whole_core(void)
 {
 	for (int n = 1; n < 4; n++)

@@ -276,9 +276,9 @@ static bool in_l1(KncCore *core, uint64_t line)
 
 /*
  * The hardware prefetches a line, for writing if that is what the stream does.
- * It takes the place of a line that no L1 cache has, if possible of one that
- * has not been used, so that accesses which the L1 hits need no model:
- * KncFilter.
+ * It takes the place of a line that no L1 cache has, so that accesses which the
+ * L1 hits need no model: KncFilter.  The L2 does not see these, so what an L1
+ * cache has is used.
  */
 static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
                               bool write, KncPmuEvents *ev)
@@ -288,6 +288,11 @@ static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
     if (peek_line(core->l2, KNC_L2_SETS, line)) {
         ev->n[KNC_HWP_L2HIT]++;
         return;
+    }
+    for (int way = 0; way < KNC_CACHE_WAYS; way++) {
+        if (in_l1(core, set[way])) {
+            touch(set, KNC_CACHE_WAYS, &set[way]);
+        }
     }
     for (int way = 0; way < KNC_CACHE_WAYS; way++) {
         if (!in_l1(core, set[way]) &&
