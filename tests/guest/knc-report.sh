@@ -21,7 +21,7 @@ has page '^1 core, 4 hardware threads$'
 has page "^Linux $(uname -r)\$"
 has page '^the module( [0-9A-F]+)?$'
 has page '^perf version [0-9]'
-has page '^core 0, by thread: .*[0-9,]{9,} \(CPU [0-3]\)'
+has page '^core 0, CPU 0, 1, 2, 3: .*[0-9,]{9,}'
 # Its callers, by DWARF: sum itself has no frame pointer.
 has page '^main: [0-9]+ samples, (100|9[0-9])\.[0-9]%'
 has page 'the emulator has no model of VPU_ELEMENTS_ACTIVE'

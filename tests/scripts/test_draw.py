@@ -89,7 +89,7 @@ class TestDraw(ScriptTest):
         card = draw.Card("cycles", draw.read_stat(STAT.splitlines(True))[0]["cycles"])
         text, svg = draw.text_card(card, 80, False), draw.svg_card(card)
         assert "most:  core 0 thread 0: ~2.48M   core 1 thread 1: ~1.12M" in text
-        assert ">core 1, by thread: no count; ~1,116,089 (CPU 5)<" in svg
+        assert ">core 1, CPU -, 5: no count; ~1,116,089<" in svg
         for picture in (text, svg):
             assert "cycles (estimates)" in picture
             assert "~: estimates; 2 threads have counted 42 to 45 % of the time" in picture
@@ -191,8 +191,10 @@ class TestDraw(ScriptTest):
         """The book's picture is as it is drawn now; its text can be read where it is 400 pixels wide."""
         with open(f"{TOP}/Documentation/card.svg", encoding="utf-8") as f:
             text = f.read().partition("\n")[2]
-        values = re.findall(r"([\d,]+) \(CPU (\d+)\)", text)
-        card = draw.Card("instructions:u", counts({int(cpu): int(value.replace(",", "")) for value, cpu in values}))
+        values = {int(cpu): int(value.replace(",", ""))
+                  for cpus, those in re.findall(r", CPU (.*): (.*)</title>", text)
+                  for cpu, value in zip(cpus.split(", "), those.split("; "))}
+        card = draw.Card("instructions:u", counts(values))
         assert text == draw.svg_card(card) and ">0 to 577k events; least" in text
         head = ElementTree.fromstring(text)
         assert 400 * int(head.get("font-size")) / int(head.get("width")) >= 11
@@ -200,15 +202,15 @@ class TestDraw(ScriptTest):
     def test_draw_picture_of_a_card(self):
         values = {cpu: cpu * 1000 for cpu in range(244)} | {200: None}
         root = ElementTree.fromstring(draw.svg_card(card_of(values)))
-        cores = {core.find(f"{SVG}title").text: [cell.get("stroke") for cell in core.iter(f"{SVG}path")]
+        cores = {core.find(f"{SVG}title").text: {cells.get("stroke"): cells.get("d")
+                                                 for cells in core.iter(f"{SVG}path")}
                  for core in root.iterfind(f".//{SVG}g[{SVG}title]")}
         assert len(cores) == 61
-        counts = "core 60, by thread: 240,000 (CPU 240); 241,000 (CPU 241); 242,000 (CPU 242); 243,000 (CPU 243)"
-        assert cores[counts][3] == "#fde725"
-        (first,) = (cells for title, cells in cores.items() if title.startswith("core 0, by thread: 0 (CPU 0); "))
-        assert first[0] == "#440154" and len(first) == 4
-        (missing,) = (cells for title, cells in cores.items() if "no count (CPU 200); 201" in title)
-        assert missing[:2] == ["#eee", "#999"]
+        last = cores["core 60, CPU 240, 241, 242, 243: 240,000; 241,000; 242,000; 243,000"]
+        assert last["#fde725"].endswith("M7 90v29"), last
+        assert cores["core 0, CPU 0, 1, 2, 3: 0; 1,000; 2,000; 3,000"]["#440154"].startswith("M7 0v29M7 30v29")
+        missing = cores["core 50, CPU 200, 201, 202, 203: no count; 201,000; 202,000; 203,000"]
+        assert missing["#eee"] == "M7 0v29" and "#999" in missing
 
     def test_draw_brighter_is_more(self):
         light = [sum(c * w for c, w in zip(draw.colour(i / 50), (3, 6, 1))) for i in range(51)]

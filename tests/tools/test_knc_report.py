@@ -138,7 +138,7 @@ def test_report_numbers(tmp_path):
     missing = page.text("missing")
     assert "vectorization_intensitythe emulator has no model of VPU_STALL_REG" in missing, missing
     assert len(re.findall('<div class="box".*\n?<svg|<div class="box"[^>]*><svg', page.html)) == 2
-    assert re.search(r">core 60, by thread: .*; 1,243 \(CPU 243\)<", page.html), "the heat map"
+    assert re.search(r">core 60, CPU 240, 241, 242, 243: .*; 1,243<", page.html), "the heat map"
     assert "sum: 40 samples, 100.0%" in page.html, "the flame graph"
     for words in ("./columns 'an argument'", "Threads that worked244 of 244 have 1 % or more of the "
                   "INSTRUCTIONS_EXECUTED of the busiest one: 1,000 to 1,243, mean 1,122", "61 cores, 244 hardware threads", "1052.630 MHz",
@@ -663,4 +663,4 @@ def test_report_browser(tmp_path, width):
     assert all(inside == box < width for inside, box in found["boxes"]), found["boxes"]
     assert found["labels"] == (['"before"', '"after"', "none"] if width < 640 else ["none"] * 3), found
     assert re.match(r"\w.*: \d+ samples", found["told"]) and found["found"] > 0, found
-    assert found["zoomed"] == "100%" and found["cell"].startswith("core 0, by thread: 1,000 (CPU 0); "), found
+    assert found["zoomed"] == "100%" and found["cell"].startswith("core 0, CPU 0, 1, 2, 3: 1,000; "), found
