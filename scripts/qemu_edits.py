@@ -54,6 +54,10 @@ DEFECTS = (
           until=OLD),
     After(EMIT, r"^    gen_setcc1?\(s, decode->b & 0xf, s->T0\);$", "    gen_knc_flags_kept(s);",
           since=NEW),
+    # RCL and RCR add a carry of many bits after SHLD of 16 bits.
+    Instead(EMIT, r"^ +tcg_gen_shri_tl\(decode->cc_dst, cpu_cc_src, \(8 << size\) - 1\);$",
+            "tcg_gen_shri_tl(decode->cc_dst, cpu_cc_src, (8 << size) - 1);",
+            "tcg_gen_extract_tl(decode->cc_dst, cpu_cc_src, (8 << size) - 1, 1);", since=NEW),
     # These helpers take the flags from what cc_op says.
     After(TRANSLATE, r"^    case 0x1c7: /\* cmpxchg8b \*/$",
           "        gen_update_cc_op(s); /* for CMPXCHG8B */", until=OLD),

@@ -272,8 +272,9 @@ static void next_sample(struct regs *r)
 }
 
 /*
- * An instruction with an operand in DATA, which may use the flags and changes them. Not BT: the
- * flags that it leaves undefined depend on where QEMU's block begins.
+ * An instruction with an operand in DATA, which may use the flags and changes them. No BT, and no
+ * SHLD by more bits than there are: the flags that they leave undefined depend on where QEMU's
+ * block begins.
  */
 static u8 *on_memory(u8 *p)
 {
@@ -307,7 +308,7 @@ static u8 *on_memory(u8 *p)
 	*(u32 *)p = PAGED_AREA + 8 * 4096 + (r >> 40) % (DATA_SIZE - 16);
 	p += 4;
 	if (kinds[i].immediate)
-		*p++ = r >> 50;
+		*p++ = r >> 50 & 15;
 	return p;
 }
 
