@@ -123,7 +123,7 @@ REPORTS = (
            the same.
 
            How to see it: in an emulator that lets the overflow come at each
-           instruction in turn, 64 of 301 reads are wrong on 6.1 (race-read-again of
+           instruction in turn, 77 of 301 reads are wrong on 6.1 (race-read-again of
            knc-pmu: make check-mainline). It was not tried on hardware.
 
            Fix: none here. Only what the NMI cannot change to the same value would be
