@@ -10,6 +10,7 @@ import collections
 import contextlib
 import csv
 import difflib
+import json
 import os
 import re
 import shutil
@@ -350,7 +351,8 @@ def compare(machine):
             time.sleep(0.2)
         # For the hlt, on a busy host as well
         time.sleep(2)
-        said = process.communicate("info knc-pmu\nquit\n")[0]
+        said = process.communicate("info knc-pmu\nqom-get /machine/unattached/device[0] knc-pmu\n"
+                                   "quit\n")[0].replace("\r", "")
 
     found = re.findall("(total insns|mem accesses): +([0-9]+)$",
                        log.read_text() if log.exists() else "", re.M)
@@ -368,6 +370,9 @@ def compare(machine):
     shown = re.findall("^ *([A-Z][A-Z0-9_]+) +[0-9]+ +[0-9]+$", said, re.M)
     yield as_expected("compare: the monitor has the events of the documentation",
                       sorted(name for name, _ in documented()[0]), sorted(shown))
+    by_qom = re.search('^"CPU#0.*"$', said, re.M)
+    yield result("compare: a CPU's property has the same", not by_qom or
+                 json.loads(by_qom[0]) not in said)
     if not sums["EXEC_STAGE_CYCLES"] or not insns:
         yield result("compare: suite compare",
                      "no counts\n" + tail(serial.read_text(errors="replace"), said))

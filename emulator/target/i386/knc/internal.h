@@ -153,6 +153,7 @@ typedef struct KncPmuTruth {
 
 /* Without the @self slots of the executing instruction */
 void knc_pmu_truth(CPUX86State *env, int self, KncPmuTruth *truth);
+char *knc_pmu_counts(Object *cpu, Error **errp);
 
 /* chip.c: registers that are not of the PMU */
 bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr);

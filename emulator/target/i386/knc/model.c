@@ -103,6 +103,7 @@ static void knc_class_init(ObjectClass *oc, void *data)
 {
     X86_CPU_CLASS(oc)->model_description = "Knights Corner coprocessor";
     device_class_set_props(DEVICE_CLASS(oc), properties);
+    object_class_property_add_str(oc, "knc-pmu", knc_pmu_counts, NULL);
     knc_cpu_class_init(oc);
 }
 
