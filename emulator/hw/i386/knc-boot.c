@@ -9,8 +9,6 @@
 #include "qemu/units.h"
 #include "cpu.h"
 #include "hw/boards.h"
-#include "hw/i386/apic_internal.h"
-#include "hw/i386/x86.h"
 #include "hw/loader.h"
 #include "hw/i386/knc-board.h"
 

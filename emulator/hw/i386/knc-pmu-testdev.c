@@ -25,13 +25,7 @@
 #include "qemu/timer.h"
 #include "cpu.h"
 #include "hw/isa/isa.h"
-#include "qom/object.h"
 #include "target/i386/knc/internal.h"
-#if KNC_QEMU(10, 0)
-#include "system/runstate.h"
-#else
-#include "sysemu/runstate.h"
-#endif
 
 #define TYPE_KNC_PMU_TESTDEV "knc-pmu-testdev"
 OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)

@@ -8,7 +8,6 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "qemu/module.h"
 #include "qemu/timer.h"
 #include "cpu.h"
 #include "hw/i386/knc-board.h"

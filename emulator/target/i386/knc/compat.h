@@ -12,13 +12,9 @@
     (QEMU_VERSION_MAJOR * 100 + QEMU_VERSION_MINOR >= (major) * 100 + (minor))
 
 #if KNC_QEMU(10, 0)
-#include "system/cpu-timers.h"
-#include "system/tcg.h"
 #define KNC_PROPERTY            const Property
 #define KNC_PROPERTIES_END
 #else
-#include "sysemu/cpu-timers.h"
-#include "sysemu/tcg.h"
 #define KNC_PROPERTY            Property
 #define KNC_PROPERTIES_END      DEFINE_PROP_END_OF_LIST()
 #endif

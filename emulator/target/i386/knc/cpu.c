@@ -12,7 +12,6 @@
 #include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "exec/helper-proto.h"
-#include "exec.h"
 #include "internal.h"
 
 static const struct TCGCPUOps *plain_ops;   /* QEMU's */

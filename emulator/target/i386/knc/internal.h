@@ -5,9 +5,25 @@
 #ifndef I386_KNC_INTERNAL_H
 #define I386_KNC_INTERNAL_H
 
-#include "compat.h"
 #include "memory.h"
 #include "trace.h"
+
+/* Not in compat.h, which cpu.h includes too early for these */
+#include "exec/exec-all.h"
+#if KNC_QEMU(10, 0)
+#include "accel/tcg/cpu-ops.h"
+#include "system/accel-ops.h"
+#include "system/reset.h"
+#include "system/runstate.h"
+#include "system/tcg.h"
+#include "tcg/insn-start-words.h"
+#else
+#include "hw/core/tcg-cpu-ops.h"
+#include "sysemu/accel-ops.h"
+#include "sysemu/reset.h"
+#include "sysemu/runstate.h"
+#include "sysemu/tcg.h"
+#endif
 
 #define CNTR_MASK               MAKE_64BIT_MASK(0, 40)
 #define COUNTERS_MASK           MAKE_64BIT_MASK(0, KNC_PMU_COUNTERS)
@@ -204,7 +220,6 @@ void knc_clock_begin(CPUState *cs);
 void knc_clock_end(CPUState *cs);
 
 /* thread.c */
-struct AccelOpsClass;
-void knc_thread_init(struct AccelOpsClass *ops);
+void knc_thread_init(AccelOpsClass *ops);
 
 #endif /* I386_KNC_INTERNAL_H */

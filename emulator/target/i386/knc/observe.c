@@ -32,7 +32,6 @@
 #include "cpu.h"
 #include "exec/helper-proto.h"
 #include "exec/memopidx.h"
-#include "exec.h"
 #include "internal.h"
 #include "observer.h"
 

@@ -7,7 +7,6 @@
 #include "cpu.h"
 #include "exec/helper-proto.h"
 #include "tcg/helper-tcg.h"
-#include "exec.h"
 #include "internal.h"
 
 #define MSR_TSC                 0x10

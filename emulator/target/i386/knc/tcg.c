@@ -6,7 +6,6 @@
 #include "qemu/main-loop.h"
 #include "cpu.h"
 #include "tcg/tcg.h"
-#include "exec.h"
 #include "internal.h"
 
 /*
