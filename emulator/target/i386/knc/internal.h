@@ -43,6 +43,11 @@
 /* What a thread needs counted: flags of its blocks (HF_KNC_*), and these */
 #define NEEDS_MATCHES           1
 
+/* The other threads of the core of @env */
+#define KNC_FOREACH_OTHER(other, env) \
+    for (other = (env)->knc_pmu.next; other != (env); \
+         other = other->knc_pmu.next)
+
 static inline int knc_pmu_cpu(CPUX86State *env)
 {
     return env_cpu(env)->cpu_index;

@@ -27,7 +27,6 @@ typedef struct KncStream {
 } KncStream;
 
 struct KncCore {
-    CPUX86State *thread[KNC_CORE_THREADS];
     bool prefetcher;
     uint64_t clock;             /* latest time of any thread, in cycles */
     uint64_t wakes;             /* number of ends of a halt of all threads */

@@ -344,6 +344,7 @@ typedef struct KncPmuState {
     struct {} end_reset_fields;
 
     KncCore *core;
+    struct CPUArchState *next;  /* of the core's threads, in a circle */
     KncObserver *observer;
     int thread;             /* number within the core */
     KncClock clock;
