@@ -34,6 +34,7 @@ struct KncCore {
     uint64_t snooped[KNC_CORE_THREADS][KNC_SNOOPS];
 
     struct {} start_reset_fields;
+    int64_t tsc_adjust;         /* of the time-stamp counter of all threads */
     uint64_t l1d[KNC_L1_SETS][KNC_CACHE_WAYS];
     uint64_t l1i[KNC_L1_SETS][KNC_CACHE_WAYS];
     uint64_t l2[KNC_L2_SETS][KNC_CACHE_WAYS];

@@ -311,7 +311,6 @@ typedef struct KncRegisters {
     uint32_t status;
     uint32_t global_ctrl;
     uint32_t pmi;           /* status bits that drive the interrupt line */
-    int64_t tsc_adjust;
 } KncRegisters;
 
 /* What only the test device and the monitor show: monitor.c */

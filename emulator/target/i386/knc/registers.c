@@ -209,27 +209,12 @@ static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
     raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
 }
 
-static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val, uintptr_t ra)
-{
-    KncCore *core = env->knc_pmu.core;
-    int64_t adjust = val - knc_clock_tsc(env, ra);
-
-    /* The threads of a core share one time-stamp counter. */
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *thread = core->thread[i];
-
-        if (thread) {
-            thread->knc_pmu.regs.tsc_adjust = adjust;
-        }
-    }
-}
-
 uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
 {
     if (!env->knc.pmu) {
         return cpu_get_tsc(env);
     }
-    return knc_clock_tsc(env, ra) + env->knc_pmu.regs.tsc_adjust;
+    return knc_clock_tsc(env, ra) + env->knc_pmu.core->tsc_adjust;
 }
 
 /* Return false if QEMU has the register in ECX. */
@@ -272,7 +257,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
         return false;
     }
     if (msr == MSR_TSC) {
-        knc_pmu_write_tsc(env, val, ra);
+        env->knc_pmu.core->tsc_adjust = val - knc_clock_tsc(env, ra);
         return true;
     }
     if (knc_chip_has_msr(env, msr)) {
