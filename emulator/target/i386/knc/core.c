@@ -54,11 +54,11 @@ static void knc_pmu_join(CPUX86State *env)
     s->count.ring = knc_pmu_current_ring(env);
 }
 
-/* The number of events in @rings that another thread has counted since reset */
-static uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
+/* Events in @rings since reset, without the executing instruction's @self */
+uint64_t knc_pmu_ever(CPUX86State *env, int self, int rings, KncPmuEvent event)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuEvents ev = knc_pmu_pending(s, 0);
+    KncPmuEvents ev = knc_pmu_pending(s, self);
     uint64_t sum = rings & (1 << s->count.ring) ? ev.n[event] : 0;
 
     for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
@@ -84,7 +84,7 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
                 }
             }
         } else {
-            sum += knc_pmu_ever(other, c->rings, c->event);
+            sum += knc_pmu_ever(other, 0, c->rings, c->event);
         }
     }
     return sum;

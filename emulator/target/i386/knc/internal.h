@@ -116,6 +116,7 @@ int knc_pmu_self(KncPmuState *s);
 /* core.c: the core's time, and thread count mode */
 uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
+uint64_t knc_pmu_ever(CPUX86State *env, int self, int rings, KncPmuEvent event);
 uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c);
 void knc_pmu_match(KncPmuState *s, const KncPmuEvents *ev);
 bool knc_pmu_fold_others(CPUX86State *env);

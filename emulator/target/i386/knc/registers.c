@@ -102,14 +102,8 @@ void knc_pmu_configure(CPUX86State *env)
 /* For the trace: instructions that the thread had completed before this one */
 static uint64_t knc_pmu_insn_number(CPUX86State *env)
 {
-    KncPmuState *s = &env->knc_pmu;
-    KncPmuEvents ev = knc_pmu_pending(s, knc_pmu_self(s));
-    uint64_t sum = ev.n[KNC_INSTRUCTIONS_EXECUTED];
-
-    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        sum += s->tally.true_count[ring].n[KNC_INSTRUCTIONS_EXECUTED];
-    }
-    return sum;
+    return knc_pmu_ever(env, knc_pmu_self(&env->knc_pmu),
+                        (1 << KNC_PMU_RINGS) - 1, KNC_INSTRUCTIONS_EXECUTED);
 }
 
 /* The counter without the executing instruction */
