@@ -259,20 +259,6 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind,
     return access;
 }
 
-/* The TLB set of an access, as in KncObserver */
-static inline int knc_pmu_page_set(const KncAccess *access)
-{
-    uint64_t small = access->vaddr >> TARGET_PAGE_BITS;
-    uint64_t large = access->vaddr >> KNC_LARGE_BITS;
-
-    if (access->kind == KNC_KIND_CODE) {
-        return PAGE_CODE + small % KNC_ITLB_SETS;
-    }
-    return access->page_bits >= KNC_LARGE_BITS ?
-           PAGE_LARGE + large % KNC_DTLB_LARGE_SETS :
-           PAGE_DATA + small % KNC_DTLB_SETS;
-}
-
 static void knc_pmu_forget_pages_of(KncPmuState *s, int set)
 {
     uint64_t *lines = &s->observer->lines[set];
@@ -296,7 +282,7 @@ static void knc_pmu_forget_others(KncPmuState *s, const KncAccess *access)
         knc_pmu_forget_set(s, knc_pmu_l1_set(access->vaddr));
         knc_pmu_forget_set(s, knc_pmu_l1_set(last));
         if (!knc_mem_page_used(s->core, s->thread, access)) {
-            knc_pmu_forget_pages_of(s, knc_pmu_page_set(access));
+            knc_pmu_forget_pages_of(s, knc_tlb_set(access));
         }
     }
 }
@@ -325,7 +311,7 @@ static bool knc_pmu_quick(KncPmuState *s, const KncAccess *access)
     if (!knc_mem_quick(s->core, s->thread, access, &quick)) {
         return false;
     }
-    page_set = knc_pmu_page_set(access);
+    page_set = knc_tlb_set(access);
     if (quick.page_cleared) {
         knc_pmu_forget_pages_of(s, page_set);
     }
@@ -486,11 +472,12 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
         return false;
     }
     if (unlikely(crosses)) {
-        if (!knc_tcg_find_data(env, last & TARGET_PAGE_MASK, mmu_idx,
-                               access + 1)) {
+        access[1] = (KncAccess) {
+            .kind = kind, .vaddr = last & TARGET_PAGE_MASK,
+        };
+        if (!knc_tcg_find_data(env, access[1].vaddr, mmu_idx, &access[1])) {
             return false;
         }
-        access[1].first = false;
         s->observer->waiting++;
     }
     s->observer->waiting++;
