@@ -329,13 +329,15 @@ static bool knc_pmu_quick(KncPmuState *s, const KncAccess *access)
 }
 
 /* Record the fetch of a line.  Returns false if it faults. */
-static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
+static bool __attribute__((noinline))
+knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
 {
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
     KncAccess fetch = { .kind = KNC_KIND_CODE, .vaddr = line, .size = 1 };
     KncAccess *access;
 
+    knc_pmu_complete(s, 0);
     if ((line ^ o->code_page) & TARGET_PAGE_MASK) {
         if (!knc_tcg_find_code(env, line, &o->code_paddr)) {
             return false;
@@ -371,27 +373,13 @@ static inline bool knc_pmu_fetch_again(KncPmuState *s, uint64_t line)
     return true;
 }
 
-static void __attribute__((noinline))
-knc_pmu_fetch_new(CPUX86State *env, uint64_t line, uint64_t last, uintptr_t ra)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    knc_pmu_complete(s, 0);
-    for (; line <= last; line += LINE_SIZE) {
-        if (!knc_pmu_fetch_again(s, line) &&
-            !knc_pmu_fetch_line(env, line, ra)) {
-            return;
-        }
-    }
-}
-
 /* Fetch the code from @pc to @last, at the start of an instruction. */
 static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last,
                                  uintptr_t ra)
 {
     for (uint64_t line = pc & -LINE_SIZE; line <= last; line += LINE_SIZE) {
-        if (unlikely(!knc_pmu_fetch_again(&env->knc_pmu, line))) {
-            knc_pmu_fetch_new(env, line, last, ra);
+        if (unlikely(!knc_pmu_fetch_again(&env->knc_pmu, line)) &&
+            !knc_pmu_fetch_line(env, line, ra)) {
             return;
         }
     }
