@@ -153,7 +153,7 @@ static inline void knc_pmu_complete(KncPmuState *s, uint32_t token)
     s->seen.access_token = token;
 }
 
-/* Give the model the first @entries accesses. */
+/* Give the model the first @entries accesses, and let others wait. */
 static void knc_pmu_model(KncPmuState *s, int entries)
 {
     KncObserver *o = s->observer;
@@ -168,6 +168,7 @@ static void knc_pmu_model(KncPmuState *s, int entries)
     o->completed -= entries;
     memmove(o->access, o->access + entries,
             o->waiting * sizeof(o->access[0]));
+    knc_pmu_set_may_wait(s);
 }
 
 /*
@@ -179,15 +180,14 @@ void knc_pmu_flush_accesses(KncPmuState *s)
     uint64_t reads = (uint32_t)s->seen.filter.hits;
     uint64_t writes = s->seen.filter.hits / KNC_HIT_WRITE;
 
-    knc_pmu_complete(s, 0);
-    knc_pmu_take_snoops(s);
-    knc_pmu_model(s, s->observer->waiting);
-    s->seen.check_due = false;
     s->seen.observed.n[KNC_DATA_READ] += reads;
     s->seen.observed.n[KNC_DATA_WRITE] += writes;
     s->seen.observed.n[KNC_DATA_READ_OR_WRITE] += reads + writes;
     s->seen.filter.hits = 0;
-    knc_pmu_set_may_wait(s);
+    s->seen.check_due = false;
+    knc_pmu_take_snoops(s);
+    knc_pmu_complete(s, 0);
+    knc_pmu_model(s, s->observer->waiting);
 }
 
 /*
@@ -220,7 +220,6 @@ knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
         knc_pmu_complete(s, 0);
     }
     knc_pmu_model(s, o->completed);
-    knc_pmu_set_may_wait(s);
     if (o->waiting + entries <= o->may_wait) {
         return;
     }
@@ -306,7 +305,6 @@ static bool knc_pmu_quick(KncPmuState *s, const KncAccess *access)
     if (o->waiting) {
         knc_pmu_complete(s, 0);
         knc_pmu_model(s, o->waiting);
-        knc_pmu_set_may_wait(s);
     }
     if (!knc_mem_quick(s->core, s->thread, access, &quick)) {
         return false;
@@ -417,7 +415,6 @@ void helper_knc_pmu_check(CPUX86State *env)
     knc_pmu_complete(s, 0);
     knc_pmu_model(s, s->observer->waiting);
     s->seen.check_due = false;
-    knc_pmu_set_may_wait(s);
     knc_pmu_look(env, GETPC());
 }
 
