@@ -83,15 +83,12 @@ static void boot_gdt(void)
 {
     const uint64_t gdt[] = {
         0, 0,
-        entry_32 ? 0x00cf9b000000ffff : 0x00af9b000000ffff, 0x00cf93000000ffff,
-        0x0000890000000067, 0,
+        cpu_to_le64(entry_32 ? 0x00cf9b000000ffff : 0x00af9b000000ffff),
+        cpu_to_le64(0x00cf93000000ffff),
+        cpu_to_le64(0x0000890000000067), 0,
     };
-    uint64_t le[ARRAY_SIZE(gdt)];
 
-    for (int i = 0; i < ARRAY_SIZE(gdt); i++) {
-        le[i] = cpu_to_le64(gdt[i]);
-    }
-    rom_add_blob_fixed("knc-gdt", le, sizeof(le), GDT_ADDR);
+    rom_add_blob_fixed("knc-gdt", gdt, sizeof(gdt), GDT_ADDR);
 }
 
 /* A table of the SFI: a header of 24 bytes, and entries; their sum is 0. */

@@ -109,7 +109,7 @@ static void sbox_write_entry(int n, uint32_t val)
     sbox.ioapic[n] = val & (n % 2 ? 0xff : 0x1afff);
 }
 
-static void sbox_send(int n)
+void knc_sbox_interrupt(int n)
 {
     uint32_t low = sbox.icr[2 * n];
 
@@ -118,17 +118,12 @@ static void sbox_send(int n)
     }
 }
 
-void knc_sbox_interrupt(int n)
-{
-    sbox_send(n);
-}
-
 /* ICR_SEND is an order: it reads as 0. */
 static void sbox_write_icr(int n, uint32_t val)
 {
     sbox.icr[n] = val & (n % 2 ? 0xff : ICR_VECTOR | ICR_MASKED);
     if (!(n % 2) && val & ICR_SEND) {
-        sbox_send(n / 2);
+        knc_sbox_interrupt(n / 2);
     }
 }
 
