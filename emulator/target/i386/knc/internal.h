@@ -131,11 +131,6 @@ void knc_cpu_class_init(ObjectClass *oc);
 /* model.c: what CPUID says of the caches */
 void knc_set_caches(CPUX86State *env);
 
-/* line.c: the interrupt line */
-void knc_pmu_raise(CPUX86State *env);
-void knc_pmu_deliver(CPUX86State *env);
-void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
-
 /* inject.c: an interruption at a chosen instruction */
 #define KNC_INJECT_WRITE        0x8000
 #define KNC_INJECT_RDPMC        0x4000
@@ -181,9 +176,12 @@ bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr);
 bool knc_chip_rdmsr(CPUX86State *env, uint32_t msr, uint64_t *val);
 bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val);
 
-/* apic.c: the local APIC; an edge of the line */
+/* apic.c: the interrupt line and its edges; the local APIC */
 void knc_apic_realize(X86CPU *cpu);
 int knc_apic_deliver(CPUX86State *env);
+void knc_pmu_raise(CPUX86State *env);
+void knc_pmu_deliver(CPUX86State *env);
+void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
 
 /* tcg.c: calls into the accelerator */
 

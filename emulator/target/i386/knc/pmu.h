@@ -304,7 +304,7 @@ typedef struct KncShare {
     bool asleep;
 } KncShare;
 
-/* registers.c, and line.c */
+/* registers.c, and apic.c */
 typedef struct KncRegisters {
     KncPmuCounter counter[KNC_PMU_COUNTERS];
     uint64_t spflt;
