@@ -58,7 +58,7 @@ void knc_pmu_pause(CPUX86State *env)
     }
 }
 
-/* ZF is set for a count of 0, CF if no bit was found; the others are cleared. */
+/* A count of 0 sets ZF, no bit found CF; the others are cleared. */
 target_ulong helper_knc_count_bits(CPUX86State *env, target_ulong old,
                                    target_ulong value, uint32_t how)
 {
