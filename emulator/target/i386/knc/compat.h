@@ -41,15 +41,11 @@
 #define knc_temp_new_i64        tcg_temp_new_i64
 #define knc_temp_new_kept       tcg_temp_local_new_i64
 #define tcg_env                 cpu_env
-#define KNC_TEMP_FREE(t)        tcg_temp_free_i64(t)
-#define KNC_TEMP_FREE32(t)      tcg_temp_free_i32(t)
 #else
 #define KNC_TEMP_NORMAL         TEMP_EBB
 #define KNC_TEMP_KEPT           TEMP_TB
 #define knc_temp_new_i64        tcg_temp_ebb_new_i64
 #define knc_temp_new_kept       tcg_temp_new_i64
-#define KNC_TEMP_FREE(t)
-#define KNC_TEMP_FREE32(t)
 #endif
 
 /* One decoder for all instructions; a rep string instruction is a loop */
