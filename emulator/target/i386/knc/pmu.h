@@ -237,8 +237,7 @@ typedef struct KncClock {
     int64_t time;           /* in cycles */
     int64_t reached;        /* time, or the end of its turn */
     int64_t last_read;      /* of the TSC */
-    bool awake;             /* in the list of threads that may execute */
-    QTAILQ_ENTRY(KncClock) next;
+    QTAILQ_ENTRY(KncClock) next;    /* in use: it may execute */
 } KncClock;
 
 /* The CPU's model and its properties: model.c */
