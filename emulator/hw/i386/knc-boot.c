@@ -213,7 +213,7 @@ static void boot_cmdline(uint8_t *params, const char *given, hwaddr addr)
         g_strdup_printf("memmap=%dK$0x%x phi.ring=0x%x,0x%x",
                         KNC_RING_SIZE / 1024, KNC_RING_BASE, KNC_RING_BASE,
                         KNC_RING_SIZE) :
-        g_strdup_printf("vcons_hdr_addr=0x%" HWADDR_PRIx, knc_console_header());
+        g_strdup_printf("vcons_hdr_addr=0x%llx", KNC_CONSOLE_BASE);
     g_autofree char *cmdline = g_strdup_printf("%s %s", given ?: "", console);
 
     if (strlen(cmdline) >= CMDLINE_SIZE) {

@@ -65,7 +65,7 @@ static const struct {
 #define STATE_RESTART       3
 #define STATE_CRASH         0xdead
 
-typedef struct KncSbox {
+static struct {
     MemoryRegion io, dbox;
     bool mainline;
     uint32_t download, size; /* from the bootstrap, and the loader */
@@ -75,9 +75,7 @@ typedef struct KncSbox {
     uint64_t behind;        /* time in which it was */
     uint32_t ioapic[2 * IOAPIC_ENTRIES];
     uint32_t icr[2 * ICRS]; /* low and high half */
-} KncSbox;
-
-static KncSbox sbox;
+} sbox;
 
 /* It counts 2^5 each 64 ns: its five lowest bits are 0. */
 static uint64_t sbox_elapsed(void)
