@@ -72,11 +72,11 @@ static inline int data_access(KncCore *core, int thread,
         tlb_access(core, thread, &access[1], ev);
     }
     if (!access->uncached) {
-        miss = !knc_l1d_access(core, thread, line, write, ev);
+        miss = !knc_l1_access(core, thread, line, access->kind, ev);
         if ((access->vaddr ^ last) >> KNC_LINE_BITS) {
             line = access->crosses ? access[1].paddr :
                    line + (1 << KNC_LINE_BITS);
-            miss |= !knc_l1d_access(core, thread, line, write, ev);
+            miss |= !knc_l1_access(core, thread, line, access->kind, ev);
         }
     }
     if (miss) {
@@ -93,7 +93,8 @@ static inline void code_access(KncCore *core, int thread,
 
     ev->n[KNC_CODE_READ]++;
     tlb_access(core, thread, access, ev);
-    ev->n[KNC_CODE_CACHE_MISS] += !knc_l1i_access(core, thread, line, ev);
+    ev->n[KNC_CODE_CACHE_MISS] += !knc_l1_access(core, thread, line,
+                                                 KNC_KIND_CODE, ev);
 }
 
 static void hint_access(KncCore *core, int thread, const KncAccess *access,
