@@ -60,15 +60,11 @@ static void knc_pmu_configure_counter(CPUX86State *env, int n)
 /* Call this after every change of a control register or a counter. */
 void knc_pmu_configure(CPUX86State *env)
 {
-    X86CPU *cpu = env_archcpu(env);
     KncPmuState *s = &env->knc_pmu;
     uint32_t all = knc_inject_needs(s), wanted = 0;
 
-    if (cpu->env.knc.always || cpu->env.knc.observe) {
-        all |= HF_KNC_PMU_MASK;
-        all |= cpu->env.knc.observe ?
-               HF_KNC_OBSERVE_MASK | HF_KNC_PREDICT_MASK : 0;
-    }
+    all |= env->knc.always ? HF_KNC_PMU_MASK : 0;
+    all |= env->knc.observe ? HF_KNC_MASK : 0;
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->regs.counter[n];
         uint32_t needs = 0;
