@@ -31,7 +31,8 @@
 #define KNC_SBOX_BASE       0x8007d0000ull
 #define KNC_SBOX_SIZE       0x10000
 #define KNC_SBOX_IOAPIC     0xa800
-#define KNC_HOST_BASE       0x8000000000ull
+/* In the host's memory; what hosts give a card is far from its address 0. */
+#define KNC_CONSOLE_BASE    0x8001000000ull
 /* No card has this: ports of QEMU's ISA devices */
 #define KNC_ISA_BASE        0x8002000000ull
 
@@ -53,7 +54,6 @@ void knc_lapic_deliver(uint8_t dest, uint8_t vector);
 
 /* knc-console.c: the host's half of the virtual console */
 void knc_console_init(MemoryRegion *system, Chardev *chr);
-hwaddr knc_console_header(void);
 void knc_console_reset(void);
 
 /* knc-ring.c: the same for a mainline kernel */

@@ -9,8 +9,6 @@
 #include "qemu/units.h"
 #include "cpu.h"
 #include "hw/boards.h"
-#include "hw/i386/apic_internal.h"
-#include "hw/i386/x86.h"
 #include "hw/loader.h"
 #include "hw/i386/knc-board.h"
 
@@ -85,15 +83,12 @@ static void boot_gdt(void)
 {
     const uint64_t gdt[] = {
         0, 0,
-        entry_32 ? 0x00cf9b000000ffff : 0x00af9b000000ffff, 0x00cf93000000ffff,
-        0x0000890000000067, 0,
+        cpu_to_le64(entry_32 ? 0x00cf9b000000ffff : 0x00af9b000000ffff),
+        cpu_to_le64(0x00cf93000000ffff),
+        cpu_to_le64(0x0000890000000067), 0,
     };
-    uint64_t le[ARRAY_SIZE(gdt)];
 
-    for (int i = 0; i < ARRAY_SIZE(gdt); i++) {
-        le[i] = cpu_to_le64(gdt[i]);
-    }
-    rom_add_blob_fixed("knc-gdt", le, sizeof(le), GDT_ADDR);
+    rom_add_blob_fixed("knc-gdt", gdt, sizeof(gdt), GDT_ADDR);
 }
 
 /* A table of the SFI: a header of 24 bytes, and entries; their sum is 0. */
@@ -218,7 +213,7 @@ static void boot_cmdline(uint8_t *params, const char *given, hwaddr addr)
         g_strdup_printf("memmap=%dK$0x%x phi.ring=0x%x,0x%x",
                         KNC_RING_SIZE / 1024, KNC_RING_BASE, KNC_RING_BASE,
                         KNC_RING_SIZE) :
-        g_strdup_printf("vcons_hdr_addr=0x%" HWADDR_PRIx, knc_console_header());
+        g_strdup_printf("vcons_hdr_addr=0x%llx", KNC_CONSOLE_BASE);
     g_autofree char *cmdline = g_strdup_printf("%s %s", given ?: "", console);
 
     if (strlen(cmdline) >= CMDLINE_SIZE) {

@@ -37,23 +37,13 @@
 #define CARD_HOST_STATUS    0x8
 #define   HOST_OPEN         0xbad1
 
-/* What hosts give a card is far from address 0. */
-#define WINDOW_OFFSET       0x1000000
-
-typedef struct KncConsole {
+static struct {
     MemoryRegion io;
     CharBackend chr;
     uint8_t data[WINDOW_SIZE];
     uint32_t out_read;
     uint32_t in_write;
-} KncConsole;
-
-static KncConsole console;
-
-hwaddr knc_console_header(void)
-{
-    return KNC_HOST_BASE + WINDOW_OFFSET;
-}
+} console;
 
 static uint32_t console_word(int offset)
 {
@@ -172,7 +162,7 @@ void knc_console_reset(void)
     console.out_read = console.in_write = 0;
     stl_le_p(console.data + HOST_MAGIC, HOST_READY);
     stl_le_p(console.data + RING_VERSIONS, RING_VERSION);
-    stq_le_p(console.data + OUT_ADDR, knc_console_header() + RING);
+    stq_le_p(console.data + OUT_ADDR, KNC_CONSOLE_BASE + RING);
     stl_le_p(console.data + OUT_SIZE, RING_SIZE);
 }
 
@@ -180,7 +170,7 @@ void knc_console_init(MemoryRegion *system, Chardev *chr)
 {
     memory_region_init_io(&console.io, NULL, &console_ops, NULL, "knc-console",
                           WINDOW_SIZE);
-    memory_region_add_subregion(system, knc_console_header(), &console.io);
+    memory_region_add_subregion(system, KNC_CONSOLE_BASE, &console.io);
     qemu_chr_fe_init(&console.chr, chr, &error_abort);
     qemu_chr_fe_set_handlers(&console.chr, console_can_receive, console_receive,
                              NULL, NULL, NULL, NULL, true);

@@ -8,10 +8,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "qemu/bitops.h"
 #include "cpu.h"
 #include "exec/memop.h"
-#include "hw/core/cpu.h"
 #include "hw/i386/apic_internal.h"
 #include "hw/i386/knc-board.h"
 

@@ -25,13 +25,7 @@
 #include "qemu/timer.h"
 #include "cpu.h"
 #include "hw/isa/isa.h"
-#include "qom/object.h"
 #include "target/i386/knc/internal.h"
-#if KNC_QEMU(10, 0)
-#include "system/runstate.h"
-#else
-#include "sysemu/runstate.h"
-#endif
 
 #define TYPE_KNC_PMU_TESTDEV "knc-pmu-testdev"
 OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
@@ -159,22 +153,22 @@ static uint64_t testdev_select(uint32_t select)
 static void testdev_burst(KncPmuTestDev *s, uint32_t high)
 {
     uint64_t events = s->burst_low | (uint64_t)(high & 0xffff) << 32;
-    X86CPU *cpu = X86_CPU(current_cpu);
-    KncPmuState *pmu = &cpu->env.knc_pmu;
+    CPUX86State *env = &X86_CPU(current_cpu)->env;
+    KncPmuState *pmu = &env->knc_pmu;
     int n = high >> 16;
     bool line;
 
-    if (!cpu->env.knc.pmu || n >= KNC_PMU_COUNTERS || events > BURST_MAX ||
+    if (!env->knc.pmu || n >= KNC_PMU_COUNTERS || events > BURST_MAX ||
         !(pmu->regs.counter[n].rings & (1 << KNC_PMU_RING3))) {
         return;
     }
-    knc_pmu_fold(&cpu->env);
+    knc_pmu_fold(env);
     line = pmu->regs.pmi;
-    knc_pmu_count(&cpu->env, n, events);
+    knc_pmu_count(env, n, events);
     if (!line && pmu->regs.pmi) {
-        knc_pmu_raise(&cpu->env);
+        knc_pmu_raise(env);
     }
-    knc_pmu_refuel(&cpu->env);
+    knc_pmu_refuel(env);
 }
 
 static void testdev_order(KncPmuTestDev *s, uint32_t order)

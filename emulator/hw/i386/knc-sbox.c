@@ -8,7 +8,6 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "qemu/module.h"
 #include "qemu/timer.h"
 #include "cpu.h"
 #include "hw/i386/knc-board.h"
@@ -66,7 +65,7 @@ static const struct {
 #define STATE_RESTART       3
 #define STATE_CRASH         0xdead
 
-typedef struct KncSbox {
+static struct {
     MemoryRegion io, dbox;
     bool mainline;
     uint32_t download, size; /* from the bootstrap, and the loader */
@@ -76,9 +75,7 @@ typedef struct KncSbox {
     uint64_t behind;        /* time in which it was */
     uint32_t ioapic[2 * IOAPIC_ENTRIES];
     uint32_t icr[2 * ICRS]; /* low and high half */
-} KncSbox;
-
-static KncSbox sbox;
+} sbox;
 
 /* It counts 2^5 each 64 ns: its five lowest bits are 0. */
 static uint64_t sbox_elapsed(void)
@@ -110,7 +107,7 @@ static void sbox_write_entry(int n, uint32_t val)
     sbox.ioapic[n] = val & (n % 2 ? 0xff : 0x1afff);
 }
 
-static void sbox_send(int n)
+void knc_sbox_interrupt(int n)
 {
     uint32_t low = sbox.icr[2 * n];
 
@@ -119,17 +116,12 @@ static void sbox_send(int n)
     }
 }
 
-void knc_sbox_interrupt(int n)
-{
-    sbox_send(n);
-}
-
 /* ICR_SEND is an order: it reads as 0. */
 static void sbox_write_icr(int n, uint32_t val)
 {
     sbox.icr[n] = val & (n % 2 ? 0xff : ICR_VECTOR | ICR_MASKED);
     if (!(n % 2) && val & ICR_SEND) {
-        sbox_send(n / 2);
+        knc_sbox_interrupt(n / 2);
     }
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner PMU: its interrupt at the local APIC
+ * Knights Corner PMU: its interrupt line, and the local APIC
  *
- * The APIC is QEMU's.  The functions here stand before those that access its
- * registers.
+ * The line has one bit for both counters.  The thread's local APIC sees rising
+ * edges only.  It is QEMU's; the functions here stand before those that access
+ * its registers.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -127,4 +128,39 @@ int knc_apic_deliver(CPUX86State *env)
     s->lvt[APIC_LVT_LINT1] = lint1;
     s->lvt[APIC_LVT_PERFORM] |= APIC_LVT_MASKED;
     return mode;
+}
+
+void knc_pmu_raise(CPUX86State *env)
+{
+    env->knc_pmu.tally.edges++;
+    trace_knc_pmu_raise(knc_pmu_cpu(env));
+    if (!knc_inject_holds(env)) {
+        knc_pmu_deliver(env);
+    }
+}
+
+void knc_pmu_deliver(CPUX86State *env)
+{
+    KncPmuState *s = &env->knc_pmu;
+    int mode = knc_tcg_interrupt(env, true);
+
+    if (mode < 0) {
+        s->tally.lost++;
+        trace_knc_pmu_lost(knc_pmu_cpu(env));
+    } else {
+        s->tally.delivered++;
+        trace_knc_pmu_deliver(knc_pmu_cpu(env), mode);
+    }
+}
+
+void knc_pmu_clear_status(CPUX86State *env, uint32_t mask)
+{
+    KncPmuState *s = &env->knc_pmu;
+    bool line = s->regs.pmi;
+
+    s->regs.status &= ~mask;
+    s->regs.pmi &= s->regs.status;
+    if (line && !s->regs.pmi) {
+        trace_knc_pmu_lower(knc_pmu_cpu(env));
+    }
 }

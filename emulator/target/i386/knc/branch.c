@@ -6,7 +6,6 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "exec/helper-proto.h"
-#include "exec.h"
 #include "internal.h"
 #include "observer.h"
 

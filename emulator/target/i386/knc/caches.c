@@ -53,6 +53,9 @@ static inline uint64_t *set_of(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
     return cache[(line >> KNC_LINE_BITS) & (sets - 1)];
 }
 
+#define l1_of(core, kind) \
+    ((kind) == KNC_KIND_CODE ? (core)->l1i : (core)->l1d)
+
 /* Find a line without using it. */
 static inline uint64_t *peek_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
                                   uint64_t line)
@@ -366,10 +369,11 @@ static void follow(KncCore *core, int thread, uint64_t line, bool write,
 }
 
 /* Returns true on a hit. */
-bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
-                    KncPmuEvents *ev)
+bool knc_l1_access(KncCore *core, int thread, uint64_t line, int kind,
+                   KncPmuEvents *ev)
 {
-    uint64_t *hit = find_line(core->l1d, KNC_L1_SETS, line);
+    uint64_t *hit = find_line(l1_of(core, kind), KNC_L1_SETS, line);
+    bool write = kind == KNC_KIND_WRITE;
     L2Result where;
 
     if (hit) {
@@ -382,24 +386,13 @@ bool knc_l1d_access(KncCore *core, int thread, uint64_t line, bool write,
         return true;
     }
     where = l2_access(core, thread, &line, write, ev);
-    count_miss(where, write ? KNC_KIND_WRITE : KNC_KIND_READ, ev);
-    l1d_insert(core, line | (write ? LINE_DIRTY : 0), ev);
-    follow(core, thread, line & ~LINE_STATE, write, where >= L2_MISSES, ev);
-    return false;
-}
-
-/* The same for a line of code */
-bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
-{
-    L2Result where;
-
-    if (find_line(core->l1i, KNC_L1_SETS, line)) {
-        return true;
+    count_miss(where, kind, ev);
+    if (kind == KNC_KIND_CODE) {
+        insert_line(core->l1i, line);
+    } else {
+        l1d_insert(core, line | (write ? LINE_DIRTY : 0), ev);
     }
-    where = l2_access(core, thread, &line, false, ev);
-    count_miss(where, KNC_KIND_CODE, ev);
-    insert_line(core->l1i, line);
-    follow(core, thread, line & ~LINE_STATE, false, where >= L2_MISSES, ev);
+    follow(core, thread, line & ~LINE_STATE, write, where >= L2_MISSES, ev);
     return false;
 }
 
@@ -410,9 +403,7 @@ bool knc_l1i_access(KncCore *core, int thread, uint64_t line, KncPmuEvents *ev)
 bool knc_l1_quick(KncCore *core, int thread, uint64_t line, int kind,
                   KncQuick *quick)
 {
-    uint64_t (*cache)[KNC_CACHE_WAYS] = kind == KNC_KIND_CODE ? core->l1i :
-                                        core->l1d;
-    uint64_t *hit = peek_line(cache, KNC_L1_SETS, line);
+    uint64_t *hit = peek_line(l1_of(core, kind), KNC_L1_SETS, line);
 
     if (!hit) {
         return false;
@@ -422,8 +413,8 @@ bool knc_l1_quick(KncCore *core, int thread, uint64_t line, int kind,
     if (kind == KNC_KIND_WRITE && !quick->own) {
         return false;
     }
-    quick->cleared = touch(set_of(cache, KNC_L1_SETS, line), KNC_CACHE_WAYS,
-                           hit);
+    quick->cleared = touch(set_of(l1_of(core, kind), KNC_L1_SETS, line),
+                           KNC_CACHE_WAYS, hit);
     return true;
 }
 

@@ -10,7 +10,6 @@
 #include "exec/helper-proto.h"
 #include "tcg/tcg.h"
 #include "tcg/helper-tcg.h"
-#include "exec.h"
 #include "internal.h"
 #include "exec/cpu_ldst.h"
 

@@ -201,12 +201,11 @@ void knc_clock_wake(CPUState *cs)
     KncClock *c = clock_of(cs);
 
     /* Its own PMI may come with the HLT that it executes. */
-    if ((asleep(cs) && !is_executing(cs)) || !c->awake) {
+    if ((asleep(cs) && !is_executing(cs)) || !QTAILQ_IN_USE(c, next)) {
         c->time = c->reached = MAX(MAX(c->time, now()),
                                    card.latest_read - LOOK);
     }
-    if (!c->awake) {
-        c->awake = true;
+    if (!QTAILQ_IN_USE(c, next)) {
         c->cs = cs;
         QTAILQ_INSERT_TAIL(&card.awake, c, next);
         card.other_time = MIN(card.other_time, c->reached);
@@ -218,8 +217,7 @@ static void knc_clock_forget(CPUState *cs)
 {
     KncClock *c = clock_of(cs);
 
-    if (c->awake) {
-        c->awake = false;
+    if (QTAILQ_IN_USE(c, next)) {
         QTAILQ_REMOVE(&card.awake, c, next);
         if (QTAILQ_EMPTY(&card.awake)) {
             card.present = MAX(card.present, c->time);

@@ -12,13 +12,9 @@
     (QEMU_VERSION_MAJOR * 100 + QEMU_VERSION_MINOR >= (major) * 100 + (minor))
 
 #if KNC_QEMU(10, 0)
-#include "system/cpu-timers.h"
-#include "system/tcg.h"
 #define KNC_PROPERTY            const Property
 #define KNC_PROPERTIES_END
 #else
-#include "sysemu/cpu-timers.h"
-#include "sysemu/tcg.h"
 #define KNC_PROPERTY            Property
 #define KNC_PROPERTIES_END      DEFINE_PROP_END_OF_LIST()
 #endif
@@ -45,15 +41,11 @@
 #define knc_temp_new_i64        tcg_temp_new_i64
 #define knc_temp_new_kept       tcg_temp_local_new_i64
 #define tcg_env                 cpu_env
-#define KNC_TEMP_FREE(t)        tcg_temp_free_i64(t)
-#define KNC_TEMP_FREE32(t)      tcg_temp_free_i32(t)
 #else
 #define KNC_TEMP_NORMAL         TEMP_EBB
 #define KNC_TEMP_KEPT           TEMP_TB
 #define knc_temp_new_i64        tcg_temp_ebb_new_i64
 #define knc_temp_new_kept       tcg_temp_new_i64
-#define KNC_TEMP_FREE(t)
-#define KNC_TEMP_FREE32(t)
 #endif
 
 /* One decoder for all instructions; a rep string instruction is a loop */

@@ -10,19 +10,16 @@
 /* The latest time of a thread; one that wakes continues there. */
 static uint64_t knc_pmu_core_time(const KncPmuState *s)
 {
+    const KncPmuState *t = s;
     uint64_t time = s->core->clock;
 
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *env = s->core->thread[i];
-        const KncPmuState *t;
-
-        if (!env || env->knc_pmu.share.asleep) {
-            continue;
+    do {
+        if (!t->share.asleep) {
+            time = MAX(time, t->share.time +
+                             t->count.slot_cycles * knc_pmu_slots(t));
         }
-        t = &env->knc_pmu;
-        time = MAX(time, t->share.time +
-                         t->count.slot_cycles * knc_pmu_slots(t));
-    }
+        t = &t->next->knc_pmu;
+    } while (t != s);
     return time;
 }
 
@@ -57,11 +54,11 @@ static void knc_pmu_join(CPUX86State *env)
     s->count.ring = knc_pmu_current_ring(env);
 }
 
-/* The number of events in @rings that another thread has counted since reset */
-static uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
+/* Events in @rings since reset, without the executing instruction's @self */
+uint64_t knc_pmu_ever(CPUX86State *env, int self, int rings, KncPmuEvent event)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncPmuEvents ev = knc_pmu_pending(s, 0);
+    KncPmuEvents ev = knc_pmu_pending(s, self);
     uint64_t sum = rings & (1 << s->count.ring) ? ev.n[event] : 0;
 
     for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
@@ -75,23 +72,19 @@ static uint64_t knc_pmu_ever(CPUX86State *env, int rings, KncPmuEvent event)
 /* The sum of the other threads' events for counter @n as set up in @c */
 uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
 {
-    KncPmuState *s = &env->knc_pmu;
+    int thread = env->knc_pmu.thread;
+    CPUX86State *other;
     uint64_t sum = 0;
 
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = s->core->thread[i];
-
-        if (!other || other == env) {
-            continue;
-        }
+    KNC_FOREACH_OTHER(other, env) {
         if (knc_pmu_matches(c)) {
             for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
                 if (c->rings & (1 << ring)) {
-                    sum += other->knc_pmu.share.matches[s->thread][n][ring];
+                    sum += other->knc_pmu.share.matches[thread][n][ring];
                 }
             }
         } else {
-            sum += knc_pmu_ever(other, c->rings, c->event);
+            sum += knc_pmu_ever(other, 0, c->rings, c->event);
         }
     }
     return sum;
@@ -100,18 +93,19 @@ uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c)
 /* Count a match for each counter of the core whose CMASK @ev reaches. */
 void knc_pmu_match(KncPmuState *s, const KncPmuEvents *ev)
 {
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *env = s->core->thread[i];
+    const KncPmuState *t = s;
 
-        for (int n = 0; env && n < KNC_PMU_COUNTERS; n++) {
-            const KncPmuCounter *c = &env->knc_pmu.regs.counter[n];
+    do {
+        for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
+            const KncPmuCounter *c = &t->regs.counter[n];
 
-            if (knc_pmu_matches(c) && (i == s->thread || c->any) &&
+            if (knc_pmu_matches(c) && (t == s || c->any) &&
                 ev->n[c->event] >= c->threshold) {
-                s->share.matches[i][n][s->count.ring]++;
+                s->share.matches[t->thread][n][s->count.ring]++;
             }
         }
-    }
+        t = &t->next->knc_pmu;
+    } while (t != s);
 }
 
 /* Another thread's counter has wrapped, but that thread has not seen it yet. */
@@ -166,32 +160,15 @@ static bool knc_pmu_fold_other(CPUX86State *env, CPUX86State *other)
  */
 bool knc_pmu_fold_others(CPUX86State *env)
 {
-    KncCore *core = env->knc_pmu.core;
+    CPUX86State *other;
     bool raised = false;
 
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = core->thread[i];
-
-        if (other && other != env && other->knc_pmu.share.wanted) {
+    KNC_FOREACH_OTHER(other, env) {
+        if (other->knc_pmu.share.wanted) {
             raised |= knc_pmu_fold_other(env, other);
         }
     }
     return raised;
-}
-
-static uint32_t knc_pmu_others_want(CPUX86State *env)
-{
-    KncCore *core = env->knc_pmu.core;
-    uint32_t wanted = 0;
-
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = core->thread[i];
-
-        if (other && other != env) {
-            wanted |= other->knc_pmu.share.wanted;
-        }
-    }
-    return wanted;
 }
 
 /*
@@ -201,9 +178,13 @@ static uint32_t knc_pmu_others_want(CPUX86State *env)
 void knc_pmu_serve(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
+    CPUX86State *other;
     uint32_t flags;
 
-    s->share.serves = s->share.needs | knc_pmu_others_want(env);
+    s->share.serves = s->share.needs;
+    KNC_FOREACH_OTHER(other, env) {
+        s->share.serves |= other->knc_pmu.share.wanted;
+    }
     flags = s->share.serves & ~NEEDS_MATCHES;
     if (flags && !s->tb_flags) {
         knc_pmu_join(env);
@@ -218,14 +199,12 @@ void knc_pmu_serve(CPUX86State *env)
 /* The others must count @wanted for this thread. */
 void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 {
-    KncPmuState *s = &env->knc_pmu;
+    CPUX86State *other;
 
-    s->share.wanted = wanted;
-    for (int i = 0; wanted && i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = s->core->thread[i];
-
+    env->knc_pmu.share.wanted = wanted;
+    KNC_FOREACH_OTHER(other, env) {
         /* They notice at their next turn what is no longer wanted. */
-        if (other && other != env && (wanted & ~other->knc_pmu.share.serves)) {
+        if (wanted & ~other->knc_pmu.share.serves) {
             knc_pmu_fold(other);
             knc_pmu_serve(other);
             knc_pmu_refuel(other);
@@ -236,14 +215,11 @@ void knc_pmu_want(CPUX86State *env, uint32_t wanted)
 /* Threads of the core that are not halted, this one at least */
 int knc_pmu_running(CPUX86State *env)
 {
-    KncCore *core = env->knc_pmu.core;
-    int running = 0;
+    CPUX86State *other;
+    int running = 1;
 
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = core->thread[i];
-
-        running += other &&
-                   (other == env || !env_cpu(other)->halted);
+    KNC_FOREACH_OTHER(other, env) {
+        running += !env_cpu(other)->halted;
     }
     return running;
 }

@@ -330,6 +330,7 @@ static uint64_t knc_pmu_fuel_of(CPUX86State *env, CPUX86State *other,
 void knc_pmu_refuel(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
+    CPUX86State *other;
     uint64_t fuel = FUEL_MAX;
     bool near = false;
 
@@ -348,10 +349,8 @@ void knc_pmu_refuel(CPUX86State *env)
                        DIV_ROUND_UP(CNTR_MASK + 1 - c->value, per_slot));
         }
     }
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *other = s->core->thread[i];
-
-        if (other && other != env && other->knc_pmu.share.wanted) {
+    KNC_FOREACH_OTHER(other, env) {
+        if (other->knc_pmu.share.wanted) {
             fuel = knc_pmu_fuel_of(env, other, fuel);
         }
     }

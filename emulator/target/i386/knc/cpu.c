@@ -12,7 +12,6 @@
 #include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "exec/helper-proto.h"
-#include "exec.h"
 #include "internal.h"
 
 static const struct TCGCPUOps *plain_ops;   /* QEMU's */
@@ -227,27 +226,28 @@ static bool knc_check_icount(QemuOpts *opts, Error **errp)
 static void knc_pmu_attach(CPUX86State *env)
 {
     X86CPU *cpu = env_archcpu(env);
-    KncPmuState *s = &env->knc_pmu;
+    KncPmuState *s = &env->knc_pmu, *last = NULL;
     CPUState *cs;
 
     s->observer = knc_observer_new();
     s->thread = cpu->thread_id % KNC_CORE_THREADS;
     CPU_FOREACH(cs) {
         X86CPU *other = X86_CPU(cs);
+        KncPmuState *t = &other->env.knc_pmu;
 
-        if (other->env.knc_pmu.core &&
-            other->apic_id - other->thread_id ==
-            cpu->apic_id - cpu->thread_id &&
-            other->thread_id / KNC_CORE_THREADS ==
-            cpu->thread_id / KNC_CORE_THREADS) {
-            s->core = other->env.knc_pmu.core;
+        if (t->core && other->apic_id - t->thread == cpu->apic_id - s->thread) {
+            last = t;
         }
     }
-    if (!s->core) {
+    if (last) {
+        s->core = last->core;
+        s->next = last->next;
+        last->next = env;
+    } else {
         s->core = knc_core_new();
         s->core->prefetcher = env->knc.prefetcher;
+        s->next = env;
     }
-    s->core->thread[s->thread] = env;
 }
 
 /* Of the system.  INIT does not change the PMU (1.4.4). */

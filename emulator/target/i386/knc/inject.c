@@ -97,8 +97,7 @@ static void knc_inject_stop(CPUState *cs, run_on_cpu_data data)
 
 bool knc_inject_stopped(CPUState *cs)
 {
-    return X86_CPU(cs)->env.knc_pmu.inject.stopped &&
-           cs->halted;
+    return X86_CPU(cs)->env.knc_pmu.inject.stopped && cs->halted;
 }
 
 /* Give the counter the rest of its period at once. */

@@ -5,9 +5,25 @@
 #ifndef I386_KNC_INTERNAL_H
 #define I386_KNC_INTERNAL_H
 
-#include "compat.h"
 #include "memory.h"
 #include "trace.h"
+
+/* Not in compat.h, which cpu.h includes too early for these */
+#include "exec/exec-all.h"
+#if KNC_QEMU(10, 0)
+#include "accel/tcg/cpu-ops.h"
+#include "system/accel-ops.h"
+#include "system/reset.h"
+#include "system/runstate.h"
+#include "system/tcg.h"
+#include "tcg/insn-start-words.h"
+#else
+#include "hw/core/tcg-cpu-ops.h"
+#include "sysemu/accel-ops.h"
+#include "sysemu/reset.h"
+#include "sysemu/runstate.h"
+#include "sysemu/tcg.h"
+#endif
 
 #define CNTR_MASK               MAKE_64BIT_MASK(0, 40)
 #define COUNTERS_MASK           MAKE_64BIT_MASK(0, KNC_PMU_COUNTERS)
@@ -26,6 +42,11 @@
 
 /* What a thread needs counted: flags of its blocks (HF_KNC_*), and these */
 #define NEEDS_MATCHES           1
+
+/* The other threads of the core of @env */
+#define KNC_FOREACH_OTHER(other, env) \
+    for (other = (env)->knc_pmu.next; other != (env); \
+         other = other->knc_pmu.next)
 
 static inline int knc_pmu_cpu(CPUX86State *env)
 {
@@ -95,6 +116,7 @@ int knc_pmu_self(KncPmuState *s);
 /* core.c: the core's time, and thread count mode */
 uint64_t knc_pmu_slept(const KncPmuState *s);
 void knc_pmu_advance(KncPmuState *s, uint64_t cycles);
+uint64_t knc_pmu_ever(CPUX86State *env, int self, int rings, KncPmuEvent event);
 uint64_t knc_pmu_others(CPUX86State *env, int n, const KncPmuCounter *c);
 void knc_pmu_match(KncPmuState *s, const KncPmuEvents *ev);
 bool knc_pmu_fold_others(CPUX86State *env);
@@ -108,11 +130,6 @@ void knc_cpu_class_init(ObjectClass *oc);
 
 /* model.c: what CPUID says of the caches */
 void knc_set_caches(CPUX86State *env);
-
-/* line.c: the interrupt line */
-void knc_pmu_raise(CPUX86State *env);
-void knc_pmu_deliver(CPUX86State *env);
-void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
 
 /* inject.c: an interruption at a chosen instruction */
 #define KNC_INJECT_WRITE        0x8000
@@ -160,9 +177,12 @@ bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr);
 bool knc_chip_rdmsr(CPUX86State *env, uint32_t msr, uint64_t *val);
 bool knc_chip_wrmsr(CPUX86State *env, uint32_t msr, uint64_t val);
 
-/* apic.c: the local APIC; an edge of the line */
+/* apic.c: the interrupt line and its edges; the local APIC */
 void knc_apic_realize(X86CPU *cpu);
 int knc_apic_deliver(CPUX86State *env);
+void knc_pmu_raise(CPUX86State *env);
+void knc_pmu_deliver(CPUX86State *env);
+void knc_pmu_clear_status(CPUX86State *env, uint32_t mask);
 
 /* tcg.c: calls into the accelerator */
 
@@ -205,7 +225,6 @@ void knc_clock_begin(CPUState *cs);
 void knc_clock_end(CPUState *cs);
 
 /* thread.c */
-struct AccelOpsClass;
-void knc_thread_init(struct AccelOpsClass *ops);
+void knc_thread_init(AccelOpsClass *ops);
 
 #endif /* I386_KNC_INTERNAL_H */

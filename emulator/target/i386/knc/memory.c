@@ -9,26 +9,22 @@
 #include "cpu.h"
 #include "caches.h"
 
-#define SMALL_BITS      12
-
 /* An entry is its page's virtual address, with these in the low bits. */
 #define TLB_VALID       1ull
 #define TLB_LARGE       2ull
 #define TLB_THREAD      4
 
-static uint64_t tlb_key(int thread, uint64_t vaddr, int bits)
+static uint64_t tlb_key(int thread, uint64_t vaddr, bool large)
 {
+    int bits = large ? KNC_LARGE_BITS : TARGET_PAGE_BITS;
+
     return (vaddr & MAKE_64BIT_MASK(bits, 64 - bits)) |
-           (bits == KNC_LARGE_BITS ? TLB_LARGE : 0) |
-           thread * TLB_THREAD | TLB_VALID;
+           (large ? TLB_LARGE : 0) | thread * TLB_THREAD | TLB_VALID;
 }
 
 /* Returns true on a hit.  A miss inserts the page. */
-static inline bool tlb_access(uint64_t (*tlb)[KNC_TLB_WAYS], int sets,
-                              int thread, uint64_t vaddr, int bits)
+static inline bool find_page(uint64_t *set, uint64_t key)
 {
-    uint64_t key = tlb_key(thread, vaddr, bits);
-    uint64_t *set = tlb[(key >> bits) & (sets - 1)];
     uint64_t *hit = find(set, KNC_TLB_WAYS, key, 0);
 
     if (likely(hit)) {
@@ -39,28 +35,20 @@ static inline bool tlb_access(uint64_t (*tlb)[KNC_TLB_WAYS], int sets,
     return false;
 }
 
-/* A walk, which is a long one if the second level misses as well */
-static void page_walk(KncCore *core, int thread, uint64_t vaddr,
-                      KncPmuEvent walk, KncPmuEvent long_walk, KncPmuEvents *ev)
+/* A miss has a walk, which is a long one if the second level misses as well. */
+static inline void tlb_access(KncCore *core, int thread,
+                              const KncAccess *access, KncPmuEvents *ev)
 {
-    core->tlb_used = true;
-    ev->n[walk]++;
-    ev->n[long_walk] += !tlb_access(core->tlb2, KNC_TLB2_SETS, thread, vaddr,
-                                    KNC_LARGE_BITS);
-}
+    uint64_t vaddr = access->vaddr, table = vaddr >> KNC_LARGE_BITS;
+    bool code = access->kind == KNC_KIND_CODE;
 
-static inline void dtlb_access(KncCore *core, int thread, uint64_t vaddr,
-                               int bits, KncPmuEvents *ev)
-{
-    bool hit = bits < KNC_LARGE_BITS ?
-               tlb_access(core->dtlb, KNC_DTLB_SETS, thread, vaddr,
-                          SMALL_BITS) :
-               tlb_access(core->dtlb_large, KNC_DTLB_LARGE_SETS, thread, vaddr,
-                          KNC_LARGE_BITS);
-
-    if (!hit) {
-        page_walk(core, thread, vaddr, KNC_DATA_PAGE_WALK,
-                  KNC_LONG_DATA_PAGE_WALK, ev);
+    if (!find_page(core->tlb[knc_tlb_set(access)],
+                   tlb_key(thread, vaddr, access->large))) {
+        core->tlb_used = true;
+        ev->n[code ? KNC_CODE_PAGE_WALK : KNC_DATA_PAGE_WALK]++;
+        ev->n[code ? KNC_LONG_CODE_PAGE_WALK : KNC_LONG_DATA_PAGE_WALK] +=
+            !find_page(core->tlb[KNC_TLB2 + table % KNC_TLB2_SETS],
+                       tlb_key(thread, vaddr, true));
     }
 }
 
@@ -79,16 +67,16 @@ static inline int data_access(KncCore *core, int thread,
     ev->n[write ? KNC_DATA_WRITE : KNC_DATA_READ]++;
     ev->n[KNC_DATA_READ_OR_WRITE]++;
 
-    dtlb_access(core, thread, access->vaddr, access->page_bits, ev);
+    tlb_access(core, thread, access, ev);
     if (access->crosses) {
-        dtlb_access(core, thread, last, access[1].page_bits, ev);
+        tlb_access(core, thread, &access[1], ev);
     }
     if (!access->uncached) {
-        miss = !knc_l1d_access(core, thread, line, write, ev);
+        miss = !knc_l1_access(core, thread, line, access->kind, ev);
         if ((access->vaddr ^ last) >> KNC_LINE_BITS) {
             line = access->crosses ? access[1].paddr :
                    line + (1 << KNC_LINE_BITS);
-            miss |= !knc_l1d_access(core, thread, line, write, ev);
+            miss |= !knc_l1_access(core, thread, line, access->kind, ev);
         }
     }
     if (miss) {
@@ -104,12 +92,9 @@ static inline void code_access(KncCore *core, int thread,
     uint64_t line = access->paddr & MAKE_64BIT_MASK(KNC_LINE_BITS, 58);
 
     ev->n[KNC_CODE_READ]++;
-    if (!tlb_access(core->itlb, KNC_ITLB_SETS, thread, access->vaddr,
-                    SMALL_BITS)) {
-        page_walk(core, thread, access->vaddr, KNC_CODE_PAGE_WALK,
-                  KNC_LONG_CODE_PAGE_WALK, ev);
-    }
-    ev->n[KNC_CODE_CACHE_MISS] += !knc_l1i_access(core, thread, line, ev);
+    tlb_access(core, thread, access, ev);
+    ev->n[KNC_CODE_CACHE_MISS] += !knc_l1_access(core, thread, line,
+                                                 KNC_KIND_CODE, ev);
 }
 
 static void hint_access(KncCore *core, int thread, const KncAccess *access,
@@ -118,7 +103,7 @@ static void hint_access(KncCore *core, int thread, const KncAccess *access,
     uint64_t line = access->paddr & MAKE_64BIT_MASK(KNC_LINE_BITS, 58);
     int level = access->hint & KNC_HINT_LEVEL;
 
-    dtlb_access(core, thread, access->vaddr, access->page_bits, ev);
+    tlb_access(core, thread, access, ev);
     if (access->hint & KNC_HINT_EVICT) {
         knc_evict(core, line, level, ev);
     } else if (level == KNC_HINT_L1) {
@@ -137,26 +122,12 @@ static void hint_access(KncCore *core, int thread, const KncAccess *access,
     }
 }
 
-/* The set of the TLB that an access uses, and its key there */
-static uint64_t *tlb_set(KncCore *core, int thread, const KncAccess *access,
-                         uint64_t *key)
-{
-    bool large = access->kind != KNC_KIND_CODE &&
-                 access->page_bits >= KNC_LARGE_BITS;
-    int bits = large ? KNC_LARGE_BITS : SMALL_BITS;
-    uint64_t page = access->vaddr >> bits;
-
-    *key = tlb_key(thread, access->vaddr, bits);
-    return access->kind == KNC_KIND_CODE ? core->itlb[page % KNC_ITLB_SETS] :
-           large ? core->dtlb_large[page % KNC_DTLB_LARGE_SETS] :
-           core->dtlb[page % KNC_DTLB_SETS];
-}
-
 /* Would the access change its TLB? */
 bool knc_mem_page_used(KncCore *core, int thread, const KncAccess *access)
 {
-    uint64_t key, *set = tlb_set(core, thread, access, &key);
-    uint64_t *hit = find(set, KNC_TLB_WAYS, key, 0);
+    uint64_t *set = core->tlb[knc_tlb_set(access)];
+    uint64_t *hit = find(set, KNC_TLB_WAYS,
+                         tlb_key(thread, access->vaddr, access->large), 0);
 
     return hit && (*hit & ENTRY_USED);
 }
@@ -169,8 +140,9 @@ bool knc_mem_quick(KncCore *core, int thread, const KncAccess *access,
                    KncQuick *quick)
 {
     uint64_t line = access->paddr & MAKE_64BIT_MASK(KNC_LINE_BITS, 58);
-    uint64_t key, *set = tlb_set(core, thread, access, &key);
-    uint64_t *hit = find(set, KNC_TLB_WAYS, key, 0);
+    uint64_t *set = core->tlb[knc_tlb_set(access)];
+    uint64_t *hit = find(set, KNC_TLB_WAYS,
+                         tlb_key(thread, access->vaddr, access->large), 0);
 
     if (!hit || !knc_l1_quick(core, thread, line, access->kind, quick)) {
         return false;
@@ -246,22 +218,15 @@ int knc_mem_branch(KncPredictor *p, uint64_t pc, uint64_t next,
     return result;
 }
 
-static void tlb_drop(uint64_t *tlb, int entries, uint64_t key, uint64_t mask)
+static void tlb_drop(KncCore *core, uint64_t key, uint64_t mask)
 {
-    for (int i = 0; i < entries; i++) {
+    uint64_t *tlb = core->tlb[0];
+
+    for (int i = 0; core->tlb_used && i < KNC_TLB_SETS * KNC_TLB_WAYS; i++) {
         if ((tlb[i] & mask & ~ENTRY_USED) == key) {
             tlb[i] = 0;
         }
     }
-}
-
-static void tlb_drop_all(KncCore *core, uint64_t key, uint64_t mask)
-{
-    tlb_drop(core->dtlb[0], KNC_DTLB_SETS * KNC_TLB_WAYS, key, mask);
-    tlb_drop(core->dtlb_large[0], KNC_DTLB_LARGE_SETS * KNC_TLB_WAYS, key,
-             mask);
-    tlb_drop(core->itlb[0], KNC_ITLB_SETS * KNC_TLB_WAYS, key, mask);
-    tlb_drop(core->tlb2[0], KNC_TLB2_SETS * KNC_TLB_WAYS, key, mask);
 }
 
 #define TLB_OWNER_MASK  (TLB_VALID | 3 * TLB_THREAD)
@@ -274,20 +239,11 @@ void knc_mem_flush_tlb(KncCore *core, int thread, bool global)
 {
     uint64_t mask = TLB_OWNER_MASK | (global ? 0 : 1ull << 63);
 
-    if (!core->tlb_used) {
-        return;
-    }
-    tlb_drop_all(core, thread * TLB_THREAD | TLB_VALID, mask);
+    tlb_drop(core, thread * TLB_THREAD | TLB_VALID, mask);
 }
 
 void knc_mem_flush_page(KncCore *core, int thread, uint64_t vaddr)
 {
-    static const int bits[] = { SMALL_BITS, KNC_LARGE_BITS };
-
-    if (!core->tlb_used) {
-        return;
-    }
-    for (int i = 0; i < ARRAY_SIZE(bits); i++) {
-        tlb_drop_all(core, tlb_key(thread, vaddr, bits[i]), -1);
-    }
+    tlb_drop(core, tlb_key(thread, vaddr, false), -1);
+    tlb_drop(core, tlb_key(thread, vaddr, true), -1);
 }

@@ -17,6 +17,15 @@
 #define KNC_ITLB_SETS           8
 #define KNC_TLB2_SETS           16
 
+/* The first sets of the TLBs */
+enum {
+    KNC_DTLB,
+    KNC_DTLB_LARGE = KNC_DTLB + KNC_DTLB_SETS,
+    KNC_ITLB = KNC_DTLB_LARGE + KNC_DTLB_LARGE_SETS,
+    KNC_TLB2 = KNC_ITLB + KNC_ITLB_SETS,
+    KNC_TLB_SETS = KNC_TLB2 + KNC_TLB2_SETS,
+};
+
 #define KNC_STREAMS             16
 
 /* A page of 4 KiB that the hardware prefetcher has seen misses in */
@@ -27,7 +36,6 @@ typedef struct KncStream {
 } KncStream;
 
 struct KncCore {
-    CPUX86State *thread[KNC_CORE_THREADS];
     bool prefetcher;
     uint64_t clock;             /* latest time of any thread, in cycles */
     uint64_t wakes;             /* number of ends of a halt of all threads */
@@ -35,14 +43,12 @@ struct KncCore {
     uint64_t snooped[KNC_CORE_THREADS][KNC_SNOOPS];
 
     struct {} start_reset_fields;
+    int64_t tsc_adjust;         /* of the time-stamp counter of all threads */
     uint64_t l1d[KNC_L1_SETS][KNC_CACHE_WAYS];
     uint64_t l1i[KNC_L1_SETS][KNC_CACHE_WAYS];
     uint64_t l2[KNC_L2_SETS][KNC_CACHE_WAYS];
     KncStream stream[KNC_STREAMS];  /* the latest one first */
-    uint64_t dtlb[KNC_DTLB_SETS][KNC_TLB_WAYS];
-    uint64_t dtlb_large[KNC_DTLB_LARGE_SETS][KNC_TLB_WAYS];
-    uint64_t itlb[KNC_ITLB_SETS][KNC_TLB_WAYS];
-    uint64_t tlb2[KNC_TLB2_SETS][KNC_TLB_WAYS];
+    uint64_t tlb[KNC_TLB_SETS][KNC_TLB_WAYS];
     bool tlb_used;
 };
 
@@ -52,12 +58,25 @@ typedef struct KncAccess {
     uint64_t paddr;
     uint8_t kind;
     uint8_t size;
-    uint8_t page_bits;
+    bool large;             /* in a large page, and not code */
     bool first;             /* of its instruction */
     bool uncached;
     bool crosses;           /* a page boundary: the next entry has the rest */
     uint8_t hint;           /* KncHint */
 } KncAccess;
+
+/* The set of the first level in which an access looks for its page */
+static inline int knc_tlb_set(const KncAccess *access)
+{
+    uint64_t small = access->vaddr >> TARGET_PAGE_BITS;
+    uint64_t large = access->vaddr >> KNC_LARGE_BITS;
+
+    if (access->kind == KNC_KIND_CODE) {
+        return KNC_ITLB + small % KNC_ITLB_SETS;
+    }
+    return access->large ? KNC_DTLB_LARGE + large % KNC_DTLB_LARGE_SETS :
+           KNC_DTLB + small % KNC_DTLB_SETS;
+}
 
 /* What an access that is modelled at once has changed: memory.c */
 typedef struct KncQuick {

@@ -10,7 +10,6 @@
 #include "cpu.h"
 #include "hw/qdev-properties.h"
 #include "qapi/error.h"
-#include "chip.h"
 #include "internal.h"
 
 #define KNC_CACHE(kind, lvl, bytes, n) \

@@ -32,7 +32,6 @@
 #include "cpu.h"
 #include "exec/helper-proto.h"
 #include "exec/memopidx.h"
-#include "exec.h"
 #include "internal.h"
 #include "observer.h"
 
@@ -154,7 +153,7 @@ static inline void knc_pmu_complete(KncPmuState *s, uint32_t token)
     s->seen.access_token = token;
 }
 
-/* Give the model the first @entries accesses. */
+/* Give the model the first @entries accesses, and let others wait. */
 static void knc_pmu_model(KncPmuState *s, int entries)
 {
     KncObserver *o = s->observer;
@@ -169,6 +168,7 @@ static void knc_pmu_model(KncPmuState *s, int entries)
     o->completed -= entries;
     memmove(o->access, o->access + entries,
             o->waiting * sizeof(o->access[0]));
+    knc_pmu_set_may_wait(s);
 }
 
 /*
@@ -180,15 +180,14 @@ void knc_pmu_flush_accesses(KncPmuState *s)
     uint64_t reads = (uint32_t)s->seen.filter.hits;
     uint64_t writes = s->seen.filter.hits / KNC_HIT_WRITE;
 
-    knc_pmu_complete(s, 0);
-    knc_pmu_take_snoops(s);
-    knc_pmu_model(s, s->observer->waiting);
-    s->seen.check_due = false;
     s->seen.observed.n[KNC_DATA_READ] += reads;
     s->seen.observed.n[KNC_DATA_WRITE] += writes;
     s->seen.observed.n[KNC_DATA_READ_OR_WRITE] += reads + writes;
     s->seen.filter.hits = 0;
-    knc_pmu_set_may_wait(s);
+    s->seen.check_due = false;
+    knc_pmu_take_snoops(s);
+    knc_pmu_complete(s, 0);
+    knc_pmu_model(s, s->observer->waiting);
 }
 
 /*
@@ -221,7 +220,6 @@ knc_pmu_make_room(CPUX86State *env, int entries, uintptr_t ra)
         knc_pmu_complete(s, 0);
     }
     knc_pmu_model(s, o->completed);
-    knc_pmu_set_may_wait(s);
     if (o->waiting + entries <= o->may_wait) {
         return;
     }
@@ -260,20 +258,6 @@ static inline KncAccess *knc_pmu_new_access(CPUX86State *env, int kind,
     return access;
 }
 
-/* The TLB set of an access, as in KncObserver */
-static inline int knc_pmu_page_set(const KncAccess *access)
-{
-    uint64_t small = access->vaddr >> TARGET_PAGE_BITS;
-    uint64_t large = access->vaddr >> KNC_LARGE_BITS;
-
-    if (access->kind == KNC_KIND_CODE) {
-        return PAGE_CODE + small % KNC_ITLB_SETS;
-    }
-    return access->page_bits >= KNC_LARGE_BITS ?
-           PAGE_LARGE + large % KNC_DTLB_LARGE_SETS :
-           PAGE_DATA + small % KNC_DTLB_SETS;
-}
-
 static void knc_pmu_forget_pages_of(KncPmuState *s, int set)
 {
     uint64_t *lines = &s->observer->lines[set];
@@ -297,7 +281,7 @@ static void knc_pmu_forget_others(KncPmuState *s, const KncAccess *access)
         knc_pmu_forget_set(s, knc_pmu_l1_set(access->vaddr));
         knc_pmu_forget_set(s, knc_pmu_l1_set(last));
         if (!knc_mem_page_used(s->core, s->thread, access)) {
-            knc_pmu_forget_pages_of(s, knc_pmu_page_set(access));
+            knc_pmu_forget_pages_of(s, knc_tlb_set(access));
         }
     }
 }
@@ -321,12 +305,11 @@ static bool knc_pmu_quick(KncPmuState *s, const KncAccess *access)
     if (o->waiting) {
         knc_pmu_complete(s, 0);
         knc_pmu_model(s, o->waiting);
-        knc_pmu_set_may_wait(s);
     }
     if (!knc_mem_quick(s->core, s->thread, access, &quick)) {
         return false;
     }
-    page_set = knc_pmu_page_set(access);
+    page_set = knc_tlb_set(access);
     if (quick.page_cleared) {
         knc_pmu_forget_pages_of(s, page_set);
     }
@@ -344,13 +327,15 @@ static bool knc_pmu_quick(KncPmuState *s, const KncAccess *access)
 }
 
 /* Record the fetch of a line.  Returns false if it faults. */
-static bool knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
+static bool __attribute__((noinline))
+knc_pmu_fetch_line(CPUX86State *env, uint64_t line, uintptr_t ra)
 {
     KncPmuState *s = &env->knc_pmu;
     KncObserver *o = s->observer;
     KncAccess fetch = { .kind = KNC_KIND_CODE, .vaddr = line, .size = 1 };
     KncAccess *access;
 
+    knc_pmu_complete(s, 0);
     if ((line ^ o->code_page) & TARGET_PAGE_MASK) {
         if (!knc_tcg_find_code(env, line, &o->code_paddr)) {
             return false;
@@ -386,27 +371,13 @@ static inline bool knc_pmu_fetch_again(KncPmuState *s, uint64_t line)
     return true;
 }
 
-static void __attribute__((noinline))
-knc_pmu_fetch_new(CPUX86State *env, uint64_t line, uint64_t last, uintptr_t ra)
-{
-    KncPmuState *s = &env->knc_pmu;
-
-    knc_pmu_complete(s, 0);
-    for (; line <= last; line += LINE_SIZE) {
-        if (!knc_pmu_fetch_again(s, line) &&
-            !knc_pmu_fetch_line(env, line, ra)) {
-            return;
-        }
-    }
-}
-
 /* Fetch the code from @pc to @last, at the start of an instruction. */
 static inline void knc_pmu_fetch(CPUX86State *env, uint64_t pc, uint64_t last,
                                  uintptr_t ra)
 {
     for (uint64_t line = pc & -LINE_SIZE; line <= last; line += LINE_SIZE) {
-        if (unlikely(!knc_pmu_fetch_again(&env->knc_pmu, line))) {
-            knc_pmu_fetch_new(env, line, last, ra);
+        if (unlikely(!knc_pmu_fetch_again(&env->knc_pmu, line)) &&
+            !knc_pmu_fetch_line(env, line, ra)) {
             return;
         }
     }
@@ -444,7 +415,6 @@ void helper_knc_pmu_check(CPUX86State *env)
     knc_pmu_complete(s, 0);
     knc_pmu_model(s, s->observer->waiting);
     s->seen.check_due = false;
-    knc_pmu_set_may_wait(s);
     knc_pmu_look(env, GETPC());
 }
 
@@ -487,11 +457,12 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
         return false;
     }
     if (unlikely(crosses)) {
-        if (!knc_tcg_find_data(env, last & TARGET_PAGE_MASK, mmu_idx,
-                               access + 1)) {
+        access[1] = (KncAccess) {
+            .kind = kind, .vaddr = last & TARGET_PAGE_MASK,
+        };
+        if (!knc_tcg_find_data(env, access[1].vaddr, mmu_idx, &access[1])) {
             return false;
         }
-        access[1].first = false;
         s->observer->waiting++;
     }
     s->observer->waiting++;

@@ -16,14 +16,6 @@
 /* In KncFilter: no address is in this line. */
 #define NO_LINE                 0x8080808080808080ull
 
-/* TLB sets */
-enum {
-    PAGE_DATA,
-    PAGE_CODE = PAGE_DATA + KNC_DTLB_SETS,
-    PAGE_LARGE = PAGE_CODE + KNC_ITLB_SETS,
-    PAGE_SETS = 64,
-};
-
 struct KncObserver {
     /* See observe.c */
     KncAccess access[ACCESSES_MAX];
@@ -41,7 +33,7 @@ struct KncObserver {
     uint64_t code_paddr;        /* its physical address */
 
     /* Of each TLB set, a bit for each L1 set of which KncFilter has lines */
-    uint64_t lines[PAGE_SETS];
+    uint64_t lines[KNC_TLB_SETS];
     bool filters;               /* no counter needs the accesses one by one */
     KncPredictor predictor;
 };

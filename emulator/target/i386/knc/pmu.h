@@ -237,8 +237,7 @@ typedef struct KncClock {
     int64_t time;           /* in cycles */
     int64_t reached;        /* time, or the end of its turn */
     int64_t last_read;      /* of the TSC */
-    bool awake;             /* in the list of threads that may execute */
-    QTAILQ_ENTRY(KncClock) next;
+    QTAILQ_ENTRY(KncClock) next;    /* in use: it may execute */
 } KncClock;
 
 /* The CPU's model and its properties: model.c */
@@ -304,14 +303,13 @@ typedef struct KncShare {
     bool asleep;
 } KncShare;
 
-/* registers.c, and line.c */
+/* registers.c, and apic.c */
 typedef struct KncRegisters {
     KncPmuCounter counter[KNC_PMU_COUNTERS];
     uint64_t spflt;
     uint32_t status;
     uint32_t global_ctrl;
     uint32_t pmi;           /* status bits that drive the interrupt line */
-    int64_t tsc_adjust;
 } KncRegisters;
 
 /* What only the test device and the monitor show: monitor.c */
@@ -344,6 +342,7 @@ typedef struct KncPmuState {
     struct {} end_reset_fields;
 
     KncCore *core;
+    struct CPUArchState *next;  /* of the core's threads, in a circle */
     KncObserver *observer;
     int thread;             /* number within the core */
     KncClock clock;

@@ -7,7 +7,6 @@
 #include "cpu.h"
 #include "exec/helper-proto.h"
 #include "tcg/helper-tcg.h"
-#include "exec.h"
 #include "internal.h"
 
 #define MSR_TSC                 0x10
@@ -61,15 +60,11 @@ static void knc_pmu_configure_counter(CPUX86State *env, int n)
 /* Call this after every change of a control register or a counter. */
 void knc_pmu_configure(CPUX86State *env)
 {
-    X86CPU *cpu = env_archcpu(env);
     KncPmuState *s = &env->knc_pmu;
     uint32_t all = knc_inject_needs(s), wanted = 0;
 
-    if (cpu->env.knc.always || cpu->env.knc.observe) {
-        all |= HF_KNC_PMU_MASK;
-        all |= cpu->env.knc.observe ?
-               HF_KNC_OBSERVE_MASK | HF_KNC_PREDICT_MASK : 0;
-    }
+    all |= env->knc.always ? HF_KNC_PMU_MASK : 0;
+    all |= env->knc.observe ? HF_KNC_MASK : 0;
     for (int n = 0; n < KNC_PMU_COUNTERS; n++) {
         KncPmuCounter *c = &s->regs.counter[n];
         uint32_t needs = 0;
@@ -103,14 +98,8 @@ void knc_pmu_configure(CPUX86State *env)
 /* For the trace: instructions that the thread had completed before this one */
 static uint64_t knc_pmu_insn_number(CPUX86State *env)
 {
-    KncPmuState *s = &env->knc_pmu;
-    KncPmuEvents ev = knc_pmu_pending(s, knc_pmu_self(s));
-    uint64_t sum = ev.n[KNC_INSTRUCTIONS_EXECUTED];
-
-    for (int ring = 0; ring < KNC_PMU_RINGS; ring++) {
-        sum += s->tally.true_count[ring].n[KNC_INSTRUCTIONS_EXECUTED];
-    }
-    return sum;
+    return knc_pmu_ever(env, knc_pmu_self(&env->knc_pmu),
+                        (1 << KNC_PMU_RINGS) - 1, KNC_INSTRUCTIONS_EXECUTED);
 }
 
 /* The counter without the executing instruction */
@@ -210,27 +199,12 @@ static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
     raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
 }
 
-static void knc_pmu_write_tsc(CPUX86State *env, uint64_t val, uintptr_t ra)
-{
-    KncCore *core = env->knc_pmu.core;
-    int64_t adjust = val - knc_clock_tsc(env, ra);
-
-    /* The threads of a core share one time-stamp counter. */
-    for (int i = 0; i < KNC_CORE_THREADS; i++) {
-        CPUX86State *thread = core->thread[i];
-
-        if (thread) {
-            thread->knc_pmu.regs.tsc_adjust = adjust;
-        }
-    }
-}
-
 uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
 {
     if (!env->knc.pmu) {
         return cpu_get_tsc(env);
     }
-    return knc_clock_tsc(env, ra) + env->knc_pmu.regs.tsc_adjust;
+    return knc_clock_tsc(env, ra) + env->knc_pmu.core->tsc_adjust;
 }
 
 /* Return false if QEMU has the register in ECX. */
@@ -273,7 +247,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
         return false;
     }
     if (msr == MSR_TSC) {
-        knc_pmu_write_tsc(env, val, ra);
+        env->knc_pmu.core->tsc_adjust = val - knc_clock_tsc(env, ra);
         return true;
     }
     if (knc_chip_has_msr(env, msr)) {

@@ -6,7 +6,6 @@
 #include "qemu/main-loop.h"
 #include "cpu.h"
 #include "tcg/tcg.h"
-#include "exec.h"
 #include "internal.h"
 
 /*
@@ -98,7 +97,7 @@ bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
         return false;
     }
     access->paddr = full->phys_addr | (vaddr & ~TARGET_PAGE_MASK);
-    access->page_bits = full->lg_page_size;
+    access->large = full->lg_page_size >= KNC_LARGE_BITS;
     access->uncached = flags & TLB_MMIO;
     return true;
 }

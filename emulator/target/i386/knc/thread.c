@@ -12,7 +12,6 @@
 #include "accel/tcg/tcg-accel-ops.h"
 #include "cpu.h"
 #include "tcg/tcg.h"
-#include "exec.h"
 #include "internal.h"
 
 static void kick_all(void)
@@ -131,7 +130,7 @@ static void knc_create_thread(CPUState *cs)
     }
 }
 
-void knc_thread_init(struct AccelOpsClass *ops)
+void knc_thread_init(AccelOpsClass *ops)
 {
     ops->create_vcpu_thread = knc_create_thread;
     ops->kick_vcpu_thread = knc_kick;

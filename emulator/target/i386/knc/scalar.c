@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Knights Corner: instructions that let time pass, PAUSE and DELAY
+ * Knights Corner: instructions that let time pass, PAUSE and DELAY, and those
+ * that count bits
  */
 #include "qemu/osdep.h"
+#include "qemu/host-utils.h"
 #include "cpu.h"
 #include "exec/helper-proto.h"
-#include "exec.h"
 #include "internal.h"
 
 /*
@@ -55,4 +56,36 @@ void knc_pmu_pause(CPUX86State *env)
         cs->exception_index = -1;
         cpu_loop_exit(cs);
     }
+}
+
+/* A count of 0 sets ZF, no bit found CF; the others are cleared. */
+target_ulong helper_knc_count_bits(CPUX86State *env, target_ulong old,
+                                   target_ulong value, uint32_t how)
+{
+    int bits = how & KNC_BITS_64 ? 64 : 32;
+    int64_t start = 0;
+    bool none = false;
+    int count;
+
+    value &= MAKE_64BIT_MASK(0, bits);
+    switch (how & KNC_BITS_KIND) {
+    case KNC_BITS_LZCNT:
+        count = clz64(value) - (64 - bits);
+        none = !value;
+        break;
+    case KNC_BITS_TZCNTI:
+        start = how & KNC_BITS_64 ? (int64_t)old : (int32_t)old;
+        start = MIN(MAX(start, 0), bits);
+        /* fall through */
+    case KNC_BITS_TZCNT:
+        none = start == bits || !(value >> start);
+        /* The whole operand if it has no bit @start */
+        count = none ? bits - start % bits : ctz64(value >> start);
+        break;
+    default:
+        count = ctpop64(value);
+        break;
+    }
+    env->cc_src = (count ? 0 : CC_Z) | (none ? CC_C : 0);
+    return count;
 }
