@@ -70,9 +70,7 @@
 #define knc_can_do_io(cs)       ((cs)->can_do_io)
 #endif
 
-/*
- * Translate an address, with TLB_INVALID_MASK in place of a fault
- */
+/* Translate an address, with TLB_INVALID_MASK in place of a fault. */
 #if KNC_QEMU(8, 0)
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full_mmu(env, vaddr, 1, type, mmu_idx, host, full)
@@ -81,8 +79,6 @@
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full(env, vaddr, type, mmu_idx, true, host, full, 0)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env, true)
-/* The TLB is accessible here and holds most addresses. */
-#define KNC_CAN_SEE_TLB
 #endif
 
 #endif /* I386_KNC_COMPAT_H */
