@@ -5,7 +5,7 @@
  */
 #include "bare.h"
 
-	/* In a table of struct entry; those in modern_code and pieces came after the Pentium, or need fxsave. */
+	/* In a table of struct entry; those in modern_code and pieces came after the Pentium. */
 	.macro	CODE name, insns, branches, reads, writes, table = code_table
 	.section \table, "a"
 	.balign	8

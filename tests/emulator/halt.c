@@ -151,7 +151,7 @@ static void naps(u64 sel0, u64 sel1)
 /* What an access to a device takes */
 #define DEVICE_SLOTS	128
 
-/* All threads are halted, and so the core is: not while they set the timer and end its interrupt. */
+/* All threads are halted, and so the core is, except to set the timer and end its interrupt. */
 static void whole_core(void)
 {
 	for (int n = 1; n < 4; n++)
