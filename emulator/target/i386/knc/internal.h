@@ -17,6 +17,7 @@
 #include "system/runstate.h"
 #include "system/tcg.h"
 #include "tcg/insn-start-words.h"
+#include "tcg/startup.h"
 #else
 #include "hw/core/tcg-cpu-ops.h"
 #include "sysemu/accel-ops.h"
