@@ -60,8 +60,11 @@ void knc_console_reset(void);
 void knc_ring_init(MemoryRegion *system, Chardev *chr);
 void knc_ring_reset(void);
 
-/* knc-boot.c: the kernel and the tables that it finds; the first CPU's state */
-void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline);
-void knc_boot_cpu(CPUX86State *env);
+/*
+ * knc-boot.c: the kernel, whose entry it returns, and the tables that it finds;
+ * the first CPU's state
+ */
+hwaddr knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline);
+void knc_boot_cpu(CPUX86State *env, hwaddr entry, bool mainline);
 
 #endif /* HW_I386_KNC_BOARD_H */
