@@ -108,10 +108,19 @@ static uint32_t board_boot_id(KncMachineState *s)
     return s->mainline ? MACHINE(s)->smp.cpus - THREADS : 0;
 }
 
+static void board_add(MachineState *machine, DeviceState *dev, hwaddr addr)
+{
+    object_property_add_child(OBJECT(machine), object_get_typename(OBJECT(dev)),
+                              OBJECT(dev));
+    sysbus_realize_and_unref(SYS_BUS_DEVICE(dev), &error_fatal);
+    sysbus_mmio_map(SYS_BUS_DEVICE(dev), 0, addr);
+}
+
 static void board_init(MachineState *machine)
 {
     KncMachineState *s = KNC_MACHINE(machine);
     MemoryRegion *system = get_system_memory();
+    DeviceState *sbox, *console;
     uint64_t below_4g;
 
     board_check(machine);
@@ -127,14 +136,20 @@ static void board_init(MachineState *machine)
     memory_region_init(&s->isa_ports, NULL, "knc-isa-ports", PORTS);
     memory_region_add_subregion(system, KNC_ISA_BASE, &s->isa_ports);
     isa_bus_new(NULL, system, &s->isa_ports, &error_abort);
-    knc_sbox_init(system);
     knc_lapic_init(system, board_boot_id(s));
+    sbox = qdev_new(TYPE_KNC_SBOX);
+    s->entry = knc_boot_load(machine, sbox, below_4g, s->mainline);
+    board_add(machine, sbox, KNC_SBOX_BASE);
+    sysbus_mmio_map(SYS_BUS_DEVICE(sbox), 1, KNC_DBOX_BASE);
     if (s->mainline) {
         knc_ring_init(system, serial_hd(0));
-    } else {
-        knc_console_init(system, serial_hd(0));
+        return;
     }
-    s->entry = knc_boot_load(machine, below_4g, s->mainline);
+    console = qdev_new(TYPE_KNC_CONSOLE);
+    qdev_prop_set_chr(console, "chardev", serial_hd(0));
+    board_add(machine, console, KNC_CONSOLE_BASE);
+    sysbus_connect_irq(SYS_BUS_DEVICE(console), 0,
+                       qdev_get_gpio_in(sbox, KNC_SBOX_HVC));
 }
 
 static void board_reset(MachineState *machine, KNC_RESET reason)
@@ -148,8 +163,6 @@ static void board_reset(MachineState *machine, KNC_RESET reason)
     }
     if (s->mainline) {
         knc_ring_reset();
-    } else {
-        knc_console_reset();
     }
     cs = cpu_by_arch_id(board_boot_id(s));
     knc_boot_cpu(&X86_CPU(cs)->env, s->entry, s->mainline);

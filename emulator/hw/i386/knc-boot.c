@@ -215,7 +215,7 @@ static void boot_cmdline(uint8_t *params, const char *given, hwaddr addr,
         g_strdup_printf("memmap=%dK$0x%x phi.ring=0x%x,0x%x",
                         KNC_RING_SIZE / 1024, KNC_RING_BASE, KNC_RING_BASE,
                         KNC_RING_SIZE) :
-        g_strdup_printf("vcons_hdr_addr=0x%" HWADDR_PRIx, knc_console_header());
+        g_strdup_printf("vcons_hdr_addr=0x%llx", KNC_CONSOLE_BASE);
     g_autofree char *cmdline = g_strdup_printf("%s %s", given ?: "", console);
 
     if (strlen(cmdline) >= CMDLINE_SIZE) {
@@ -260,7 +260,8 @@ static hwaddr boot_kernel_end(const uint8_t *image, hwaddr addr, hwaddr end,
     return end;
 }
 
-hwaddr knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
+hwaddr knc_boot_load(MachineState *machine, DeviceState *sbox,
+                     uint64_t below_4g, bool mainline)
 {
     g_autofree uint8_t *params = g_malloc0(PARAMS_SIZE);
     g_autofree uint8_t *image = NULL;
@@ -281,9 +282,9 @@ hwaddr knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
         cmdline = end;
         end += CMDLINE_SIZE;
         /* The address, the APIC ID that boots, and that it is ready */
-        knc_sbox_mainline(DOWNLOAD_ADDR | 1 |
-                          (machine->smp.cpus - machine->smp.threads) << 1,
-                          size);
+        qdev_prop_set_uint32(sbox, "download", DOWNLOAD_ADDR | 1 |
+                             (machine->smp.cpus - machine->smp.threads) << 1);
+        qdev_prop_set_uint32(sbox, "size", size);
     }
     end = boot_kernel_end(image, start, end, mainline);
     if (end > room) {

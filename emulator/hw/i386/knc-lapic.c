@@ -30,8 +30,6 @@
 #define KNC_DEST_SHIFT      16
 #define KNC_DEST_ALL        0xffff
 
-#define MSI_DEST_SHIFT      12
-
 /* In front of QEMU's, whose priority is 0x1000 */
 #define PRIORITY            0x2000
 
@@ -169,12 +167,6 @@ static void lapic_reset(APICCommonState *apic)
                      (waits ? 0 : MSR_IA32_APICBASE_BSP);
     apic->wait_for_sipi = waits;
     CPU(apic->cpu)->halted = waits;
-}
-
-/* As the message that an MSI is, which QEMU's APICs take at their address */
-void knc_lapic_deliver(uint8_t dest, uint8_t vector)
-{
-    lapic_pass_write(dest << MSI_DEST_SHIFT, vector, 4);
 }
 
 /* The CPUs and their APICs are there. */
