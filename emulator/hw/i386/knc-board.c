@@ -31,6 +31,9 @@ OBJECT_DECLARE_SIMPLE_TYPE(KncMachineState, KNC_MACHINE)
 #define FIRMWARE            (64 * KiB)
 #define HLT                 0xf4
 
+/* In front of RAM */
+#define PRIORITY            1
+
 struct KncMachineState {
     X86MachineState parent_obj;
 
@@ -113,7 +116,7 @@ static void board_add(MachineState *machine, DeviceState *dev, hwaddr addr)
     object_property_add_child(OBJECT(machine), object_get_typename(OBJECT(dev)),
                               OBJECT(dev));
     sysbus_realize_and_unref(SYS_BUS_DEVICE(dev), &error_fatal);
-    sysbus_mmio_map(SYS_BUS_DEVICE(dev), 0, addr);
+    sysbus_mmio_map_overlap(SYS_BUS_DEVICE(dev), 0, addr, PRIORITY);
 }
 
 static void board_init(MachineState *machine)
@@ -141,15 +144,13 @@ static void board_init(MachineState *machine)
     s->entry = knc_boot_load(machine, sbox, below_4g, s->mainline);
     board_add(machine, sbox, KNC_SBOX_BASE);
     sysbus_mmio_map(SYS_BUS_DEVICE(sbox), 1, KNC_DBOX_BASE);
-    if (s->mainline) {
-        knc_ring_init(system, serial_hd(0));
-        return;
-    }
-    console = qdev_new(TYPE_KNC_CONSOLE);
+    console = qdev_new(s->mainline ? TYPE_KNC_RING : TYPE_KNC_CONSOLE);
     qdev_prop_set_chr(console, "chardev", serial_hd(0));
-    board_add(machine, console, KNC_CONSOLE_BASE);
-    sysbus_connect_irq(SYS_BUS_DEVICE(console), 0,
-                       qdev_get_gpio_in(sbox, KNC_SBOX_HVC));
+    board_add(machine, console, s->mainline ? KNC_RING_BASE : KNC_CONSOLE_BASE);
+    if (!s->mainline) {
+        sysbus_connect_irq(SYS_BUS_DEVICE(console), 0,
+                           qdev_get_gpio_in(sbox, KNC_SBOX_HVC));
+    }
 }
 
 static void board_reset(MachineState *machine, KNC_RESET reason)
@@ -160,9 +161,6 @@ static void board_reset(MachineState *machine, KNC_RESET reason)
     qemu_devices_reset(reason);
     CPU_FOREACH(cs) {
         x86_cpu_after_reset(X86_CPU(cs));
-    }
-    if (s->mainline) {
-        knc_ring_reset();
     }
     cs = cpu_by_arch_id(board_boot_id(s));
     knc_boot_cpu(&X86_CPU(cs)->env, s->entry, s->mainline);

@@ -45,15 +45,12 @@
  * that the host sends
  */
 #define TYPE_KNC_SBOX       "knc-sbox"
-/* The host's half of the virtual console */
+/* The host's half of the virtual console, and of a mainline kernel's */
 #define TYPE_KNC_CONSOLE    "knc-console"
+#define TYPE_KNC_RING       "knc-ring"
 
 /* knc-lapic.c: the local APIC's registers in their places */
 void knc_lapic_init(MemoryRegion *system, uint32_t boot_id);
-
-/* knc-ring.c: the host's half of a mainline kernel's console */
-void knc_ring_init(MemoryRegion *system, Chardev *chr);
-void knc_ring_reset(void);
 
 /*
  * knc-boot.c: the kernel, whose entry it returns, the tables that it finds, and
