@@ -14,6 +14,7 @@
 #include "cpu.h"
 #include "hw/boards.h"
 #include "hw/hotplug.h"
+#include "hw/i386/apic_internal.h"
 #include "hw/i386/x86.h"
 #include "hw/isa/isa.h"
 #include "hw/i386/knc-board.h"
@@ -31,8 +32,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(KncMachineState, KNC_MACHINE)
 #define FIRMWARE            (64 * KiB)
 #define HLT                 0xf4
 
-/* In front of RAM */
-#define PRIORITY            1
+/* In front of RAM, and of QEMU's APIC, whose priority is 0x1000 */
+#define PRIORITY            0x2000
 
 struct KncMachineState {
     X86MachineState parent_obj;
@@ -123,7 +124,7 @@ static void board_init(MachineState *machine)
 {
     KncMachineState *s = KNC_MACHINE(machine);
     MemoryRegion *system = get_system_memory();
-    DeviceState *sbox, *console;
+    DeviceState *lapic, *sbox, *console;
     uint64_t below_4g;
 
     board_check(machine);
@@ -139,7 +140,9 @@ static void board_init(MachineState *machine)
     memory_region_init(&s->isa_ports, NULL, "knc-isa-ports", PORTS);
     memory_region_add_subregion(system, KNC_ISA_BASE, &s->isa_ports);
     isa_bus_new(NULL, system, &s->isa_ports, &error_abort);
-    knc_lapic_init(system, board_boot_id(s));
+    lapic = qdev_new(TYPE_KNC_LAPIC);
+    qdev_prop_set_uint32(lapic, "boot-id", board_boot_id(s));
+    board_add(machine, lapic, APIC_DEFAULT_ADDRESS);
     sbox = qdev_new(TYPE_KNC_SBOX);
     s->entry = knc_boot_load(machine, sbox, below_4g, s->mainline);
     board_add(machine, sbox, KNC_SBOX_BASE);

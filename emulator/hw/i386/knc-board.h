@@ -45,12 +45,11 @@
  * that the host sends
  */
 #define TYPE_KNC_SBOX       "knc-sbox"
+/* The local APIC's registers in their places */
+#define TYPE_KNC_LAPIC      "knc-lapic"
 /* The host's half of the virtual console, and of a mainline kernel's */
 #define TYPE_KNC_CONSOLE    "knc-console"
 #define TYPE_KNC_RING       "knc-ring"
-
-/* knc-lapic.c: the local APIC's registers in their places */
-void knc_lapic_init(MemoryRegion *system, uint32_t boot_id);
 
 /*
  * knc-boot.c: the kernel, whose entry it returns, the tables that it finds, and
