@@ -14,11 +14,13 @@
 #include "cpu.h"
 #include "hw/boards.h"
 #include "hw/hotplug.h"
+#include "hw/i386/apic_internal.h"
 #include "hw/i386/x86.h"
 #include "hw/isa/isa.h"
 #include "hw/i386/knc-board.h"
 
 #define TYPE_KNC_MACHINE    MACHINE_TYPE_NAME("knc")
+OBJECT_DECLARE_SIMPLE_TYPE(KncMachineState, KNC_MACHINE)
 
 #define CORES               62
 #define THREADS             4
@@ -30,11 +32,16 @@
 #define FIRMWARE            (64 * KiB)
 #define HLT                 0xf4
 
-static MemoryRegion ports, isa_ports, ram_below, ram_above, firmware;
+/* In front of RAM, and of QEMU's APIC, whose priority is 0x1000 */
+#define PRIORITY            0x2000
 
-/* The machine's property: how the kernel is started, and its console */
-static bool mainline;
-static CPUState *boot_cpu;
+struct KncMachineState {
+    X86MachineState parent_obj;
+
+    MemoryRegion ports, isa_ports, ram_below, ram_above, firmware;
+    hwaddr entry;
+    bool mainline; /* the property: how the kernel is started, its console */
+};
 
 static uint64_t ports_read(void *opaque, hwaddr port, unsigned size)
 {
@@ -55,24 +62,24 @@ static const MemoryRegionOps ports_ops = {
 
 static uint64_t board_memory(MachineState *machine)
 {
+    KncMachineState *s = KNC_MACHINE(machine);
     MemoryRegion *system = get_system_memory();
     uint64_t below = MIN(machine->ram_size, RAM_BELOW_4G);
 
-    memory_region_init_alias(&ram_below, NULL, "knc-ram-below-4g", machine->ram,
-                             0, below);
-    memory_region_add_subregion(system, 0, &ram_below);
+    memory_region_init_alias(&s->ram_below, NULL, "knc-ram-below-4g",
+                             machine->ram, 0, below);
+    memory_region_add_subregion(system, 0, &s->ram_below);
     if (machine->ram_size > below) {
-        memory_region_init_alias(&ram_above, NULL, "knc-ram-above-4g",
+        memory_region_init_alias(&s->ram_above, NULL, "knc-ram-above-4g",
                                  machine->ram, below,
                                  machine->ram_size - below);
-        memory_region_add_subregion(system, 4 * GiB, &ram_above);
+        memory_region_add_subregion(system, 4 * GiB, &s->ram_above);
     }
     /* Where the firmware would begin, a thread that gets an INIT halts. */
-    memory_region_init_ram(&firmware, NULL, "knc-no-firmware", FIRMWARE,
+    memory_region_init_rom(&s->firmware, NULL, "knc-no-firmware", FIRMWARE,
                            &error_abort);
-    memset(memory_region_get_ram_ptr(&firmware), HLT, FIRMWARE);
-    memory_region_set_readonly(&firmware, true);
-    memory_region_add_subregion(system, 4 * GiB - FIRMWARE, &firmware);
+    memset(memory_region_get_ram_ptr(&s->firmware), HLT, FIRMWARE);
+    memory_region_add_subregion(system, 4 * GiB - FIRMWARE, &s->firmware);
     return below;
 }
 
@@ -92,29 +99,32 @@ static void board_check(MachineState *machine)
                      (int)(RAM_MAX / MiB));
         exit(1);
     }
-    if (mainline && machine->ram_size < KNC_RING_BASE + KNC_RING_SIZE) {
+    if (KNC_MACHINE(machine)->mainline &&
+        machine->ram_size < KNC_RING_BASE + KNC_RING_SIZE) {
         error_report("-M knc,mainline=on: needs -m 257 or more");
         exit(1);
     }
 }
 
 /* On a card it is the first thread of the last core that boots. */
-static uint32_t board_pick_boot_cpu(MachineState *machine)
+static uint32_t board_boot_id(KncMachineState *s)
 {
-    CPUState *cs;
-    uint32_t id = mainline ? machine->smp.cpus - THREADS : 0;
+    return s->mainline ? MACHINE(s)->smp.cpus - THREADS : 0;
+}
 
-    CPU_FOREACH(cs) {
-        if (X86_CPU(cs)->apic_id == id) {
-            boot_cpu = cs;
-        }
-    }
-    return id;
+static void board_add(MachineState *machine, DeviceState *dev, hwaddr addr)
+{
+    object_property_add_child(OBJECT(machine), object_get_typename(OBJECT(dev)),
+                              OBJECT(dev));
+    sysbus_realize_and_unref(SYS_BUS_DEVICE(dev), &error_fatal);
+    sysbus_mmio_map_overlap(SYS_BUS_DEVICE(dev), 0, addr, PRIORITY);
 }
 
 static void board_init(MachineState *machine)
 {
+    KncMachineState *s = KNC_MACHINE(machine);
     MemoryRegion *system = get_system_memory();
+    DeviceState *lapic, *sbox, *console;
     uint64_t below_4g;
 
     board_check(machine);
@@ -124,46 +134,49 @@ static void board_init(MachineState *machine)
         error_report("-M knc: its CPU is knc-strict");
         exit(1);
     }
-    memory_region_init_io(&ports, NULL, &ports_ops, NULL, "knc-no-ports",
+    memory_region_init_io(&s->ports, NULL, &ports_ops, NULL, "knc-no-ports",
                           PORTS);
-    memory_region_add_subregion(get_system_io(), 0, &ports);
-    memory_region_init(&isa_ports, NULL, "knc-isa-ports", PORTS);
-    memory_region_add_subregion(system, KNC_ISA_BASE, &isa_ports);
-    isa_bus_new(NULL, system, &isa_ports, &error_abort);
-    knc_sbox_init(system);
-    knc_lapic_init(system, board_pick_boot_cpu(machine));
-    if (mainline) {
-        knc_ring_init(system, serial_hd(0));
-    } else {
-        knc_console_init(system, serial_hd(0));
+    memory_region_add_subregion(get_system_io(), 0, &s->ports);
+    memory_region_init(&s->isa_ports, NULL, "knc-isa-ports", PORTS);
+    memory_region_add_subregion(system, KNC_ISA_BASE, &s->isa_ports);
+    isa_bus_new(NULL, system, &s->isa_ports, &error_abort);
+    lapic = qdev_new(TYPE_KNC_LAPIC);
+    qdev_prop_set_uint32(lapic, "boot-id", board_boot_id(s));
+    board_add(machine, lapic, APIC_DEFAULT_ADDRESS);
+    sbox = qdev_new(TYPE_KNC_SBOX);
+    s->entry = knc_boot_load(machine, sbox, below_4g, s->mainline);
+    board_add(machine, sbox, KNC_SBOX_BASE);
+    sysbus_mmio_map(SYS_BUS_DEVICE(sbox), 1, KNC_DBOX_BASE);
+    console = qdev_new(s->mainline ? TYPE_KNC_RING : TYPE_KNC_CONSOLE);
+    qdev_prop_set_chr(console, "chardev", serial_hd(0));
+    board_add(machine, console, s->mainline ? KNC_RING_BASE : KNC_CONSOLE_BASE);
+    if (!s->mainline) {
+        sysbus_connect_irq(SYS_BUS_DEVICE(console), 0,
+                           qdev_get_gpio_in(sbox, KNC_SBOX_HVC));
     }
-    knc_boot_load(machine, below_4g, mainline);
 }
 
 static void board_reset(MachineState *machine, KNC_RESET reason)
 {
+    KncMachineState *s = KNC_MACHINE(machine);
     CPUState *cs;
 
     qemu_devices_reset(reason);
     CPU_FOREACH(cs) {
         x86_cpu_after_reset(X86_CPU(cs));
     }
-    if (mainline) {
-        knc_ring_reset();
-    } else {
-        knc_console_reset();
-    }
-    knc_boot_cpu(&X86_CPU(boot_cpu)->env);
+    cs = cpu_by_arch_id(board_boot_id(s));
+    knc_boot_cpu(&X86_CPU(cs)->env, s->entry, s->mainline);
 }
 
 static bool board_get_mainline(Object *obj, Error **errp)
 {
-    return mainline;
+    return KNC_MACHINE(obj)->mainline;
 }
 
 static void board_set_mainline(Object *obj, bool val, Error **errp)
 {
-    mainline = val;
+    KNC_MACHINE(obj)->mainline = val;
 }
 
 static HotplugHandler *board_hotplug_handler(MachineState *machine,
@@ -207,6 +220,7 @@ static void board_class_init(ObjectClass *oc, void *data)
 static const TypeInfo board_info[] = { {
     .name = TYPE_KNC_MACHINE,
     .parent = TYPE_X86_MACHINE,
+    .instance_size = sizeof(KncMachineState),
     .class_init = board_class_init,
     .interfaces = (InterfaceInfo[]) {
         { TYPE_HOTPLUG_HANDLER },

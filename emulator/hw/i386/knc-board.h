@@ -6,9 +6,10 @@
 #define HW_I386_KNC_BOARD_H
 
 #include "target/i386/knc/compat.h"
-#include "exec/hwaddr.h"
 #include "exec/address-spaces.h"
-#include "exec/memory.h"
+#include "hw/qdev-properties-system.h"
+#include "hw/sysbus.h"
+#include "migration/vmstate.h"
 #if KNC_QEMU(10, 0)
 #include "system/reset.h"
 #include "system/rtc.h"
@@ -31,7 +32,7 @@
 #define KNC_SBOX_BASE       0x8007d0000ull
 #define KNC_SBOX_SIZE       0x10000
 #define KNC_SBOX_IOAPIC     0xa800
-/* In the host's memory; what hosts give a card is far from its address 0. */
+/* In the host's memory: what a host gives a card is far from its start. */
 #define KNC_CONSOLE_BASE    0x8001000000ull
 /* No card has this: ports of QEMU's ISA devices */
 #define KNC_ISA_BASE        0x8002000000ull
@@ -40,28 +41,58 @@
 #define KNC_SBOX_HVC        2
 
 /*
- * knc-sbox.c: the registers, those of the DBOX too; for a mainline kernel those
- * that were read on a card, and where it is loaded; interrupt @n as the host
- * sends it
+ * The registers of the SBOX, and those of the DBOX: an input for each interrupt
+ * that the host sends
  */
-void knc_sbox_init(MemoryRegion *system);
-void knc_sbox_mainline(uint32_t download, uint32_t size);
-void knc_sbox_interrupt(int n);
+#define TYPE_KNC_SBOX       "knc-sbox"
+/* The local APIC's registers in their places */
+#define TYPE_KNC_LAPIC      "knc-lapic"
+/* The host's half of the virtual console, and of a mainline kernel's */
+#define TYPE_KNC_CONSOLE    "knc-console"
+#define TYPE_KNC_RING       "knc-ring"
 
-/* knc-lapic.c: the local APIC's registers in their places; an interrupt */
-void knc_lapic_init(MemoryRegion *system, uint32_t boot_id);
-void knc_lapic_deliver(uint8_t dest, uint8_t vector);
+/*
+ * knc-boot.c: the kernel, whose entry it returns, the tables that it finds, and
+ * what a mainline one reads in the SBOX; the first CPU's state
+ */
+hwaddr knc_boot_load(MachineState *machine, DeviceState *sbox,
+                     uint64_t below_4g, bool mainline);
+void knc_boot_cpu(CPUX86State *env, hwaddr entry, bool mainline);
 
-/* knc-console.c: the host's half of the virtual console */
-void knc_console_init(MemoryRegion *system, Chardev *chr);
-void knc_console_reset(void);
+/* Registers of 32 bits: @name##_read() and @name##_write() */
+#define KNC_WORD_OPS(name) \
+static const MemoryRegionOps name##_ops = { \
+    .read = name##_read, \
+    .write = name##_write, \
+    .impl.min_access_size = 4, \
+    .impl.max_access_size = 4, \
+    .valid.min_access_size = 4, \
+    .valid.max_access_size = 4, \
+    .endianness = DEVICE_LITTLE_ENDIAN, \
+}
 
-/* knc-ring.c: the same for a mainline kernel */
-void knc_ring_init(MemoryRegion *system, Chardev *chr);
-void knc_ring_reset(void);
-
-/* knc-boot.c: the kernel and the tables that it finds; the first CPU's state */
-void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline);
-void knc_boot_cpu(CPUX86State *env);
+/*
+ * A device of the board: @Name is its structure, and the functions and tables
+ * that begin with @stem are its own.  None of them can migrate.
+ */
+#define KNC_DEVICE(Name, stem, NAME, enter_reset, ...) \
+static const struct VMStateDescription stem##_vmstate = { \
+    .name = TYPE_##NAME, .unmigratable = 1, \
+}; \
+static KNC_PROPERTY stem##_properties[] = { __VA_ARGS__, KNC_PROPERTIES_END }; \
+static void stem##_class_init(ObjectClass *oc, void *data) \
+{ \
+    DEVICE_CLASS(oc)->realize = stem##_realize; \
+    DEVICE_CLASS(oc)->vmsd = &stem##_vmstate; \
+    RESETTABLE_CLASS(oc)->phases.enter = enter_reset; \
+    device_class_set_props(DEVICE_CLASS(oc), stem##_properties); \
+} \
+static const TypeInfo stem##_info[] = { { \
+    .name = TYPE_##NAME, \
+    .parent = TYPE_SYS_BUS_DEVICE, \
+    .instance_size = sizeof(Name), \
+    .class_init = stem##_class_init, \
+} }; \
+DEFINE_TYPES(stem##_info)
 
 #endif /* HW_I386_KNC_BOARD_H */

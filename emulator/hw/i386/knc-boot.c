@@ -9,6 +9,8 @@
 #include "qemu/units.h"
 #include "cpu.h"
 #include "hw/boards.h"
+#include "hw/i386/apic_internal.h"
+#include "hw/i386/x86.h"
 #include "hw/loader.h"
 #include "hw/i386/knc-board.h"
 
@@ -59,9 +61,6 @@
 #define BOOT_CS             0x10
 #define GDT_TSS             0x20
 
-static hwaddr entry;
-static bool entry_32;
-
 /* 4 GiB in pages of 2 MiB */
 static void boot_page_tables(void)
 {
@@ -79,15 +78,17 @@ static void boot_page_tables(void)
 }
 
 /* Code, data, and a TSS, which the kernel's decompressor loads */
-static void boot_gdt(void)
+static void boot_gdt(bool mainline)
 {
-    const uint64_t gdt[] = {
+    uint64_t gdt[] = {
         0, 0,
-        cpu_to_le64(entry_32 ? 0x00cf9b000000ffff : 0x00af9b000000ffff),
-        cpu_to_le64(0x00cf93000000ffff),
-        cpu_to_le64(0x0000890000000067), 0,
+        mainline ? 0x00cf9b000000ffff : 0x00af9b000000ffff, 0x00cf93000000ffff,
+        0x0000890000000067, 0,
     };
 
+    for (int i = 0; i < ARRAY_SIZE(gdt); i++) {
+        gdt[i] = cpu_to_le64(gdt[i]);
+    }
     rom_add_blob_fixed("knc-gdt", gdt, sizeof(gdt), GDT_ADDR);
 }
 
@@ -184,7 +185,7 @@ static void *boot_read(const char *file, gsize *size)
 }
 
 static void boot_initrd(uint8_t *params, const char *file, uint64_t end,
-                        hwaddr kernel_end)
+                        hwaddr kernel_end, bool mainline)
 {
     g_autofree void *data = NULL;
     uint64_t max = ldl_le_p(params + RAMDISK_MAX) + 1ull;
@@ -194,7 +195,7 @@ static void boot_initrd(uint8_t *params, const char *file, uint64_t end,
     data = boot_read(file, &size);
     max = MIN(max, end);
     addr = max > size ? ROUND_DOWN(max - size, PAGE) : 0;
-    if (entry_32 && addr > INITRD_ADDR) {
+    if (mainline && addr > INITRD_ADDR) {
         addr = INITRD_ADDR;
     }
     if (addr < kernel_end) {
@@ -207,9 +208,10 @@ static void boot_initrd(uint8_t *params, const char *file, uint64_t end,
 }
 
 /* The host appends where the console is. */
-static void boot_cmdline(uint8_t *params, const char *given, hwaddr addr)
+static void boot_cmdline(uint8_t *params, const char *given, hwaddr addr,
+                         bool mainline)
 {
-    g_autofree char *console = entry_32 ?
+    g_autofree char *console = mainline ?
         g_strdup_printf("memmap=%dK$0x%x phi.ring=0x%x,0x%x",
                         KNC_RING_SIZE / 1024, KNC_RING_BASE, KNC_RING_BASE,
                         KNC_RING_SIZE) :
@@ -246,10 +248,11 @@ static gsize boot_check(const char *file, const uint8_t *image, gsize size)
  * Where the kernel ends, and what it needs until it knows its memory.  It may
  * move from where it was loaded to where it wants to be, or to what is aligned.
  */
-static hwaddr boot_kernel_end(const uint8_t *image, hwaddr addr, hwaddr end)
+static hwaddr boot_kernel_end(const uint8_t *image, hwaddr addr, hwaddr end,
+                              bool mainline)
 {
     if (lduw_le_p(image + HEADER_VERSION) >= VERSION_INIT) {
-        hwaddr runs = entry_32 ? addr + ldl_le_p(image + ALIGNMENT) :
+        hwaddr runs = mainline ? addr + ldl_le_p(image + ALIGNMENT) :
                                  ldq_le_p(image + PREFERRED_ADDR);
 
         end = MAX(end, runs + ldl_le_p(image + INIT_SIZE));
@@ -257,7 +260,8 @@ static hwaddr boot_kernel_end(const uint8_t *image, hwaddr addr, hwaddr end)
     return end;
 }
 
-void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
+hwaddr knc_boot_load(MachineState *machine, DeviceState *sbox,
+                     uint64_t below_4g, bool mainline)
 {
     g_autofree uint8_t *params = g_malloc0(PARAMS_SIZE);
     g_autofree uint8_t *image = NULL;
@@ -272,25 +276,23 @@ void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
     }
     image = boot_read(file, &size);
     setup = boot_check(file, image, size);
-    entry_32 = mainline;
     start = mainline ? DOWNLOAD_ADDR + setup : KERNEL_ADDR;
     end = start + size - setup;
     if (mainline) {
         cmdline = end;
         end += CMDLINE_SIZE;
         /* The address, the APIC ID that boots, and that it is ready */
-        knc_sbox_mainline(DOWNLOAD_ADDR | 1 |
-                          (machine->smp.cpus - machine->smp.threads) << 1,
-                          size);
+        qdev_prop_set_uint32(sbox, "download", DOWNLOAD_ADDR | 1 |
+                             (machine->smp.cpus - machine->smp.threads) << 1);
+        qdev_prop_set_uint32(sbox, "size", size);
     }
-    end = boot_kernel_end(image, start, end);
+    end = boot_kernel_end(image, start, end, mainline);
     if (end > room) {
         error_report("%s: does not fit in memory: it ends at 0x%" HWADDR_PRIx
                      ", the limit is 0x%" PRIx64, file, end, room);
         exit(1);
     }
     rom_add_blob_fixed("knc-kernel", image + setup, size - setup, start);
-    entry = start + (mainline ? 0 : ENTRY_64);
 
     memcpy(params + PARAM_HEADER, image + PARAM_HEADER,
            HEADER_MAGIC + image[HEADER_JUMP_SIZE] - PARAM_HEADER);
@@ -298,23 +300,24 @@ void knc_boot_load(MachineState *machine, uint64_t below_4g, bool mainline)
     if (mainline) {
         params[LOAD_FLAGS] |= KEEP_SEGMENTS;
     }
-    boot_cmdline(params, machine->kernel_cmdline, cmdline);
+    boot_cmdline(params, machine->kernel_cmdline, cmdline, mainline);
     boot_e820(params, below_4g, machine->ram_size - below_4g);
     if (machine->initrd_filename) {
-        boot_initrd(params, machine->initrd_filename, room, end);
+        boot_initrd(params, machine->initrd_filename, room, end, mainline);
     }
     rom_add_blob_fixed("knc-boot-params", params, PARAMS_SIZE, PARAMS_ADDR);
     boot_page_tables();
-    boot_gdt();
+    boot_gdt(mainline);
     boot_sfi(machine);
+    return start + (mainline ? 0 : ENTRY_64);
 }
 
-void knc_boot_cpu(CPUX86State *env)
+void knc_boot_cpu(CPUX86State *env, hwaddr entry, bool mainline)
 {
     int data = DESC_P_MASK | DESC_S_MASK | DESC_G_MASK | DESC_B_MASK |
                DESC_W_MASK | DESC_A_MASK;
 
-    if (entry_32) {
+    if (mainline) {
         cpu_x86_update_cr0(env, CR0_ET_MASK | CR0_PE_MASK);
     } else {
         cpu_x86_update_cr4(env, CR4_PAE_MASK);
@@ -327,7 +330,7 @@ void knc_boot_cpu(CPUX86State *env)
     env->idt.limit = 0;
     cpu_x86_load_seg_cache(env, R_CS, BOOT_CS, 0, 0xffffffff,
                            DESC_P_MASK | DESC_S_MASK | DESC_G_MASK |
-                           (entry_32 ? DESC_B_MASK : DESC_L_MASK) |
+                           (mainline ? DESC_B_MASK : DESC_L_MASK) |
                            DESC_CS_MASK | DESC_R_MASK | DESC_A_MASK);
     for (int i = 0; i < 6; i++) {
         if (i != R_CS) {

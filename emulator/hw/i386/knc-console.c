@@ -6,11 +6,10 @@
  * host polls; here the write of an index is noticed.
  */
 #include "qemu/osdep.h"
-#include "qapi/error.h"
 #include "qemu/bswap.h"
 #include "chardev/char-fe.h"
 #include "cpu.h"
-#include "hw/boards.h"
+#include "hw/irq.h"
 #include "hw/i386/knc-board.h"
 
 /* In the host's memory: the header, and the output's ring behind it */
@@ -37,22 +36,27 @@
 #define CARD_HOST_STATUS    0x8
 #define   HOST_OPEN         0xbad1
 
-static struct {
+OBJECT_DECLARE_SIMPLE_TYPE(KncConsole, KNC_CONSOLE)
+
+struct KncConsole {
+    SysBusDevice parent_obj;
+
     MemoryRegion io;
+    qemu_irq irq;
     CharBackend chr;
     uint8_t data[WINDOW_SIZE];
     uint32_t out_read;
     uint32_t in_write;
-} console;
+};
 
-static uint32_t console_word(int offset)
+static uint32_t console_word(KncConsole *s, int offset)
 {
-    return ldl_le_p(console.data + offset);
+    return ldl_le_p(s->data + offset);
 }
 
-static hwaddr console_card_addr(int offset)
+static hwaddr console_card_addr(KncConsole *s, int offset)
 {
-    return ldq_le_p(console.data + offset);
+    return ldq_le_p(s->data + offset);
 }
 
 /* The card chooses the addresses: they need not be those of memory. */
@@ -63,36 +67,35 @@ static void console_write_card(hwaddr addr, const void *from, hwaddr size)
     address_space_write(&address_space_memory, addr, attrs, from, size);
 }
 
-static void console_tell(int field, uint32_t val)
+static void console_tell(KncConsole *s, int field, uint32_t val)
 {
     val = cpu_to_le32(val);
-    console_write_card(console_card_addr(IN_HEADER) + field, &val, sizeof(val));
+    console_write_card(console_card_addr(s, IN_HEADER) + field, &val, 4);
 }
 
-static bool console_ready(void)
+static bool console_ready(KncConsole *s)
 {
-    return console_word(CARD_MAGIC) == CARD_READY;
+    return console_word(s, CARD_MAGIC) == CARD_READY;
 }
 
 /* Take what the card has written. */
-static void console_drain(void)
+static void console_drain(KncConsole *s)
 {
-    uint32_t write = console_word(OUT_WRITE) % RING_SIZE;
+    uint32_t write = console_word(s, OUT_WRITE) % RING_SIZE;
 
-    while (console.out_read != write) {
-        uint32_t end = write > console.out_read ? write : RING_SIZE;
+    while (s->out_read != write) {
+        uint32_t end = write > s->out_read ? write : RING_SIZE;
 
-        qemu_chr_fe_write_all(&console.chr,
-                              console.data + RING + console.out_read,
-                              end - console.out_read);
-        console.out_read = end % RING_SIZE;
+        qemu_chr_fe_write_all(&s->chr, s->data + RING + s->out_read,
+                              end - s->out_read);
+        s->out_read = end % RING_SIZE;
     }
-    console_tell(CARD_OUT_READ, console.out_read);
+    console_tell(s, CARD_OUT_READ, s->out_read);
 }
 
-static uint32_t console_in_size(void)
+static uint32_t console_in_size(KncConsole *s)
 {
-    uint32_t size = console_word(IN_SIZE);
+    uint32_t size = console_word(s, IN_SIZE);
 
     return is_power_of_2(size) ? size : 0;
 }
@@ -100,51 +103,54 @@ static uint32_t console_in_size(void)
 /* One byte stays free, so that a full ring is not an empty one. */
 static int console_can_receive(void *opaque)
 {
-    uint32_t size = console_in_size();
+    KncConsole *s = opaque;
+    uint32_t size = console_in_size(s);
 
-    if (!console_ready() || !size) {
+    if (!console_ready(s) || !size) {
         return 0;
     }
-    return (console_word(IN_READ) - console.in_write - 1) & (size - 1);
+    return (console_word(s, IN_READ) - s->in_write - 1) & (size - 1);
 }
 
 static void console_receive(void *opaque, const uint8_t *buf, int count)
 {
-    uint32_t size = console_in_size();
+    KncConsole *s = opaque;
+    uint32_t size = console_in_size(s);
 
     for (int i = 0; i < count; i++) {
-        console_write_card(console_card_addr(IN_ADDR) + console.in_write,
-                           &buf[i], 1);
-        console.in_write = (console.in_write + 1) & (size - 1);
+        console_write_card(console_card_addr(s, IN_ADDR) + s->in_write, &buf[i],
+                           1);
+        s->in_write = (s->in_write + 1) & (size - 1);
     }
-    console_tell(CARD_IN_WRITE, console.in_write);
-    knc_sbox_interrupt(KNC_SBOX_HVC);
+    console_tell(s, CARD_IN_WRITE, s->in_write);
+    qemu_irq_pulse(s->irq);
 }
 
 static uint64_t console_read(void *opaque, hwaddr addr, unsigned size)
 {
-    return ldn_le_p(console.data + addr, size);
+    return ldn_le_p(KNC_CONSOLE(opaque)->data + addr, size);
 }
 
 static void console_write(void *opaque, hwaddr addr, uint64_t val,
                           unsigned size)
 {
-    bool was_ready = console_ready();
+    KncConsole *s = opaque;
+    bool was_ready = console_ready(s);
 
-    stn_le_p(console.data + addr, size, val);
-    if (addr >= RING || !console_ready()) {
+    stn_le_p(s->data + addr, size, val);
+    if (addr >= RING || !console_ready(s)) {
         return;
     }
     if (!was_ready) {
-        console.in_write = 0;
-        console_tell(CARD_HOST_STATUS, HOST_OPEN);
-        qemu_chr_fe_accept_input(&console.chr);
+        s->in_write = 0;
+        console_tell(s, CARD_HOST_STATUS, HOST_OPEN);
+        qemu_chr_fe_accept_input(&s->chr);
     }
     if (!was_ready || addr == OUT_WRITE) {
-        console_drain();
+        console_drain(s);
     }
     if (addr == IN_READ) {
-        qemu_chr_fe_accept_input(&console.chr);
+        qemu_chr_fe_accept_input(&s->chr);
     }
 }
 
@@ -156,22 +162,29 @@ static const MemoryRegionOps console_ops = {
     .endianness = DEVICE_LITTLE_ENDIAN,
 };
 
-void knc_console_reset(void)
+static void console_reset(Object *obj, ResetType type)
 {
-    memset(console.data, 0, sizeof(console.data));
-    console.out_read = console.in_write = 0;
-    stl_le_p(console.data + HOST_MAGIC, HOST_READY);
-    stl_le_p(console.data + RING_VERSIONS, RING_VERSION);
-    stq_le_p(console.data + OUT_ADDR, KNC_CONSOLE_BASE + RING);
-    stl_le_p(console.data + OUT_SIZE, RING_SIZE);
+    KncConsole *s = KNC_CONSOLE(obj);
+
+    memset(s->data, 0, sizeof(s->data));
+    s->out_read = s->in_write = 0;
+    stl_le_p(s->data + HOST_MAGIC, HOST_READY);
+    stl_le_p(s->data + RING_VERSIONS, RING_VERSION);
+    stq_le_p(s->data + OUT_ADDR, KNC_CONSOLE_BASE + RING);
+    stl_le_p(s->data + OUT_SIZE, RING_SIZE);
 }
 
-void knc_console_init(MemoryRegion *system, Chardev *chr)
+static void console_realize(DeviceState *dev, Error **errp)
 {
-    memory_region_init_io(&console.io, NULL, &console_ops, NULL, "knc-console",
-                          WINDOW_SIZE);
-    memory_region_add_subregion(system, KNC_CONSOLE_BASE, &console.io);
-    qemu_chr_fe_init(&console.chr, chr, &error_abort);
-    qemu_chr_fe_set_handlers(&console.chr, console_can_receive, console_receive,
-                             NULL, NULL, NULL, NULL, true);
+    KncConsole *s = KNC_CONSOLE(dev);
+
+    memory_region_init_io(&s->io, OBJECT(dev), &console_ops, s,
+                          TYPE_KNC_CONSOLE, WINDOW_SIZE);
+    sysbus_init_mmio(SYS_BUS_DEVICE(dev), &s->io);
+    sysbus_init_irq(SYS_BUS_DEVICE(dev), &s->irq);
+    qemu_chr_fe_set_handlers(&s->chr, console_can_receive, console_receive,
+                             NULL, NULL, s, NULL, true);
 }
+
+KNC_DEVICE(KncConsole, console, KNC_CONSOLE, console_reset,
+           DEFINE_PROP_CHR("chardev", KncConsole, chr))

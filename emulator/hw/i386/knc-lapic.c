@@ -7,7 +7,7 @@
  * 31:16.  This region lies in front of QEMU's, and passes all else on.
  */
 #include "qemu/osdep.h"
-#include "qemu/log.h"
+#include "qemu/bitops.h"
 #include "cpu.h"
 #include "exec/memop.h"
 #include "hw/i386/apic_internal.h"
@@ -28,58 +28,60 @@
 #define KNC_DEST_SHIFT      16
 #define KNC_DEST_ALL        0xffff
 
-#define MSI_DEST_SHIFT      12
+OBJECT_DECLARE_SIMPLE_TYPE(KncLapic, KNC_LAPIC)
 
-/* In front of QEMU's, whose priority is 0x1000 */
-#define PRIORITY            0x2000
-
-typedef struct KncLapic {
+typedef struct KncLapicRegs {
     uint32_t ldr, icr, icr2;
-} KncLapic;
+} KncLapicRegs;
 
-static MemoryRegion region;
-static MemoryRegion *plain; /* QEMU's; it knows whose access it is */
-static KncLapic lapics[IDS];
-static uint32_t boot_id;
+struct KncLapic {
+    SysBusDevice parent_obj;
+
+    MemoryRegion io;
+    MemoryRegion *plain; /* QEMU's; it knows whose access it is */
+    KncLapicRegs regs[IDS];
+    uint32_t boot_id;
+};
 
 /* Of the thread that makes the access; NULL if the monitor does */
-static KncLapic *lapic_self(void)
+static KncLapicRegs *lapic_self(KncLapic *s)
 {
-    return current_cpu ? &lapics[X86_CPU(current_cpu)->apic_id] : NULL;
+    return current_cpu ? &s->regs[X86_CPU(current_cpu)->apic_id] : NULL;
 }
 
-static uint64_t lapic_pass_read(hwaddr addr, unsigned size)
+static uint64_t lapic_pass_read(KncLapic *s, hwaddr addr, unsigned size)
 {
     uint64_t val = 0;
 
-    memory_region_dispatch_read(plain, addr, &val, size_memop(size),
+    memory_region_dispatch_read(s->plain, addr, &val, size_memop(size),
                                 MEMTXATTRS_UNSPECIFIED);
     return val;
 }
 
-static void lapic_pass_write(hwaddr addr, uint64_t val, unsigned size)
+static void lapic_pass_write(KncLapic *s, hwaddr addr, uint64_t val,
+                             unsigned size)
 {
-    memory_region_dispatch_write(plain, addr, val, size_memop(size),
+    memory_region_dispatch_write(s->plain, addr, val, size_memop(size),
                                  MEMTXATTRS_UNSPECIFIED);
 }
 
 /* Send the command to one APIC, or as the shorthand in it says. */
-static void lapic_send(uint32_t dest, uint32_t command)
+static void lapic_send(KncLapic *s, uint32_t dest, uint32_t command)
 {
-    lapic_pass_write(APIC_ICR2, dest << QEMU_ID_SHIFT, 4);
-    lapic_pass_write(APIC_ICR, command & ~ICR_LOGICAL, 4);
+    lapic_pass_write(s, APIC_ICR2, dest << QEMU_ID_SHIFT, 4);
+    lapic_pass_write(s, APIC_ICR, command & ~ICR_LOGICAL, 4);
 }
 
 /* To those whose logical ID has a bit of @dest, or to the first of them */
-static void lapic_send_logical(uint32_t dest, uint32_t command)
+static void lapic_send_logical(KncLapic *s, uint32_t dest, uint32_t command)
 {
     CPUState *cs;
 
     CPU_FOREACH(cs) {
         uint32_t id = X86_CPU(cs)->apic_id;
 
-        if (lapics[id].ldr & dest) {
-            lapic_send(id, command);
+        if (s->regs[id].ldr & dest) {
+            lapic_send(s, id, command);
             if ((command & ICR_MODE) == ICR_LOWEST) {
                 return;
             }
@@ -87,104 +89,95 @@ static void lapic_send_logical(uint32_t dest, uint32_t command)
     }
 }
 
-static void lapic_command(KncLapic *s, uint32_t command)
+static void lapic_command(KncLapic *s, KncLapicRegs *regs, uint32_t command)
 {
-    uint32_t dest = s->icr2 >> KNC_DEST_SHIFT;
+    uint32_t dest = regs->icr2 >> KNC_DEST_SHIFT;
 
-    s->icr = command;
+    regs->icr = command;
     if (command & ICR_SHORTHAND) {
-        lapic_send(0, command);
+        lapic_send(s, 0, command);
     } else if (command & ICR_LOGICAL) {
-        lapic_send_logical(dest, command);
+        lapic_send_logical(s, dest, command);
     } else if (dest < 0xff || dest == KNC_DEST_ALL) {
-        lapic_send(dest & 0xff, command);
+        lapic_send(s, dest & 0xff, command);
     }
 }
 
 static uint64_t lapic_read(void *opaque, hwaddr addr, unsigned size)
 {
-    KncLapic *s = lapic_self();
+    KncLapicRegs *regs = lapic_self(opaque);
 
-    if (!s) {
+    if (!regs) {
         return -1;
     }
     switch (addr) {
     case APIC_ID:
-        return lapic_pass_read(addr, size) >> QEMU_ID_SHIFT << KNC_ID_SHIFT;
+        return lapic_pass_read(opaque, addr, size) >> QEMU_ID_SHIFT
+                                                   << KNC_ID_SHIFT;
     case APIC_LDR:
-        return s->ldr << KNC_DEST_SHIFT;
+        return regs->ldr << KNC_DEST_SHIFT;
     case APIC_ICR:
-        return s->icr;
+        return regs->icr;
     case APIC_ICR2:
-        return s->icr2;
+        return regs->icr2;
     default:
-        return lapic_pass_read(addr, size);
+        return lapic_pass_read(opaque, addr, size);
     }
 }
 
 static void lapic_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
 {
-    KncLapic *s = lapic_self();
+    KncLapicRegs *regs = lapic_self(opaque);
 
-    if (!s) {
+    if (!regs) {
         return;
     }
     switch (addr) {
     case APIC_ID: /* is the place of the thread on the chip */
         break;
     case APIC_LDR:
-        s->ldr = val >> KNC_DEST_SHIFT;
+        regs->ldr = val >> KNC_DEST_SHIFT;
         break;
     case APIC_ICR:
-        lapic_command(s, val);
+        lapic_command(opaque, regs, val);
         break;
     case APIC_ICR2:
-        s->icr2 = val & MAKE_64BIT_MASK(KNC_DEST_SHIFT, 16);
+        regs->icr2 = val & MAKE_64BIT_MASK(KNC_DEST_SHIFT, 16);
         break;
     default:
-        lapic_pass_write(addr, val, size);
+        lapic_pass_write(opaque, addr, val, size);
         break;
     }
 }
 
-static const MemoryRegionOps lapic_ops = {
-    .read = lapic_read,
-    .write = lapic_write,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-};
+KNC_WORD_OPS(lapic);
 
 /* Of the system, or by INIT.  QEMU would have its first CPU boot. */
 static void lapic_reset(APICCommonState *apic)
 {
-    bool waits = apic->cpu->apic_id != boot_id;
+    KncLapic *s = KNC_LAPIC(object_resolve_path_component(qdev_get_machine(),
+                                                          TYPE_KNC_LAPIC));
+    bool waits = apic->cpu->apic_id != s->boot_id;
 
-    memset(&lapics[apic->cpu->apic_id], 0, sizeof(lapics[0]));
+    memset(&s->regs[apic->cpu->apic_id], 0, sizeof(s->regs[0]));
     apic->apicbase = (apic->apicbase & ~MSR_IA32_APICBASE_BSP) |
                      (waits ? 0 : MSR_IA32_APICBASE_BSP);
     apic->wait_for_sipi = waits;
     CPU(apic->cpu)->halted = waits;
 }
 
-/* As the message that an MSI is, which QEMU's APICs take at their address */
-void knc_lapic_deliver(uint8_t dest, uint8_t vector)
-{
-    lapic_pass_write(dest << MSI_DEST_SHIFT, vector, 4);
-}
-
 /* The CPUs and their APICs are there. */
-void knc_lapic_init(MemoryRegion *system, uint32_t id)
+static void lapic_realize(DeviceState *dev, Error **errp)
 {
+    KncLapic *s = KNC_LAPIC(dev);
     APICCommonState *apic = APIC_COMMON(X86_CPU(first_cpu)->apic_state);
 
-    boot_id = id;
-    plain = &apic->io_memory;
+    s->plain = &apic->io_memory;
     APIC_COMMON_GET_CLASS(apic)->reset = lapic_reset;
-    memory_region_init_io(&region, NULL, &lapic_ops, NULL, "knc-lapic",
+    memory_region_init_io(&s->io, OBJECT(dev), &lapic_ops, s, TYPE_KNC_LAPIC,
                           TARGET_PAGE_SIZE);
-    memory_region_add_subregion_overlap(system, APIC_DEFAULT_ADDRESS, &region,
-                                        PRIORITY);
+    sysbus_init_mmio(SYS_BUS_DEVICE(dev), &s->io);
 }
+
+KNC_DEVICE(KncLapic, lapic, KNC_LAPIC, NULL,
+           DEFINE_PROP_UINT32("boot-id", KncLapic, boot_id, 0))

@@ -7,12 +7,10 @@
  * the tail.  Both sides poll; here the write of an index is noticed.
  */
 #include "qemu/osdep.h"
-#include "qapi/error.h"
 #include "qemu/bswap.h"
 #include "qemu/cutils.h"
 #include "chardev/char-fe.h"
 #include "cpu.h"
-#include "hw/boards.h"
 #include "hw/i386/knc-board.h"
 
 /* A ring; its head and tail are in cache lines of their own. */
@@ -34,73 +32,80 @@ static const uint32_t header[] = {
 };
 #define HOST_TIME           0x10    /* in nanoseconds, 64 bits */
 
-static struct {
+OBJECT_DECLARE_SIMPLE_TYPE(KncRing, KNC_RING)
+
+struct KncRing {
+    SysBusDevice parent_obj;
+
     MemoryRegion io;
     CharBackend chr;
     uint8_t data[KNC_RING_SIZE];
-} ring;
+};
 
-static uint32_t ring_word(int offset)
+static uint32_t ring_word(KncRing *s, int offset)
 {
-    return ldl_le_p(ring.data + offset);
+    return ldl_le_p(s->data + offset);
 }
 
-static void ring_set(int offset, uint32_t val)
+static void ring_set(KncRing *s, int offset, uint32_t val)
 {
-    stl_le_p(ring.data + offset, val);
+    stl_le_p(s->data + offset, val);
 }
 
 /* How much is in a ring: never more than fits, whatever the indices are */
-static uint32_t ring_used(int offset, uint32_t size)
+static uint32_t ring_used(KncRing *s, int offset, uint32_t size)
 {
-    uint32_t used = ring_word(offset + RING_HEAD) -
-                    ring_word(offset + RING_TAIL);
+    uint32_t used = ring_word(s, offset + RING_HEAD) -
+                    ring_word(s, offset + RING_TAIL);
 
     return MIN(used, size);
 }
 
 /* Take what the card has written. */
-static void ring_drain(void)
+static void ring_drain(KncRing *s)
 {
-    uint32_t head = ring_word(OUT + RING_HEAD);
-    uint32_t left = ring_used(OUT, OUT_SIZE);
+    uint32_t head = ring_word(s, OUT + RING_HEAD);
+    uint32_t left = ring_used(s, OUT, OUT_SIZE);
 
     while (left) {
         uint32_t at = (head - left) % OUT_SIZE, n = MIN(left, OUT_SIZE - at);
 
-        qemu_chr_fe_write_all(&ring.chr, ring.data + OUT + RING_DATA + at, n);
+        qemu_chr_fe_write_all(&s->chr, s->data + OUT + RING_DATA + at, n);
         left -= n;
     }
-    ring_set(OUT + RING_TAIL, head);
+    ring_set(s, OUT + RING_TAIL, head);
 }
 
 static int ring_can_receive(void *opaque)
 {
-    return IN_SIZE - ring_used(IN, IN_SIZE);
+    return IN_SIZE - ring_used(opaque, IN, IN_SIZE);
 }
 
 static void ring_receive(void *opaque, const uint8_t *buf, int count)
 {
-    uint32_t head = ring_word(IN + RING_HEAD);
+    KncRing *s = opaque;
+    uint32_t head = ring_word(s, IN + RING_HEAD);
 
     while (count--) {
-        ring.data[IN + RING_DATA + head++ % IN_SIZE] = *buf++;
+        s->data[IN + RING_DATA + head++ % IN_SIZE] = *buf++;
     }
-    ring_set(IN + RING_HEAD, head);
+    ring_set(s, IN + RING_HEAD, head);
 }
 
 static uint64_t ring_read(void *opaque, hwaddr addr, unsigned size)
 {
-    return ldn_le_p(ring.data + addr, size);
+    return ldn_le_p(KNC_RING(opaque)->data + addr, size);
 }
 
 static void ring_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
 {
-    stn_le_p(ring.data + addr, size, val);
+    KncRing *s = opaque;
+
+    stn_le_p(s->data + addr, size, val);
     if (addr == OUT + RING_HEAD) {
-        ring_drain();
+        ring_drain(s);
     } else if (addr == IN + RING_TAIL) {
-        qemu_chr_fe_accept_input(&ring.chr);
+        qemu_chr_fe_accept_input(&s->chr);
     }
 }
 
@@ -112,30 +117,34 @@ static const MemoryRegionOps ring_ops = {
     .endianness = DEVICE_LITTLE_ENDIAN,
 };
 
-void knc_ring_reset(void)
+static void ring_reset(Object *obj, ResetType type)
 {
+    KncRing *s = KNC_RING(obj);
     struct tm now;
 
     qemu_get_timedate(&now, 0);
-    memset(ring.data, 0, sizeof(ring.data));
+    memset(s->data, 0, sizeof(s->data));
     for (int i = 0; i < ARRAY_SIZE(header); i++) {
-        ring_set(4 * i, header[i]);
+        ring_set(s, 4 * i, header[i]);
     }
-    stq_le_p(ring.data + HOST_TIME, mktimegm(&now) * NANOSECONDS_PER_SECOND);
-    ring_set(IN, RING_MAGIC);
-    ring_set(IN + RING_SIZE, IN_SIZE);
-    ring_set(OUT, RING_MAGIC);
-    ring_set(OUT + RING_SIZE, OUT_SIZE);
-    qemu_chr_fe_accept_input(&ring.chr);
+    stq_le_p(s->data + HOST_TIME, mktimegm(&now) * NANOSECONDS_PER_SECOND);
+    ring_set(s, IN, RING_MAGIC);
+    ring_set(s, IN + RING_SIZE, IN_SIZE);
+    ring_set(s, OUT, RING_MAGIC);
+    ring_set(s, OUT + RING_SIZE, OUT_SIZE);
+    qemu_chr_fe_accept_input(&s->chr);
 }
 
-/* In front of the RAM */
-void knc_ring_init(MemoryRegion *system, Chardev *chr)
+static void ring_realize(DeviceState *dev, Error **errp)
 {
-    memory_region_init_io(&ring.io, NULL, &ring_ops, NULL, "knc-ring",
+    KncRing *s = KNC_RING(dev);
+
+    memory_region_init_io(&s->io, OBJECT(dev), &ring_ops, s, TYPE_KNC_RING,
                           KNC_RING_SIZE);
-    memory_region_add_subregion_overlap(system, KNC_RING_BASE, &ring.io, 1);
-    qemu_chr_fe_init(&ring.chr, chr, &error_abort);
-    qemu_chr_fe_set_handlers(&ring.chr, ring_can_receive, ring_receive,
-                             NULL, NULL, NULL, NULL, true);
+    sysbus_init_mmio(SYS_BUS_DEVICE(dev), &s->io);
+    qemu_chr_fe_set_handlers(&s->chr, ring_can_receive, ring_receive,
+                             NULL, NULL, s, NULL, true);
 }
+
+KNC_DEVICE(KncRing, ring, KNC_RING, ring_reset,
+           DEFINE_PROP_CHR("chardev", KncRing, chr))

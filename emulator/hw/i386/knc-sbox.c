@@ -10,6 +10,9 @@
 #include "qemu/log.h"
 #include "qemu/timer.h"
 #include "cpu.h"
+#include "hw/i386/apic-msidef.h"
+#include "hw/i386/apic_internal.h"
+#include "hw/pci/msi.h"
 #include "hw/i386/knc-board.h"
 #include "target/i386/knc/trace.h"
 
@@ -65,63 +68,63 @@ static const struct {
 #define STATE_RESTART       3
 #define STATE_CRASH         0xdead
 
-static struct {
+OBJECT_DECLARE_SIMPLE_TYPE(KncSbox, KNC_SBOX)
+
+struct KncSbox {
+    SysBusDevice parent_obj;
+
     MemoryRegion io, dbox;
-    bool mainline;
-    uint32_t download, size; /* from the bootstrap, and the loader */
+    uint32_t download; /* from the bootstrap; 0 without a mainline kernel */
+    uint32_t size;     /* from the loader */
     uint32_t post;
     uint32_t thermal;
     uint64_t frozen;        /* the elapsed time, while it is frozen */
     uint64_t behind;        /* time in which it was */
     uint32_t ioapic[2 * IOAPIC_ENTRIES];
     uint32_t icr[2 * ICRS]; /* low and high half */
-} sbox;
+};
 
 /* It counts 2^5 each 64 ns: its five lowest bits are 0. */
-static uint64_t sbox_elapsed(void)
+static uint64_t sbox_elapsed(KncSbox *s)
 {
     uint64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 
-    if (sbox.thermal & ETC_FREEZE) {
-        now = sbox.frozen;
+    if (s->thermal & ETC_FREEZE) {
+        now = s->frozen;
     }
-    return (now - sbox.behind) / 64 << 5;
+    return (now - s->behind) / 64 << 5;
 }
 
-static void sbox_freeze(uint32_t val)
+static void sbox_freeze(KncSbox *s, uint32_t val)
 {
     uint64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 
     val &= ETC_FREEZE;
-    if (val && !sbox.thermal) {
-        sbox.frozen = now;
-    } else if (!val && sbox.thermal) {
-        sbox.behind += now - sbox.frozen;
+    if (val && !s->thermal) {
+        s->frozen = now;
+    } else if (!val && s->thermal) {
+        s->behind += now - s->frozen;
     }
-    sbox.thermal = val;
+    s->thermal = val;
 }
 
-/* A half of entry @n; the destination is in bits 7:0 of the high one. */
-static void sbox_write_entry(int n, uint32_t val)
+/* The message of interrupt @n; the host's is a pulse. */
+static void sbox_send(void *opaque, int n, int level)
 {
-    sbox.ioapic[n] = val & (n % 2 ? 0xff : 0x1afff);
-}
+    uint32_t *icr = &KNC_SBOX(opaque)->icr[2 * n];
+    MSIMessage msg = { icr[1] << MSI_ADDR_DEST_ID_SHIFT, icr[0] & ICR_VECTOR };
 
-void knc_sbox_interrupt(int n)
-{
-    uint32_t low = sbox.icr[2 * n];
-
-    if (!(low & ICR_MASKED)) {
-        knc_lapic_deliver(sbox.icr[2 * n + 1], low & ICR_VECTOR);
+    if (level && !(icr[0] & ICR_MASKED)) {
+        APIC_COMMON_GET_CLASS(X86_CPU(first_cpu)->apic_state)->send_msi(&msg);
     }
 }
 
 /* ICR_SEND is an order: it reads as 0. */
-static void sbox_write_icr(int n, uint32_t val)
+static void sbox_write_icr(KncSbox *s, int n, uint32_t val)
 {
-    sbox.icr[n] = val & (n % 2 ? 0xff : ICR_VECTOR | ICR_MASKED);
+    s->icr[n] = val & (n % 2 ? 0xff : ICR_VECTOR | ICR_MASKED);
     if (!(n % 2) && val & ICR_SEND) {
-        knc_sbox_interrupt(n / 2);
+        sbox_send(s, n / 2, 1);
     }
 }
 
@@ -150,35 +153,36 @@ static int sbox_index(hwaddr addr, hwaddr first, int count)
 
 static uint64_t sbox_read(void *opaque, hwaddr addr, unsigned size)
 {
+    KncSbox *s = opaque;
     int entry = sbox_index(addr, IOAPIC_ENTRY0, 2 * IOAPIC_ENTRIES);
     int icr = sbox_index(addr, ICR0, 2 * ICRS);
 
     if (entry >= 0) {
-        return sbox.ioapic[entry];
+        return s->ioapic[entry];
     }
     if (icr >= 0) {
-        return sbox.icr[icr];
+        return s->icr[icr];
     }
-    for (int i = 0; sbox.mainline && i < ARRAY_SIZE(on_card); i++) {
+    for (int i = 0; s->download && i < ARRAY_SIZE(on_card); i++) {
         if (on_card[i].addr == addr) {
             return on_card[i].value;
         }
     }
     switch (addr) {
     case ETC_LOW:
-        return (uint32_t)sbox_elapsed();
+        return (uint32_t)sbox_elapsed(s);
     case ETC_HIGH:
-        return sbox_elapsed() >> 32;
+        return sbox_elapsed(s) >> 32;
     case THERMAL_STATUS:
-        return sbox.thermal;
+        return s->thermal;
     case CLOCK_RATIO:
         return RATIO << RATIO_GOAL | RATIO;
     case SCRATCH(2):
-        return sbox.download;
+        return s->download;
     case SCRATCH(4):
         return 0x2800e6cf;
     case SCRATCH(5):
-        return sbox.size;
+        return s->size;
     case IOAPIC_ID:
     case DOORBELL1:
         return 0;
@@ -193,15 +197,17 @@ static uint64_t sbox_read(void *opaque, hwaddr addr, unsigned size)
 
 static void sbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
 {
+    KncSbox *s = opaque;
     int entry = sbox_index(addr, IOAPIC_ENTRY0, 2 * IOAPIC_ENTRIES);
     int icr = sbox_index(addr, ICR0, 2 * ICRS);
 
     if (entry >= 0) {
-        sbox_write_entry(entry, val);
+        /* The destination is in bits 7:0 of the high half. */
+        s->ioapic[entry] = val & (entry % 2 ? 0xff : 0x1afff);
     } else if (icr >= 0) {
-        sbox_write_icr(icr, val);
+        sbox_write_icr(s, icr, val);
     } else if (addr == THERMAL_STATUS) {
-        sbox_freeze(val);
+        sbox_freeze(s, val);
     } else if (addr == DOORBELL1) {
         sbox_doorbell(val);
     } else {
@@ -210,30 +216,12 @@ static void sbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
     }
 }
 
-#define BOX_OPS(name) \
-static const MemoryRegionOps name##_ops = { \
-    .read = name##_read, \
-    .write = name##_write, \
-    .impl.min_access_size = 4, \
-    .impl.max_access_size = 4, \
-    .valid.min_access_size = 4, \
-    .valid.max_access_size = 4, \
-    .endianness = DEVICE_LITTLE_ENDIAN, \
-}
-
-BOX_OPS(sbox);
-
-void knc_sbox_mainline(uint32_t download, uint32_t size)
-{
-    sbox.mainline = true;
-    sbox.download = download;
-    sbox.size = size;
-}
+KNC_WORD_OPS(sbox);
 
 static uint64_t dbox_read(void *opaque, hwaddr addr, unsigned size)
 {
     if (addr == DBOX_POST) {
-        return sbox.post;
+        return KNC_SBOX(opaque)->post;
     }
     qemu_log_mask(LOG_UNIMP, "knc-dbox: read of 0x%04" HWADDR_PRIx "\n", addr);
     return 0;
@@ -250,7 +238,7 @@ static void dbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
                       " to 0x%04" HWADDR_PRIx "\n", val, addr);
         return;
     }
-    sbox.post = val;
+    KNC_SBOX(opaque)->post = val;
     trace_knc_board_post(val & 0xff, val >> 8 & 0xff);
     if (val == POST('K', 'H')) {
         qemu_system_shutdown_request(SHUTDOWN_CAUSE_GUEST_SHUTDOWN);
@@ -259,26 +247,34 @@ static void dbox_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
     }
 }
 
-BOX_OPS(dbox);
+KNC_WORD_OPS(dbox);
 
-static void sbox_reset(void *opaque)
+static void sbox_reset(Object *obj, ResetType type)
 {
-    sbox.post = POST('F', 'F');
-    sbox.thermal = 0;
-    sbox.behind = 0;
-    memset(sbox.icr, 0, sizeof(sbox.icr));
+    KncSbox *s = KNC_SBOX(obj);
+
+    s->post = POST('F', 'F');
+    s->thermal = 0;
+    s->behind = 0;
+    memset(s->icr, 0, sizeof(s->icr));
     for (int n = 0; n < 2 * IOAPIC_ENTRIES; n++) {
-        sbox.ioapic[n] = n % 2 ? 0 : ENTRY_MASKED;
+        s->ioapic[n] = n % 2 ? 0 : ENTRY_MASKED;
     }
 }
 
-void knc_sbox_init(MemoryRegion *system)
+static void sbox_realize(DeviceState *dev, Error **errp)
 {
-    memory_region_init_io(&sbox.io, NULL, &sbox_ops, NULL, "knc-sbox",
+    KncSbox *s = KNC_SBOX(dev);
+
+    memory_region_init_io(&s->io, OBJECT(dev), &sbox_ops, s, TYPE_KNC_SBOX,
                           KNC_SBOX_SIZE);
-    memory_region_add_subregion(system, KNC_SBOX_BASE, &sbox.io);
-    memory_region_init_io(&sbox.dbox, NULL, &dbox_ops, NULL, "knc-dbox",
+    sysbus_init_mmio(SYS_BUS_DEVICE(dev), &s->io);
+    memory_region_init_io(&s->dbox, OBJECT(dev), &dbox_ops, s, "knc-dbox",
                           KNC_DBOX_SIZE);
-    memory_region_add_subregion(system, KNC_DBOX_BASE, &sbox.dbox);
-    qemu_register_reset(sbox_reset, NULL);
+    sysbus_init_mmio(SYS_BUS_DEVICE(dev), &s->dbox);
+    qdev_init_gpio_in(dev, sbox_send, ICRS);
 }
+
+KNC_DEVICE(KncSbox, sbox, KNC_SBOX, sbox_reset,
+           DEFINE_PROP_UINT32("download", KncSbox, download, 0),
+           DEFINE_PROP_UINT32("size", KncSbox, size, 0))
