@@ -292,14 +292,17 @@ static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
         ev->n[KNC_HWP_L2HIT]++;
         return;
     }
-    for (int way = 0; way < KNC_CACHE_WAYS; way++) {
-        if (in_l1(core, set[way])) {
-            touch(set, KNC_CACHE_WAYS, &set[way]);
+    for (int way = 0; !at && way < KNC_CACHE_WAYS; way++) {
+        if (!(set[way] & ENTRY_USED)) {
+            if (in_l1(core, set[way])) {
+                touch(set, KNC_CACHE_WAYS, &set[way]);
+            } else {
+                at = &set[way];
+            }
         }
     }
-    for (int way = 0; way < KNC_CACHE_WAYS; way++) {
-        if (!in_l1(core, set[way]) &&
-            (!at || (*at & ~set[way] & ENTRY_USED))) {
+    for (int way = 0; !at && way < KNC_CACHE_WAYS; way++) {
+        if (!in_l1(core, set[way])) {
             at = &set[way];
         }
     }
