@@ -79,6 +79,8 @@
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full(env, vaddr, type, mmu_idx, true, host, full, 0)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env, true)
+/* The TLB is accessible here and holds most addresses. */
+#define KNC_CAN_SEE_TLB
 #endif
 
 #endif /* I386_KNC_COMPAT_H */

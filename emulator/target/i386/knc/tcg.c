@@ -70,12 +70,28 @@ bool knc_tcg_find_code(CPUX86State *env, uint64_t vaddr, uint64_t *paddr)
 }
 
 /* Look stores up as loads: as a store it would invalidate code in the page. */
+static int knc_tcg_find_load(CPUX86State *env, uint64_t vaddr, int mmu_idx,
+                             CPUTLBEntryFull **full)
+{
+    void *host;
+
+#ifdef KNC_CAN_SEE_TLB
+    CPUTLBEntry *entry = tlb_entry(env, mmu_idx, vaddr);
+
+    if (likely(tlb_hit(entry->addr_read, vaddr))) {
+        *full = &env_tlb(env)->d[mmu_idx].fulltlb[tlb_index(env, mmu_idx,
+                                                            vaddr)];
+        return entry->addr_read & TLB_MMIO;
+    }
+#endif
+    return knc_probe(env, vaddr, MMU_DATA_LOAD, mmu_idx, &host, full);
+}
+
 bool knc_tcg_find_data(CPUX86State *env, uint64_t vaddr, int mmu_idx,
                        KncAccess *access)
 {
     CPUTLBEntryFull *full;
-    void *host;
-    int flags = knc_probe(env, vaddr, MMU_DATA_LOAD, mmu_idx, &host, &full);
+    int flags = knc_tcg_find_load(env, vaddr, mmu_idx, &full);
 
     if (flags & TLB_INVALID_MASK) {
         return false;
