@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Edits of a QEMU tree of some versions; and those that mend defects of QEMU's own, for all of
-its CPUs, so that tests of the emulated card can trust it
+"""Edits of QEMU's files, for chosen versions of QEMU; and DEFECTS, which fix QEMU itself, for
+all of its CPU models
 """
 from knc_scripts import Edit
 

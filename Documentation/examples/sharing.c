@@ -11,7 +11,7 @@
 #define CORES	4
 
 #ifdef FIXED
-#define ALIGNED	__attribute__((aligned(64)))	/* each in a line of its own */
+#define ALIGNED	__attribute__((aligned(64)))	/* one in each line of the cache */
 #else
 #define ALIGNED
 #endif

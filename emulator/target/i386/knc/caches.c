@@ -280,8 +280,8 @@ static bool in_l1(KncCore *core, uint64_t line)
 /*
  * The hardware prefetches a line, for writing if that is what the stream does.
  * It takes the place of a line that no L1 cache has, so that accesses which the
- * L1 hits need no model: KncFilter.  The L2 does not see these, so what an L1
- * cache has is used.
+ * L1 hits need no model: KncFilter.  The L2 does not see these, so all lines
+ * that an L1 cache has count as used.
  */
 static void hardware_prefetch(KncCore *core, int thread, uint64_t line,
                               bool write, KncPmuEvents *ev)

@@ -19,7 +19,7 @@
  * what         who writes it       when
  * -----------  ------------------  -------------------------------------------
  * of a thread:
- * time         spend()             its turn ends, or QEMU counts on
+ * time         spend()             its turn ends, or QEMU refills its count
  *              knc_clock_pass()    PAUSE or DELAY is longer than its budget
  *              knc_clock_wake()    it wakes: to the time of who wakes it
  * reached      spend, wake         to time
