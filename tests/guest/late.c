@@ -173,17 +173,23 @@ static void check_regs(const struct record *rec, struct sweep *s)
 static void check_place(const struct place *p, u64 period, u32 skid, struct sweep *s)
 {
 	struct record rec;
+	int tries;
 	char *ip;
 
 	s->where = p->name;
 	s->skid = skid;
-	if (!sample_at(p, period, skid, &rec)) {
-		bad(s, "no sample");
-		return;
+	/* A timer's interrupt between the overflow and the entry comes once. */
+	for (tries = 0; tries < 3; tries++) {
+		if (!sample_at(p, period, skid, &rec)) {
+			bad(s, "no sample");
+			return;
+		}
+		ip = (char *)rec.ip;
+		if (skid <= BEFORE || ip < p->site - BEFORE || ip >= p->site)
+			break;
 	}
 	s->samples++;
 	s->without_regs += !rec.abi;
-	ip = (char *)rec.ip;
 	if (skid <= BEFORE && ip != p->site - BEFORE + skid)
 		bad(s, text_of("wrong instruction: ip is %+td from the entry", ip - p->site));
 	else if (skid > BEFORE && ip != p->inside && ip != p->or_inside &&
