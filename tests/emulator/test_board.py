@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 from lines import Case
-from test_emulator import FUZZ_TIMEOUT, Machine, build, fuzz, judge, result, tail
+from test_emulator import FUZZ_TIMEOUT, FUZZED, Machine, build, fuzz, judge, result, tail
 
 MIB = 320
 CPU = ["-cpu", "knc-strict", "-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single"]
@@ -85,13 +85,16 @@ def unknown(board):
 
 
 def monitor(board):
-    """QEMU's monitor reads the board's memory, where no thread makes the access."""
+    """QEMU's monitor reads the board's memory, where no thread makes the access, and says that
+    the board cannot migrate."""
     done = board.run(*CPU, "-S", serial="none", monitor="stdio", typed="".join(
         f"xp /1wx {address:#x}\n"
-        for address in (0xfee00020, 0x8007d0000 + 0xab30, 0x8001000000)) + "quit\n")
-    for name, word in (("no local APIC", "0xffffffff"), ("the SBOX", "0x2800e6cf"),
-                       ("the console's header", "0x0000bad0")):
-        yield result(f"monitor: {name}", f": {word}" not in done.stdout and
+        for address in (0xfee00020, 0x8007d0000 + 0xab30, 0x8001000000)) + "info migrate\nquit\n")
+    for name, said in (("no local APIC", ": 0xffffffff"), ("the SBOX", ": 0x2800e6cf"),
+                       ("the console's header", ": 0x0000bad0"), *(
+                           (f"{device} does not migrate", f"non-migratable device: {device}\n")
+                           for device in ("knc-console", "knc-sbox", "knc-lapic", "knc-pmu"))):
+        yield result(f"monitor: {name}", said not in done.stdout.replace("\r", "") and
                      f"status {done.returncode}: {done.stdout}{done.stderr}")
 
 
@@ -125,9 +128,8 @@ def refusals(board):
 
 def fuzz_board(board):
     board.timeout = FUZZ_TIMEOUT
-    return fuzz(lambda words: board.run(*CPU, "-no-reboot", "-device",
-                                        "knc-pmu-testdev,limit=1", append=words,
-                                        typed=TYPED))
+    return fuzz(lambda words: board.run(*CPU[:-2], *FUZZED, "-device", "knc-pmu-testdev,limit=1",
+                                        m=64, append=words, typed=TYPED))
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,9 @@ LIMIT = 12000 if SANITIZED else 1200
 COMPLAINT = re.compile("runtime error:|ERROR: AddressSanitizer")
 # Of a fuzzed QEMU, which takes one or two. Status 124 is the guest's limit alone.
 FUZZ_TIMEOUT = ["timeout", "-s", "KILL", str(LIMIT // 10)]
+# A program that goes astray may execute all of the memory, each instruction once. With little
+# memory, and room for little of what it is translated to, that is soon done.
+FUZZED = ["-no-reboot", "-accel", "tcg,thread=single,tb-size=32"]
 
 
 @dataclass
@@ -450,7 +453,7 @@ def fuzz(boot):
 def fuzz_pc(machine):
     machine.timeout = FUZZ_TIMEOUT
     return fuzz(lambda words: machine.run(
-        words, "-nodefaults", "-no-reboot", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
+        words, *FUZZED, "-m", "32", "-nodefaults", "-cpu", "knc", *ICOUNT, "-serial", "stdio",
         "-global", "knc-pmu-testdev.limit=1"))
 
 
