@@ -63,6 +63,12 @@ DEFECTS = (
           "        gen_update_cc_op(s); /* for CMPXCHG8B */", until=OLD),
     Before(TRANSLATE, r"^        gen_helper_syscall\(cpu_env, cur_insn_len_i32\(s\)\);$",
            "        gen_update_cc_op(s); /* for SYSCALL */", until=OLD),
+    # An instruction ends in a page that is a device, or nothing.
+    Instead("accel/tcg/translator.c", r"^            assert\(phys_page != -1\);$",
+            "assert(phys_page != -1);",
+            "if (phys_page == -1) {\n"
+            "                tb_set_page_addr0(tb, -1);\n"
+            "                return NULL;\n            }", until=OLD),
     # These have no address to lock.
     After(TRANSLATE, r"^    bt_op:$",
           "        if (mod == 3 && (s->prefix & PREFIX_LOCK)) {\n"
