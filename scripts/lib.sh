@@ -125,12 +125,16 @@ with_libraries()
 	} | LC_ALL=C sort -u
 }
 
-# watch_log WHAT LOG START PATTERN TOTAL - print the progress of a build, for ever
+# watch_log WHAT LOG START PATTERN TOTAL - print the progress of a build, until the script ends
 watch_log()
 {
+	# The lock, which "9>&-" of the caller would leave with another number
+	exec 9>&-
 	_every=10
 	# The sleep outlives this shell: it must not hold the caller's pipe open.
 	while sleep "$_every" >/dev/null 2>&1; do
+		# ^C does not end what runs in the background.
+		kill -0 $$ 2>/dev/null || exit
 		_n=
 		if [ -n "$4" ]; then
 			# grep fails while there is no such line.
@@ -150,7 +154,7 @@ logged()
 	shift 4
 	_start=$(now)
 	say "$_what ..."
-	watch_log "$_what" "$_log" "$_start" "$_pattern" "$_total" 9>&- &
+	watch_log "$_what" "$_log" "$_start" "$_pattern" "$_total" &
 	_watch=$!
 	if "$@" >"$_log" 2>&1 </dev/null; then _rc=0; else _rc=$?; fi
 	kill "$_watch" 2>/dev/null || :

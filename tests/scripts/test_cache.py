@@ -128,7 +128,8 @@ build() { echo >"$1/program"; works "a program" false; }
 once broken key build
 """
 SLOW = """
-build() { echo $$ >"$1/begun"; sleep 2; echo done >"$1/program"; }
+build() { logged slow "$1/log" '' 0 slow "$1"; }
+slow() { echo >"$1/begun"; sleep 2; echo done >"$1/program"; }
 once slow key build
 cat "$built/program"
 """

@@ -8,9 +8,9 @@ from common import ScriptTest
 
 # As apt-get and dpkg do: a second one fails, and a package that is being replaced is not
 # there for a while.
-FAKES = {"apt-get": 'echo "$1" >>calls && mkdir busy || exit 100\n'
+FAKES = {"apt-get": 'echo "$2" >>calls && mkdir busy || exit 100\n'
                     'rm -f installed; sleep 0.5\n'
-                    '[ "$1" = update ] || echo installed >installed\nrmdir busy',
+                    '[ "$2" = update ] || echo installed >installed\nrmdir busy',
          "dpkg-query": "cat installed",
          "sudo": 'exec "$@"'}
 
