@@ -184,7 +184,7 @@ is_whole()
 once()
 {
 	built=$cache/$1/$2
-	[ -e "$built" ] && is_whole "$built" && { touch "$built"; return 0; }
+	[ -e "$built" ] && is_whole "$built" && { touch "$built" 2>/dev/null; return 0; }
 	mkdir -p "$cache/$1" || die "$cache/$1: cannot be made"
 	(
 		if ! flock -n 9; then
