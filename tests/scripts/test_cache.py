@@ -163,12 +163,15 @@ def test_interrupted(number, tmp_path):
     """The next run waits for what goes on, and is right."""
     command, env = script(tmp_path, SLOW)
     with subprocess.Popen(command, env=env, start_new_session=True, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL) as first:
+                          stderr=subprocess.PIPE, text=True) as first:
         while not (tmp_path / "cache/slow/key.tmp/begun").exists():
             time.sleep(0.01)
         # As ^C does, all of them; else the one that a person sees
         (os.killpg if number == signal.SIGINT else os.kill)(first.pid, number)
-    assert quietly(*command, env=env).splitlines()[-1] == "done"
+        first.wait()
+        assert quietly(*command, env=env, timeout=9).splitlines()[-1] == "done"
+        for line in first.stderr:
+            assert "slow: 1" not in line, "its progress is still printed"
 
 
 def test_full_disk(tmp_path):
