@@ -128,7 +128,7 @@ with_libraries()
 # watch_log WHAT LOG START PATTERN TOTAL - print the progress of a build, until the script ends
 watch_log()
 {
-	# The lock, which "9>&-" of the caller would leave with another number
+	# Close the lock here: for a caller's "9>&-" dash keeps a copy of it.
 	exec 9>&-
 	_every=10
 	# The sleep outlives this shell: it must not hold the caller's pipe open.

@@ -160,7 +160,7 @@ def test_key_unreadable(tmp_path):
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGKILL),
                          ids=lambda number: number.name)
 def test_interrupted(number, tmp_path):
-    """The next run waits for what goes on, and is right."""
+    """The next run waits for a build that goes on, and for nothing else, and is right."""
     command, env = script(tmp_path, SLOW)
     with subprocess.Popen(command, env=env, start_new_session=True, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True) as first:
