@@ -239,7 +239,7 @@ find_host()
 {
 	host=$(. /etc/os-release 2>/dev/null && [ "${ID:-}" = debian ] &&
 		command -v dpkg >/dev/null && echo "${VERSION_CODENAME:-}") || host=
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2046
 	set -- $(echo "$releases" | grep "^${host:-none} ")
 	[ $# -eq 4 ] && [ "$(uname -m)" = x86_64 ] || {
 		say "error: this needs Debian 12, 13 or testing, for x86-64: it builds and boots" \
