@@ -6,6 +6,7 @@ the file of a function stands "+0x4d (", and before an event the time and the pe
 these fields the first place that can be the end is taken.
 """
 import collections
+import functools
 import itertools
 import re
 
@@ -38,6 +39,13 @@ FORMS = [re.compile(form) for form in (
     # Between task and time is no other column.
     r"(?!.* \d[\d/]* .*?\d+\.\d+: )" + NAME + TIME + ANY, rf"{TASK}(?P<weight>\d+)\s+{EVENT}",
     rf"{NAME}(?P<weight>(?=[ \d]{{10}}) *\d+)\s+{EVENT}", TASK + EVENT, NAME + EVENT)]
+# When a sample was, and its period: first lines that differ in nothing else are alike.
+VARIES = re.compile(r"(?<!\S)(\d+\.\d+):(\s+)(\d*)")
+DIGITS = str.maketrans("0123456789", "0" * 10)
+# So many different texts are remembered, of each kind.
+MOST_KNOWN = 1 << 15
+# Letters that are read at a time
+CHUNK = 1 << 20
 # A column that is not known, which no name has
 COLUMN = re.compile(r"(?<!\S)(?:\[\d{3,}\]|\d+\.\d+:|\d\d:\d\d:\S+)(?!\S)")
 # Comments, and what perf script -D prints
@@ -71,6 +79,7 @@ def is_kernel(file):
     return bool(KERNEL.fullmatch(file) and not NO_KERNEL.fullmatch(file))
 
 
+@functools.lru_cache(MOST_KNOWN)
 def frame_of(address, text):
     """"main+0x4 (/bin/x)", "main (/bin/x (copy)/y)", "f(int) (inlined)", "[unknown] ([unknown])\""""
     end = re.match(r"\[unknown\] \(", text) or re.search(r"\+0x(?P<offset>[0-9a-f]+) \(", text) or \
@@ -82,6 +91,14 @@ def frame_of(address, text):
                  address, offset and int(offset, 16))
 
 
+def lines_of(at, line, stack, ends):
+    """Each line of what Reader.grouped() has put together, with its number"""
+    below = stack.split("\n") if stack else []
+    yield at, line
+    for at, text in enumerate([*below, *[""] * ends], at + 1):
+        yield at, text.rstrip("\r")
+
+
 def fold(line):
     """(functions, outermost first; how often, None if that is not said) of a folded stack"""
     words = line.rsplit(None, 1)
@@ -90,39 +107,98 @@ def fold(line):
     return words[0], int(words[1]) if words[1].isdigit() and len(words[1]) < 20 else float(words[1])
 
 
+@functools.lru_cache(MOST_KNOWN)
+def name_of(comm):
+    return printable(comm.strip()) or "[no name]"
+
+
+def remember(known, text, what):
+    if len(known) >= MOST_KNOWN and text not in known:
+        known.clear()
+    known[text] = what
+
+
 class Reader:
     """An iterator of samples. Afterwards says() has what is not among them, and @is_cut whether
     the data has no end.
     """
 
     def __init__(self, lines):
-        self.lines, self.left_out, self.first = lines, 0, ""
+        # A file, or any lines
+        self.lines = lines if hasattr(lines, "read") else iter(lines)
+        self.left_out, self.first = 0, ""
         self.taken = self.lost = 0
         self.is_cut, self.is_folded, self.words = False, False, []
         # Folded stacks with two counts; (how deep a line is, has it callers); the last line
         self.pairs, self.depths, self.last = 0, set(), ""
+        # {first line of a sample: what it says}, {stack as it is printed: its frames}
+        self.heads, self.stacks = {}, {}
 
     def __iter__(self):
-        lines = enumerate(self.stripped(), 1)
+        groups = self.grouped()
         # What stands before the first line that says which kind it is
         head = []
-        for at, line in lines:
-            head.append((at, line))
-            # Without ";" it has no colon: what perf script prints has one behind the event or time.
-            self.is_folded = fold(line.strip())[1] is not None and not line.lstrip().startswith("#") \
-                and (":" not in line or ";" in line)
-            if self.is_folded or self.begins(line, True):
+        for group in groups:
+            head.append(group)
+            if any(self.decides(line) for _, line in lines_of(*group)):
                 break
         read = self.folded if self.is_folded else self.samples
-        for sample in read(itertools.chain(head, lines)):
+        for sample in read(itertools.chain(head, groups)):
             self.taken += 1
             yield sample
         self.is_cut |= not self.is_folded and self.last[-1:] not in ("", "\n", ")")
 
-    def stripped(self):
-        for line in self.lines:
-            self.last = line
-            yield line.rstrip("\r\n").lstrip("\ufeff")
+    def pieces(self):
+        """(line, None); or of a sample whose stack is known (first line, stack), with the empty line
+        behind it"""
+        rest = ""
+        while True:
+            text = self.lines.read(CHUNK) if hasattr(self.lines, "read") else \
+                "".join(itertools.islice(self.lines, CHUNK >> 6))
+            if not text:
+                break
+            *blocks, rest = (rest + text).split("\n\n")
+            for block in blocks:
+                line, _, stack = block.partition("\n")
+                if stack in self.stacks:
+                    yield line, stack
+                    continue
+                for line in block.split("\n"):
+                    yield line, None
+                yield "", None
+            if not blocks:
+                # Other text has no empty lines.
+                *lines, rest = rest.split("\n")
+                for line in lines:
+                    yield line, None
+            self.last = text[-1]
+        for line in rest.split("\n") if rest else ():
+            yield line, None
+
+    def grouped(self):
+        """(its number, a line, the lines below it that begin with a tab, as one text, whether these
+        are known, and followed by an empty line): a stack is understood once."""
+        number, at, line, stack = 0, 0, None, []
+        for text, known in self.pieces():
+            number += 1
+            if text[:1] == "\t" and line is not None:
+                stack.append(text)
+                continue
+            if line is not None:
+                yield at, line, "\n".join(stack), False
+            at, line, stack = number, text.rstrip("\r").lstrip("\ufeff"), []
+            if known is not None:
+                yield at, line, known, True
+                number, line = number + known.count("\n") + 2, None
+        if line is not None:
+            yield at, line, "\n".join(stack), False
+
+    def decides(self, line):
+        """Whether this line says which kind of text it is"""
+        # Without ";" it has no colon: what perf script prints has one behind the event or time.
+        self.is_folded = fold(line.strip())[1] is not None and not line.lstrip().startswith("#") \
+            and (":" not in line or ";" in line)
+        return self.is_folded or self.begins(line, True)
 
     def refuses(self):
         """Why this text is not read at all, if so"""
@@ -134,8 +210,8 @@ class Reader:
                     "such): a flame graph has one count for each stack")
         return ""
 
-    def folded(self, lines):
-        for at, line in lines:
+    def folded(self, groups):
+        for at, line in itertools.chain.from_iterable(itertools.starmap(lines_of, groups)):
             depth, line = len(re.match(r"[\s|│├└]*", line.expandtabs())[0]), line.strip()
             if line and not line.startswith("#"):
                 # Java's types have ";" in parentheses.
@@ -143,7 +219,7 @@ class Reader:
             stack, count = fold(line)
             if count is not None and 0 <= count < float("inf") and "\r" not in line:
                 self.pairs += fold(stack)[1] is not None
-                yield Sample(None, "", count, [Frame(printable(name), "") for name in reversed(stack.split(";"))])
+                yield Sample(None, "", count, (*(Frame(printable(name), "") for name in reversed(stack.split(";"))),))
             elif line and not line.startswith("#"):
                 self.leave_out(at, line)
 
@@ -151,22 +227,46 @@ class Reader:
         self.left_out += 1
         self.first = self.first or f"line {at}: {printable(line.strip())[:60]}"
 
-    def samples(self, lines):
+    def samples(self, groups):
         sample, skips, is_begin = None, False, True
-        for at, line in lines:
-            record = RECORD.match(line)
-            found = None if record or line in HEADS or line[:1] == "\t" else self.begins(line, is_begin)
-            is_begin = not line.strip()
-            if found or is_begin or record or not line[0].isspace():
+        for at, line, stack, ends in groups:
+            if not (line or stack):
                 if sample:
                     yield sample
-                sample, skips = found, False
-            if record:
-                self.lost += int(record["lost"] or 0)
-            elif not (found or is_begin or skips or line.startswith("#") or sample and self.add(sample, line)):
-                if not self.hear(line):
-                    self.leave_out(at, line)
-                skips = not sample
+                sample, skips, is_begin = None, False, True
+                continue
+            found = self.opens(line, is_begin)
+            frames = self.stacks.get(stack) if found and not found.frames else None
+            if frames:
+                if sample:
+                    yield sample
+                sample, skips, is_begin = Sample(*found[:3], frames, found[4]), False, ends
+                if ends:
+                    yield sample
+                    sample = None
+                continue
+            # Not known yet, or no stack alone
+            before, begun = (self.left_out, self.lost, len(self.words), self.is_cut), found
+            for at, line in lines_of(at, line, stack, ends):
+                found = self.opens(line, is_begin)
+                record = RECORD.match(line)
+                is_begin = not line.strip()
+                if found or is_begin or record or not line[0].isspace():
+                    if sample:
+                        yield sample
+                    sample, skips = found, False
+                if record:
+                    self.lost += int(record["lost"] or 0)
+                elif not (found or is_begin or skips or line.startswith("#")):
+                    more = sample and self.add(sample, line)
+                    sample = more or sample
+                    if not more:
+                        if not self.hear(line):
+                            self.leave_out(at, line)
+                        skips = not sample
+            if stack and begun and not begun.frames and sample and sample[:3] == begun[:3] and \
+                    before == (self.left_out, self.lost, len(self.words), self.is_cut):
+                remember(self.stacks, stack, sample.frames)
         if sample:
             yield sample
 
@@ -182,9 +282,38 @@ class Reader:
             return False
         return True
 
+    def opens(self, line, is_begin):
+        """The sample that begins in this line of perf script, if one does"""
+        if line[:1] == "\t" or line in HEADS or "PERF_RECORD_" in line and RECORD.match(line):
+            return None
+        return self.begins(line, is_begin)
+
+    def begins(self, line, is_begin):
+        """The same of a line that is no other record. The patterns take one digit as another: so
+        a line is understood as an earlier one if it differs in the digits before its event only.
+        """
+        varies = VARIES.search(line)
+        time, weight = (varies.span(1), varies.span(3)) if varies else (None, None)
+        key = (line[:time[0]].translate(DIGITS), time[1], weight, line[weight[1]:], is_begin) \
+            if varies else (line, is_begin)
+        known = self.heads.get(key)
+        if not known:
+            known = self.understand(line, is_begin)
+            if not known:
+                return None
+            # What the key leaves out has to be the time, and the period if there is one.
+            if not NO_SAMPLE.match(line) and (not varies or known[3:] == (
+                    time, weight if weight[0] < weight[1] else None)):
+                remember(self.heads, key, known)
+        comm, event, frames, time, weight = known
+        return Sample(name_of(line[comm[0]:comm[1]]) if comm else None, event,
+                      int(line[weight[0]:weight[1]]) if weight else 1, frames,
+                      line[time[0]:time[1]] if time else None)
+
     @staticmethod
-    def begins(line, is_begin):
-        """The sample that begins in this line"""
+    def understand(line, is_begin):
+        """Of the sample that begins in this line: (where its command stands, event, frames, where its
+        time and its weight stand)"""
         if BLANKS.search(line, 0, MOST_LETTERS):
             return None
         # A line of a stack, or of prose, has none of the first two forms.
@@ -192,22 +321,23 @@ class Reader:
         found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
         if not found or COLUMN.search(found.groupdict().get("comm") or ""):
             return None
+        comm, time, weight = (found.span(name) if found.groupdict().get(name) is not None else None
+                              for name in ("comm", "time", "weight"))
         at_once = FRAME.fullmatch(line[found.start("rest"):].rstrip())
-        comm, time, weight = map(found.groupdict().get, ("comm", "time", "weight"))
-        return Sample(comm if comm is None else printable(comm.strip()) or "[no name]",
-                      printable(found["event"]), int(weight or 1),
-                      [frame_of(at_once["ip"], at_once["text"])] if at_once and
-                      at_once["text"].endswith(")") else [], time)
+        return comm, printable(found["event"]), (frame_of(at_once["ip"], at_once["text"]),) \
+            if at_once and at_once["text"].endswith(")") else (), time, weight
 
     @staticmethod
     def add(sample, line):
-        """A caller, or the source of the function above; False if it is neither"""
-        frame, source = FRAME.fullmatch(line.rstrip()), SOURCE.fullmatch(line)
-        if frame and (line.endswith(")") or not source):
-            sample.frames.append(frame_of(frame["ip"], frame["text"]))
-        elif source and sample.frames and source["path"] and int(source["line"]):
-            sample.frames[-1] = sample.frames[-1]._replace(source=(printable(source["path"]), int(source["line"])))
-        return frame or source
+        """The sample with a caller, or with the source of the function above; None if it is neither"""
+        frame = FRAME.fullmatch(line.rstrip())
+        source = None if frame and line.endswith(")") else SOURCE.fullmatch(line)
+        if frame and not source:
+            return sample._replace(frames=(*sample.frames, frame_of(frame["ip"], frame["text"])))
+        if source and sample.frames and source["path"] and int(source["line"]):
+            last = sample.frames[-1]._replace(source=(printable(source["path"]), int(source["line"])))
+            return sample._replace(frames=(*sample.frames[:-1], last))
+        return sample if source else None
 
     def says(self):
         """What there is to say of what is not among the samples"""
