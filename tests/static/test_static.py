@@ -100,7 +100,7 @@ STYLES = (
     (r"tests/guest/late\.c", f"{PROGRAM},INCLUDE_LINUX,AVOID_EXTERNS"),
     (r"tests/unit/.*", f"{LISTS},{X86}"),
     # Complex numbers, and hexadecimal floating-point ones; libdw's names; lists of functions
-    (r"(uos/k1om|uos/addr2line|tests/cardcode/.*)\.[ch]",
+    (r"(scripts/k1om/.*|tests/cardcode/.*)\.[ch]",
      f"{PROGRAM},{LISTS},CAMELCASE,NEW_TYPEDEFS,SPACING,ARRAY_SIZE,LINE_SPACING,"
      "MULTISTATEMENT_MACRO_USE_DO_WHILE,TRAILING_SEMICOLON"),
     (r"(tests|scripts|tools|uos)/.*", PROGRAM),
@@ -181,7 +181,7 @@ def in_tree(test, series, flavour, *make):
 def check_k1om():
     trees = built("build-kernel", "prepared"), built("build-kernel", "clang")
     unless_passed(lambda: none_of(k1om.wrong()),
-                  sources(r"[^/]*\.[ch]|Kbuild|compat/.*|uos/k1om\.s|"
+                  sources(r"[^/]*\.[ch]|Kbuild|compat/.*|scripts/k1om/k1om\.s|"
                           r"scripts/(check-k1om|apt-fetch|lib\.sh)|tests/static/k1om\.py"),
                   *trees, *map(version, ("gcc", "clang", "as")))
 
