@@ -145,7 +145,11 @@ def watch(tmp_path):
 
 @once
 def promtool():
-    return f"{built('build-programs', 'prometheus')}/usr/bin/promtool"
+    """Debian 12 has it in the package of Prometheus."""
+    names = subprocess.run(["apt-cache", "pkgnames", "promtool"], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout.split()
+    package = "promtool" if "promtool" in names else "prometheus"
+    return f"{built('build-programs', package)}/usr/bin/promtool"
 
 
 def events(card, event):
