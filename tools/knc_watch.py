@@ -160,12 +160,14 @@ class Card:
         try:
             reading, writing = os.pipe()
             self.input = open(writing, "wb", buffering=0)
-            with open(reading, "rb") as its_input:
+            with open(reading, "rb") as its_input, contextlib.ExitStack() as failing:
+                failing.callback(self.input.close)
                 # In a session without a terminal ssh cannot ask for a password.
                 self.process = await asyncio.create_subprocess_exec(
                     *words, self.command(), stdin=its_input, stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.PIPE, start_new_session=True,
                     env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
+                failing.pop_all()
         except OSError as e:
             raise Gone(f"{words[0]}: {e.strerror}") from e
         self.listening = asyncio.create_task(self.listen(self.process.stderr))
@@ -341,7 +343,8 @@ class File:
 
     def __init__(self, path):
         self.path, self.text, self.failed = path, "", False
-        self.lock = open(f"{path}.lock", "w", encoding="utf-8")
+        # until the process ends
+        self.lock = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT)
         fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, text):
