@@ -33,6 +33,8 @@ PROGRESS = "KNC_METRICS_PROGRESS"
 REFUSED = "Access to performance monitoring"
 # Of the fields of perf stat. A number may have a comma.
 SEPARATOR = ";"
+# So many events more or less make no difference of two programs: their start has such
+FEW = 100
 # Of clocks on all CPUs
 HALTED = ("a thread that halts reads the clocks of its core, and nothing counts for how long it ran; "
           "-u counts those in which it runs a program, and cpi_core is the core's")
@@ -595,6 +597,16 @@ class Formula:
         counted = {name: of(name) for name in self.code.co_names if name not in functions}
         return self.metric.scale * eval(self.code, functions, counted), len(used)
 
+    def few(self, counts, turns):
+        """What FEW of each event make of the value"""
+        value, total = self.value(counts, turns)[0], 0.0
+        for values, key in [(run.values, key) for run in self.runs(counts) for key in {*self.keys} & {*run.values}]:
+            exact = values[key]
+            values[key] += FEW
+            total += abs(self.value(counts, turns)[0] - value)
+            values[key] = exact
+        return total
+
 
 def check_limits(metric, value):
     """Can it have this value?"""
@@ -614,7 +626,7 @@ class Result:
     """What came of a metric of a place: a value for each repetition."""
 
     def __init__(self, plan, metric, repetitions):
-        self.metric, self.values, self.runs = metric, [], 0
+        self.metric, self.values, self.runs, self.few = metric, [], 0, 0.0
         self.reason = plan.reasons.get(metric, "")
         for counts in repetitions if metric in plan.formulas else ():
             try:
@@ -622,6 +634,7 @@ class Result:
                 value, self.runs = plan.formulas[metric].value(counts, plan.args.turns)
                 check_limits(metric, value)
                 self.values.append(value)
+                self.few = max(self.few, plan.formulas[metric].few(counts, plan.args.turns))
             except Missing as why:
                 self.reason = str(why)
                 # The mean of the others would be too high, or too low.
@@ -639,4 +652,4 @@ class Result:
         """With what there is to say of the value"""
         m = self.metric
         return self.entry(exceeded=exceeded(m, self.value), groups=m.groups, description=m.brief,
-                          values=self.values)
+                          values=self.values, few=self.few)
