@@ -5,6 +5,7 @@ Names may have blanks, parentheses and colons. With FIELDS it is sure where each
 the file of a function stands "+0x4d (", and before an event the time and the period. Without
 these fields the first place that can be the end is taken.
 """
+import codecs
 import collections
 import functools
 import itertools
@@ -40,12 +41,12 @@ FORMS = [re.compile(form) for form in (
     r"(?!.* \d[\d/]* .*?\d+\.\d+: )" + NAME + TIME + ANY, rf"{TASK}(?P<weight>\d+)\s+{EVENT}",
     rf"{NAME}(?P<weight>(?=[ \d]{{10}}) *\d+)\s+{EVENT}", TASK + EVENT, NAME + EVENT)]
 # When a sample was, and its period: first lines that differ in nothing else are alike.
-VARIES = re.compile(r"(?<!\S)(\d+\.\d+):(\s+)(\d*)")
+VARIES = re.compile(r"(.*?)(?<!\S)(\d+\.\d+):(\s+)(\d*)(.*)")
 DIGITS = str.maketrans("0123456789", "0" * 10)
-# So many different texts are remembered, of each kind.
-MOST_KNOWN = 1 << 15
+# So many different lines are remembered, of each kind, and stacks of so many letters
+MOST_KNOWN, MOST_LETTERS_KNOWN = 1 << 15, 1 << 25
 # Letters that are read at a time
-CHUNK = 1 << 20
+CHUNK = 1 << 16
 # A column that is not known, which no name has
 COLUMN = re.compile(r"(?<!\S)(?:\[\d{3,}\]|\d+\.\d+:|\d\d:\d\d:\S+)(?!\S)")
 # Comments, and what perf script -D prints
@@ -79,7 +80,6 @@ def is_kernel(file):
     return bool(KERNEL.fullmatch(file) and not NO_KERNEL.fullmatch(file))
 
 
-@functools.lru_cache(MOST_KNOWN)
 def frame_of(address, text):
     """"main+0x4 (/bin/x)", "main (/bin/x (copy)/y)", "f(int) (inlined)", "[unknown] ([unknown])\""""
     end = re.match(r"\[unknown\] \(", text) or re.search(r"\+0x(?P<offset>[0-9a-f]+) \(", text) or \
@@ -91,12 +91,13 @@ def frame_of(address, text):
                  address, offset and int(offset, 16))
 
 
-def lines_of(at, line, stack, ends):
-    """Each line of what Reader.grouped() has put together, with its number"""
-    below = stack.split("\n") if stack else []
-    yield at, line
-    for at, text in enumerate([*below, *[""] * ends], at + 1):
-        yield at, text.rstrip("\r")
+def unmarked(line):
+    return line.rstrip("\r").lstrip("\ufeff")
+
+
+def lines_of(number, line, frames, below):
+    """Each line of what Reader.pieces() has put together, with its number"""
+    return enumerate([line] if frames is None else [line, *below.split("\n"), ""], number)
 
 
 def fold(line):
@@ -125,73 +126,83 @@ class Reader:
 
     def __init__(self, lines):
         # A file, or any lines
-        self.lines = lines if hasattr(lines, "read") else iter(lines)
+        self.lines = lines if hasattr(lines, "buffer") else iter(lines)
         self.left_out, self.first = 0, ""
         self.taken = self.lost = 0
         self.is_cut, self.is_folded, self.words = False, False, []
         # Folded stacks with two counts; (how deep a line is, has it callers); the last line
         self.pairs, self.depths, self.last = 0, set(), ""
-        # {first line of a sample: what it says}, {stack as it is printed: its frames}
-        self.heads, self.stacks = {}, {}
+        # What was understood: {first line of a sample: what it says}, {line: frame}, {lines: frames},
+        # and how many letters these have
+        self.heads, self.frames, self.stacks, self.letters = {}, {}, {}, 0
 
     def __iter__(self):
-        groups = self.grouped()
+        pieces = self.pieces()
         # What stands before the first line that says which kind it is
         head = []
-        for group in groups:
-            head.append(group)
-            if any(self.decides(line) for _, line in lines_of(*group)):
+        for piece in pieces:
+            head.append(piece)
+            if any(self.decides(line) for _, line in lines_of(*piece)):
                 break
         read = self.folded if self.is_folded else self.samples
-        for sample in read(itertools.chain(head, groups)):
+        for sample in read(itertools.chain(head, pieces)):
             self.taken += 1
             yield sample
         self.is_cut |= not self.is_folded and self.last[-1:] not in ("", "\n", ")")
 
+    def texts(self):
+        """What there is to read, in large parts"""
+        if not hasattr(self.lines, "buffer"):
+            while text := "".join(itertools.islice(self.lines, CHUNK >> 6)):
+                yield text
+            return
+        # The file's own read() goes through it in small parts.
+        decode = codecs.getincrementaldecoder(self.lines.encoding)("replace").decode
+        while data := self.lines.buffer.read1(CHUNK):
+            yield decode(data)
+        yield decode(b"", True)
+
     def pieces(self):
-        """(line, None); or of a sample whose stack is known (first line, stack), with the empty line
-        behind it"""
-        rest = ""
-        while True:
-            text = self.lines.read(CHUNK) if hasattr(self.lines, "read") else \
-                "".join(itertools.islice(self.lines, CHUNK >> 6))
-            if not text:
-                break
-            *blocks, rest = (rest + text).split("\n\n")
+        """(its number, a line, None, ""); or if all lines below one are known as frames, up to an
+        empty line: (number, line, these frames, their text)"""
+        number, rest = 1, ""
+        for text in itertools.chain(self.texts(), [""]):
+            self.last = text[-1:] or self.last
+            text = rest + text
+            as_is = unmarked if "\r" in text or "\ufeff" in text else str
+            *blocks, rest = text.split("\n\n")
             for block in blocks:
-                line, _, stack = block.partition("\n")
-                if stack in self.stacks:
-                    yield line, stack
+                line, _, below = block.partition("\n")
+                frames = self.stacks.get(below) or self.known(below)
+                if frames:
+                    yield number, as_is(line), frames, below
+                    number += len(frames) + 2
                     continue
                 for line in block.split("\n"):
-                    yield line, None
-                yield "", None
+                    yield number, as_is(line), None, ""
+                    number += 1
+                yield number, "", None, ""
+                number += 1
             if not blocks:
                 # Other text has no empty lines.
                 *lines, rest = rest.split("\n")
                 for line in lines:
-                    yield line, None
-            self.last = text[-1]
-        for line in rest.split("\n") if rest else ():
-            yield line, None
+                    yield number, as_is(line), None, ""
+                    number += 1
+        for number, line in enumerate(rest.split("\n") if rest else (), number):
+            yield number, as_is(line), None, ""
 
-    def grouped(self):
-        """(its number, a line, the lines below it that begin with a tab, as one text, whether these
-        are known, and followed by an empty line): a stack is understood once."""
-        number, at, line, stack = 0, 0, None, []
-        for text, known in self.pieces():
-            number += 1
-            if text[:1] == "\t" and line is not None:
-                stack.append(text)
-                continue
-            if line is not None:
-                yield at, line, "\n".join(stack), False
-            at, line, stack = number, text.rstrip("\r").lstrip("\ufeff"), []
-            if known is not None:
-                yield at, line, known, True
-                number, line = number + known.count("\n") + 2, None
-        if line is not None:
-            yield at, line, "\n".join(stack), False
+    def known(self, stack):
+        """The frames of this text, if each of its lines is known"""
+        frames = (*map(self.frames.get, stack.split("\n")),)
+        if None in frames:
+            return None
+        self.letters += len(stack)
+        if self.letters > MOST_LETTERS_KNOWN:
+            self.stacks.clear()
+            self.letters = len(stack)
+        self.stacks[stack] = frames
+        return frames
 
     def decides(self, line):
         """Whether this line says which kind of text it is"""
@@ -210,8 +221,8 @@ class Reader:
                     "such): a flame graph has one count for each stack")
         return ""
 
-    def folded(self, groups):
-        for at, line in itertools.chain.from_iterable(itertools.starmap(lines_of, groups)):
+    def folded(self, pieces):
+        for at, line in itertools.chain.from_iterable(itertools.starmap(lines_of, pieces)):
             depth, line = len(re.match(r"[\s|│├└]*", line.expandtabs())[0]), line.strip()
             if line and not line.startswith("#"):
                 # Java's types have ";" in parentheses.
@@ -227,28 +238,19 @@ class Reader:
         self.left_out += 1
         self.first = self.first or f"line {at}: {printable(line.strip())[:60]}"
 
-    def samples(self, groups):
+    def samples(self, pieces):
         sample, skips, is_begin = None, False, True
-        for at, line, stack, ends in groups:
-            if not (line or stack):
-                if sample:
-                    yield sample
-                sample, skips, is_begin = None, False, True
-                continue
-            found = self.opens(line, is_begin)
-            frames = self.stacks.get(stack) if found and not found.frames else None
+        for at, line, frames, below in pieces:
             if frames:
-                if sample:
-                    yield sample
-                sample, skips, is_begin = Sample(*found[:3], frames, found[4]), False, ends
-                if ends:
-                    yield sample
-                    sample = None
-                continue
-            # Not known yet, or no stack alone
-            before, begun = (self.left_out, self.lost, len(self.words), self.is_cut), found
-            for at, line in lines_of(at, line, stack, ends):
-                found = self.opens(line, is_begin)
+                found = self.opens(line, is_begin, frames)
+                if found and found.frames is frames:
+                    if sample:
+                        yield sample
+                    yield found
+                    sample, skips, is_begin = None, False, True
+                    continue
+            for at, line in lines_of(at, line, frames, below):
+                found = self.opens(line, is_begin) if line else None
                 record = RECORD.match(line)
                 is_begin = not line.strip()
                 if found or is_begin or record or not line[0].isspace():
@@ -264,9 +266,6 @@ class Reader:
                         if not self.hear(line):
                             self.leave_out(at, line)
                         skips = not sample
-            if stack and begun and not begun.frames and sample and sample[:3] == begun[:3] and \
-                    before == (self.left_out, self.lost, len(self.words), self.is_cut):
-                remember(self.stacks, stack, sample.frames)
         if sample:
             yield sample
 
@@ -282,33 +281,37 @@ class Reader:
             return False
         return True
 
-    def opens(self, line, is_begin):
-        """The sample that begins in this line of perf script, if one does"""
+    def opens(self, line, is_begin, frames=None):
+        """The sample that begins in this line of perf script, if one does; with these frames"""
         if line[:1] == "\t" or line in HEADS or "PERF_RECORD_" in line and RECORD.match(line):
             return None
-        return self.begins(line, is_begin)
+        return self.begins(line, is_begin, frames)
 
-    def begins(self, line, is_begin):
+    def begins(self, line, is_begin, frames=None):
         """The same of a line that is no other record. The patterns take one digit as another: so
         a line is understood as an earlier one if it differs in the digits before its event only.
         """
-        varies = VARIES.search(line)
-        time, weight = (varies.span(1), varies.span(3)) if varies else (None, None)
-        key = (line[:time[0]].translate(DIGITS), time[1], weight, line[weight[1]:], is_begin) \
-            if varies else (line, is_begin)
+        varies = VARIES.fullmatch(line)
+        if varies:
+            before, time, gap, weight, behind = varies.groups()
+            key = before.translate(DIGITS), len(time), gap, len(weight), behind, is_begin
+        else:
+            key = line, is_begin
         known = self.heads.get(key)
         if not known:
             known = self.understand(line, is_begin)
             if not known:
                 return None
             # What the key leaves out has to be the time, and the period if there is one.
-            if not NO_SAMPLE.match(line) and (not varies or known[3:] == (
-                    time, weight if weight[0] < weight[1] else None)):
+            if varies and known[3:] != (varies.span(2), varies.span(4) if weight else None):
+                varies = None
+            elif not NO_SAMPLE.match(line):
                 remember(self.heads, key, known)
-        comm, event, frames, time, weight = known
-        return Sample(name_of(line[comm[0]:comm[1]]) if comm else None, event,
-                      int(line[weight[0]:weight[1]]) if weight else 1, frames,
-                      line[time[0]:time[1]] if time else None)
+        if not varies:
+            time, weight = (line[slice(*at)] if at else None for at in known[3:])
+        comm, event, at_once, _, _ = known
+        return Sample(comm and name_of(line[comm[0]:comm[1]]), event, int(weight or 1),
+                      at_once or frames or (), time)
 
     @staticmethod
     def understand(line, is_begin):
@@ -327,16 +330,20 @@ class Reader:
         return comm, printable(found["event"]), (frame_of(at_once["ip"], at_once["text"]),) \
             if at_once and at_once["text"].endswith(")") else (), time, weight
 
-    @staticmethod
-    def add(sample, line):
+    def add(self, sample, line):
         """The sample with a caller, or with the source of the function above; None if it is neither"""
         frame = FRAME.fullmatch(line.rstrip())
-        source = None if frame and line.endswith(")") else SOURCE.fullmatch(line)
-        if frame and not source:
-            return sample._replace(frames=(*sample.frames, frame_of(frame["ip"], frame["text"])))
+        if frame and line.endswith(")"):
+            caller = frame_of(frame["ip"], frame["text"])
+            if line[0] == "\t":
+                remember(self.frames, line, caller)
+            return sample._replace(frames=(*sample.frames, caller))
+        source = SOURCE.fullmatch(line)
         if source and sample.frames and source["path"] and int(source["line"]):
             last = sample.frames[-1]._replace(source=(printable(source["path"]), int(source["line"])))
             return sample._replace(frames=(*sample.frames[:-1], last))
+        if frame and not source:
+            return sample._replace(frames=(*sample.frames, frame_of(frame["ip"], frame["text"])))
         return sample if source else None
 
     def says(self):

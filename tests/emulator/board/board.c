@@ -670,7 +670,13 @@ SUITE(test_vectors, "vectors")
 		fx[i] = i;
 	asm volatile("fxrstor %0" : : "m"(fx));
 	vectors_save(&out[0]);
-	check("vectors: FXRSTOR leaves them", same(&in[0], &out[0], sizeof(*in)), 1);
+	for (u32 i = 0; i < 32; i++)
+		in[0].vector[i][0] = in[0].vector[i][1] = 0;
+	check("vectors: FXRSTOR clears bits 127:0", same(&in[0], &out[0], sizeof(*in)), 1);
+	for (u32 i = 160; i < 416; i++)
+		fx[i] = 0x55;
+	asm volatile("fxsave %0" : "+m"(fx));
+	check("vectors: FXSAVE does not save them", fx[160] == 0x55 && fx[415] == 0x55, 1);
 }
 
 /* %zmm17 from (%rdi), and to it, and a return */
@@ -749,19 +755,21 @@ static const struct {
 	{ "kmov while TS is set", KMOV, 0, CR0_TS, NM },
 	{ "kmov back while TS is set", KMOV_BACK, 0, CR0_TS, NM },
 	{ "kmov of 64 bits", INSN(0xc4, 0xe1, 0xf8, 0x92, 0xc8), 0, 0, UD },
-	{ "with a mask", INSN(0x62, 0xf1, 0x78, 0x09, 0x28, 0x07), out, 0, UD },
-	{ "with a conversion", INSN(0x62, 0xf1, 0x78, 0x18, 0x28, 0x07), out, 0, UD },
-	{ "between registers", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), out, 0, UD },
-	{ "another instruction", INSN(0x62, 0xf1, 0x78, 0x08, 0x58, 0x07), out, 0, UD },
+	{ "with a mask", INSN(0x62, 0xf1, 0x78, 0x09, 0x28, 0x07), out, 0, -1 },
+	{ "with a reserved conversion", INSN(0x62, 0xf1, 0x78, 0x18, 0x28, 0x07), out, 0, UD },
+	{ "between registers", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), out, 0, -1 },
+	{ "between them while TS is set", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), out, CR0_TS,
+	  NM },
+	{ "another instruction", INSN(0x62, 0xf1, 0x78, 0x08, 0x57, 0x07), out, 0, UD },
+	{ "EVEX", INSN(0x62, 0xf1, 0x7c, 0x48, 0x28, 0xc1), out, 0, UD },
 	{ "after a prefix", INSN(0x66, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), out, 0, UD },
 	{ "a prefix of zeros", INSN(0x62, 0xf0, 0, 0, 0x18, 0x0f), out, 0, UD },
 	{ "vmovapd of what is not aligned", vmovapd, words + 8, 0, GP },
 	{ "vmovnrngoapd of that", vmovnrngoapd, (u8 *)out + 8, 0, GP },
-	{ "vmovnrapd", INSN(0x62, 0xe1, 0xfa, 0x08, 0x29, 0x0f), out, 0, UD },
+	{ "vmovnrapd", INSN(0x62, 0xe1, 0xfa, 0x08, 0x29, 0x0f), out, 0, -1 },
 	{ "vloadunpackld of half words", vloadunpackld, (u8 *)out + 2, 0, GP },
 	{ "vloadunpackld while TS is set", vloadunpackld, words, CR0_TS, NM },
-	{ "vloadunpackld with a mask", INSN(0x62, 0xe2, 0x78, 0x09, 0xd0, 0x0f), words, 0, UD },
-	{ "vloadunpacklq", INSN(0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x0f), words, 0, UD },
+	{ "vloadunpacklq of words", INSN(0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x0f), words + 1, 0, GP },
 	{ "vloadunpackld from no page", vloadunpackld, NO_PAGE, 0, PF },
 	{ "vloadunpackld from the end of a page", vloadunpackld, NO_PAGE - 4, 0, -1 },
 	{ "vloadunpackhd from the next one", vloadunpackhd, NO_PAGE - 4, 0, PF },

@@ -371,9 +371,15 @@ static void follow(KncCore *core, int thread, uint64_t line, bool write,
     }
 }
 
+/* Does a store write the whole line, which is neither read nor prefetched? */
+static bool is_stream(KncVectorAccess vector)
+{
+    return vector == KNC_VECTOR_STRONG || vector == KNC_VECTOR_WEAK;
+}
+
 /* Returns true on a hit. */
 bool knc_l1_access(KncCore *core, int thread, uint64_t line, int kind,
-                   KncPmuEvents *ev)
+                   KncVectorAccess vector, KncPmuEvents *ev)
 {
     uint64_t *hit = find_line(l1_of(core, kind), KNC_L1_SETS, line);
     bool write = kind == KNC_KIND_WRITE;
@@ -389,13 +395,21 @@ bool knc_l1_access(KncCore *core, int thread, uint64_t line, int kind,
         return true;
     }
     where = l2_access(core, thread, &line, write, ev);
-    count_miss(where, kind, ev);
+    if (where >= L2_MISSES && is_stream(vector)) {
+        ev->n[vector == KNC_VECTOR_STRONG ?
+              KNC_L2_STRONGLY_ORDERED_STREAMING_VSTORES_MISS :
+              KNC_L2_WEAKLY_ORDERED_STREAMING_VSTORE_MISS]++;
+    } else {
+        count_miss(where, kind, ev);
+    }
     if (kind == KNC_KIND_CODE) {
         insert_line(core->l1i, line);
     } else {
         l1d_insert(core, line | (write ? LINE_DIRTY : 0), ev);
     }
-    follow(core, thread, line & ~LINE_STATE, write, where >= L2_MISSES, ev);
+    if (!is_stream(vector)) {
+        follow(core, thread, line & ~LINE_STATE, write, where >= L2_MISSES, ev);
+    }
     return false;
 }
 

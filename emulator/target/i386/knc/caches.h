@@ -69,7 +69,7 @@ static inline uint64_t replace(uint64_t *set, int ways, uint64_t *at,
 
 /* caches.c */
 bool knc_l1_access(KncCore *core, int thread, uint64_t line, int kind,
-                   KncPmuEvents *ev);
+                   KncVectorAccess vector, KncPmuEvents *ev);
 bool knc_l1_quick(KncCore *core, int thread, uint64_t line, int kind,
                   KncQuick *quick);
 void knc_prefetch_l1(KncCore *core, int thread, uint64_t line, bool write,

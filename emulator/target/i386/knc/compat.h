@@ -54,11 +54,14 @@
 #define KNC_GEN(name) \
     static void gen_##name(DisasContext *s, X86DecodedInsn *decode)
 #define KNC_GEN_SOURCE(s)       ((s)->T0)
+#define KNC_GEN_DISTANCE(s, decode) ((int)(decode)->immediate)
 #else
 #define KNC_GEN(name) \
     static void gen_##name(DisasContext *s, CPUX86State *env, \
                            X86DecodedInsn *decode)
 #define KNC_GEN_SOURCE(s)       ((s)->T1)
+#define KNC_GEN_DISTANCE(s, decode) \
+    ((int)((decode)->immediate - ((s)->pc - (s)->cs_base)))
 #endif
 
 /* With -icount: may do I/O now; instructions left before the next event */

@@ -231,6 +231,8 @@ static int knc_pmu_per_access(const KncPmuCounter *c)
     case KNC_L2_VICTIM_REQ_WITH_DATA:
         /* Each of its two lines may have four more prefetched. */
         return 10;
+    case KNC_VPU_ELEMENTS_ACTIVE:
+        return 16;
     default:
         /* It may be in two lines, and evict one from each of the caches. */
         return 4;

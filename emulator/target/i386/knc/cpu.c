@@ -141,14 +141,6 @@ static void knc_restore_state(CPUState *cs, const TranslationBlock *tb,
     }
 }
 
-/* Disable Unmasked Exceptions: always 1 on the chip */
-#define MXCSR_DUE       (1u << 21)
-
-uint32_t knc_mxcsr(CPUX86State *env, uint32_t value)
-{
-    return env->knc.strict ? value | MXCSR_DUE : value;
-}
-
 /* INIT and reset have cleared these. */
 static void knc_exec_enter(CPUState *cs)
 {

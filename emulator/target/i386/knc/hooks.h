@@ -15,6 +15,11 @@ typedef struct CPUArchState CPUX86State;
 /* target/i386/cpu.h: MXCSR when @value is loaded */
 uint32_t knc_mxcsr(CPUX86State *env, uint32_t value);
 
+/* tcg/fpu_helper.c: raise #GP for reserved bits; FXRSTOR of the chip */
+void knc_check_mxcsr(CPUX86State *env, uint32_t value, uintptr_t ra);
+void knc_check_fxrstor(CPUX86State *env, uint64_t image, uintptr_t ra);
+bool knc_fxrstor(CPUX86State *env);
+
 /* tcg/: registers, and entries of the TLB */
 bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra);
 bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra);

@@ -158,6 +158,10 @@ void knc_observer_end_turn(KncPmuState *s);
 void knc_observer_fetch(CPUX86State *env);
 void knc_pmu_flush_accesses(KncPmuState *s);
 void knc_pmu_abandon(KncPmuState *s, uint32_t token);
+void knc_pmu_hint(CPUX86State *env, uint64_t addr, uint32_t info, uintptr_t ra);
+void knc_pmu_vector(CPUX86State *env, int elements);
+void knc_pmu_vector_access(CPUX86State *env, uint64_t addr, int size,
+                           bool store, int mmu_idx, KncVectorAccess how);
 
 /* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_interrupt(CPUX86State *env);

@@ -62,26 +62,31 @@ static inline int data_access(KncCore *core, int thread,
     uint64_t line = access->paddr & MAKE_64BIT_MASK(KNC_LINE_BITS, 58);
     uint64_t last = access->vaddr + access->size - 1;
     bool write = access->kind == KNC_KIND_WRITE;
-    bool miss = access->uncached && !write;
+    bool miss = access->uncached && !write, vector = access->vector;
 
     ev->n[write ? KNC_DATA_WRITE : KNC_DATA_READ]++;
     ev->n[KNC_DATA_READ_OR_WRITE]++;
+    ev->n[write ? KNC_VPU_DATA_WRITE : KNC_VPU_DATA_READ] += vector;
 
     tlb_access(core, thread, access, ev);
     if (access->crosses) {
         tlb_access(core, thread, &access[1], ev);
     }
     if (!access->uncached) {
-        miss = !knc_l1_access(core, thread, line, access->kind, ev);
+        miss = !knc_l1_access(core, thread, line, access->kind, access->vector,
+                              ev);
         if ((access->vaddr ^ last) >> KNC_LINE_BITS) {
             line = access->crosses ? access[1].paddr :
                    line + (1 << KNC_LINE_BITS);
-            miss |= !knc_l1_access(core, thread, line, access->kind, ev);
+            miss |= !knc_l1_access(core, thread, line, access->kind,
+                                   access->vector, ev);
         }
     }
     if (miss) {
         ev->n[write ? KNC_DATA_WRITE_MISS : KNC_DATA_READ_MISS]++;
         ev->n[KNC_DATA_READ_MISS_OR_WRITE_MISS]++;
+        ev->n[write ? KNC_VPU_DATA_WRITE_MISS : KNC_VPU_DATA_READ_MISS] +=
+            vector;
     }
     return access->crosses ? 2 : 1;
 }
@@ -94,7 +99,8 @@ static inline void code_access(KncCore *core, int thread,
     ev->n[KNC_CODE_READ]++;
     tlb_access(core, thread, access, ev);
     ev->n[KNC_CODE_CACHE_MISS] += !knc_l1_access(core, thread, line,
-                                                 KNC_KIND_CODE, ev);
+                                                 KNC_KIND_CODE, KNC_NO_VECTOR,
+                                                 ev);
 }
 
 static void hint_access(KncCore *core, int thread, const KncAccess *access,
@@ -165,6 +171,11 @@ void knc_mem_accesses(KncCore *core, int thread, const KncAccess *access,
             break;
         case KNC_KIND_HINT:
             hint_access(core, thread, a, ev);
+            i++;
+            break;
+        case KNC_KIND_VECTOR:
+            ev->n[KNC_VPU_INSTRUCTIONS_EXECUTED]++;
+            ev->n[KNC_VPU_ELEMENTS_ACTIVE] += a->size;
             i++;
             break;
         default:

@@ -57,12 +57,13 @@ typedef struct KncAccess {
     uint64_t vaddr;
     uint64_t paddr;
     uint8_t kind;
-    uint8_t size;
+    uint8_t size;           /* of a vector instruction: active elements */
     bool large;             /* in a large page, and not code */
     bool first;             /* of its instruction */
     bool uncached;
     bool crosses;           /* a page boundary: the next entry has the rest */
     uint8_t hint;           /* KncHint */
+    uint8_t vector;         /* KncVectorAccess */
 } KncAccess;
 
 /* The set of the first level in which an access looks for its page */

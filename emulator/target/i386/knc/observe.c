@@ -443,7 +443,7 @@ void helper_knc_pmu_line(CPUX86State *env, uint32_t offset, uint32_t size)
 
 /* Returns false if the access faults. */
 static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
-                           int mmu_idx, uintptr_t ra)
+                           int mmu_idx, KncVectorAccess vector, uintptr_t ra)
 {
     KncPmuState *s = &env->knc_pmu;
     uint64_t last = addr + size - 1;
@@ -453,6 +453,7 @@ static bool knc_pmu_access(CPUX86State *env, uint64_t addr, int size, int kind,
     access->vaddr = addr;
     access->size = size;
     access->crosses = crosses;
+    access->vector = vector;
     if (!knc_tcg_find_data(env, addr, mmu_idx, access)) {
         return false;
     }
@@ -506,7 +507,7 @@ static void knc_pmu_report(CPUX86State *env, uint64_t addr, uint32_t info,
             knc_pmu_complete(s, s->seen.token);
         }
         knc_pmu_take_off(s, -one);
-    } else if (knc_pmu_access(env, addr, size, kind, mmu_idx,
+    } else if (knc_pmu_access(env, addr, size, kind, mmu_idx, KNC_NO_VECTOR,
                               info & KNC_ACCESS_LATE ? 0 : ra) && counted) {
         knc_pmu_take_off(s, one);
     }
@@ -523,10 +524,10 @@ void helper_knc_pmu_store(CPUX86State *env, target_ulong addr, uint32_t info)
 }
 
 /* A prefetch or eviction; nothing happens without a mapped page. */
-void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
+void knc_pmu_hint(CPUX86State *env, uint64_t addr, uint32_t info, uintptr_t ra)
 {
     KncPmuState *s = &env->knc_pmu;
-    KncAccess *access = knc_pmu_new_access(env, KNC_KIND_HINT, 1, GETPC());
+    KncAccess *access = knc_pmu_new_access(env, KNC_KIND_HINT, 1, ra);
 
     access->vaddr = addr;
     access->size = 1;
@@ -536,6 +537,11 @@ void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
         s->observer->waiting++;
         knc_pmu_forget_others(s, access);
     }
+}
+
+void helper_knc_hint(CPUX86State *env, target_ulong addr, uint32_t info)
+{
+    knc_pmu_hint(env, addr, info, GETPC());
 }
 
 /*
@@ -575,7 +581,28 @@ void knc_pmu_helper_access(CPUState *cs, vaddr addr, MemOpIdx oi,
         !knc_pmu_second_half(env, addr, size, type)) {
         knc_pmu_access(env, addr, size,
                        type == MMU_DATA_STORE ? KNC_KIND_WRITE : KNC_KIND_READ,
-                       get_mmuidx(oi), 0);
+                       get_mmuidx(oi), KNC_NO_VECTOR, 0);
+    }
+}
+
+/* A vector instruction executes, with so many active elements. */
+void knc_pmu_vector(CPUX86State *env, int elements)
+{
+    if (env->knc_pmu.seen.token) {
+        KncAccess *access = knc_pmu_new_access(env, KNC_KIND_VECTOR, 1, 0);
+
+        access->size = elements;
+        env->knc_pmu.observer->waiting++;
+    }
+}
+
+/* It accesses a line. */
+void knc_pmu_vector_access(CPUX86State *env, uint64_t addr, int size,
+                           bool store, int mmu_idx, KncVectorAccess how)
+{
+    if (env->knc_pmu.seen.token) {
+        knc_pmu_access(env, addr, size,
+                       store ? KNC_KIND_WRITE : KNC_KIND_READ, mmu_idx, how, 0);
     }
 }
 

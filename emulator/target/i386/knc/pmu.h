@@ -91,7 +91,16 @@ enum {
     KNC_KIND_CODE,
     KNC_KINDS,
     KNC_KIND_HINT = KNC_KINDS,
+    KNC_KIND_VECTOR,        /* no access: a vector instruction */
 };
+
+/* How a vector instruction accesses memory, if it is one */
+typedef enum KncVectorAccess {
+    KNC_NO_VECTOR,
+    KNC_VECTOR_ACCESS,
+    KNC_VECTOR_STRONG,      /* a store that does not read its line, ordered */
+    KNC_VECTOR_WEAK,        /* not ordered */
+} KncVectorAccess;
 
 /*
  * Accesses that do not change the model: to a line of the L1 in a page of the

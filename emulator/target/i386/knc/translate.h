@@ -7,6 +7,7 @@
 
 #include "compat.h"
 #include "pmu.h"
+#include "vector.h"
 
 typedef struct KncDisas {
     bool insns;         /* the CPU has the additional instructions */
@@ -17,8 +18,9 @@ typedef struct KncDisas {
     bool near;          /* a branch within its segment */
     bool sti;
     bool uncounted;     /* does not complete, or counts at run time */
-    int mvex;           /* the prefix of the vector unit, or 0 */
-    int vector;         /* 8 or 16 more for the number of its register */
+    bool mvex;          /* its prefix is MVEX, and not VEX */
+    uint8_t map, pp;    /* fields of that */
+    KncVectorCode code;
     int opcode;         /* 0x100 stands for the prefix 0F */
 
     TCGOp *insn_start;  /* the block's counting code follows this op */
