@@ -93,11 +93,11 @@ def test_regions_spans():
     found, _, broken = knc_regions.rows_of("".join(reversed(rows)))
     run = knc_regions.Run(0, {"x": "x"})
     run.take(found)
-    assert not broken and run.parts["# file 1", None].duration == pytest.approx(0.25 + 0.9 / 4)
-    assert [run.parts["# file 1", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
+    assert not broken and run.parts["# file 1", "", None].duration == pytest.approx(0.25 + 0.9 / 4)
+    assert [run.parts["# file 1", "thread", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
     run = knc_regions.Run(0, {"x": "x"})
     run.take(knc_regions.rows_of("".join(rows[:2]))[0])
-    assert run.parts["# file 1", None].duration == pytest.approx(0.2)
+    assert run.parts["# file 1", "", None].duration == pytest.approx(0.2)
 
 
 def test_regions_events(tmp_path):
