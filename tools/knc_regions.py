@@ -198,7 +198,7 @@ def report(plan, repetitions, table):
             keys, title = described(name, kind, number, [part for counts in parts for part in counts])
             entries = [Result(plan, m, parts).described() for m in plan.metrics]
             for m, each in zip(plan.metrics, entries):
-                if lacks and not kind and m.is_sum():
+                if lacks and not kind and m.is_sum() and each["value"] is not None:
                     each.update(value=None, min=None, max=None, values=[], exceeded=[], reason=lacks[0])
             rows[kind].append((keys, entries, title))
         keys, entries, title = rows[""][0]
@@ -223,7 +223,7 @@ def notes(runs):
     """Which processes have begun regions, and are not in a run"""
     for unwritten in dict.fromkeys(", ".join(run.unwritten) for run in runs):
         if unwritten:
-            yield f"{unwritten}: has begun regions and not written them, and is not counted; {HOW}"
+            yield f"{unwritten} began regions and did not write them, so they are missing: {HOW}"
 
 
 def described(name, kind, number, parts):

@@ -639,7 +639,7 @@ class Result:
                 self.reason = str(why)
                 # The mean of the others would be too high, or too low.
                 if isinstance(why, Outside):
-                    self.values = []
+                    self.values, self.runs = [], 0
                     break
         self.value = sum(self.values) / len(self.values) if self.values else None
 
