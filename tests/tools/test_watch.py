@@ -179,7 +179,7 @@ def test_watch_adds(watch):
     when = float(watch.value('knc_last_interval_timestamp_seconds{card="mic0",event="cycles"}'))
     assert 0 <= time.time() - when < 20
     given = (watch.work / "mic0/given").read_text()
-    assert "stat -a --no-scale -x ; --log-fd 3 -e cycles,instructions -I 10000 sh -c" in given
+    assert "stat -a --no-scale -x ; --log-fd 3 -e cycles:u,instructions:u -I 10000 sh -c" in given
     assert watch.end() == 0 and not watch.left()
     # What was counted last is not lost, and the file says that nobody counts.
     assert [watch.value(line) for line in (
