@@ -186,7 +186,7 @@ def test_regions_ranks(tmp_path):
         total, rank = run.json()[:2]
         assert total["metrics"]["cpi_thread"]["value"] == 5 and rank["metrics"]["l1_misses"]["value"] == 0
         assert total["metrics"]["l1_misses"]["value"] is None and who in total["metrics"]["l1_misses"]["reason"]
-        note, = json.loads(run.out)["notes"]
+        note, *_ = json.loads(run.out)["notes"]
         assert note.startswith(f"! {who}") and "began regions and did not write them" in note, note
     run = Run(tmp_path, "-M", "ipc", rows=[[]], begun=begun)
     assert run.status == 1 and "has begun regions, and written none: a program that ends by _exit()" in run.err
