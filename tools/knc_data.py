@@ -280,8 +280,7 @@ def report(path, kallsyms, symfs, *arguments):
                 ["perf", "report", "--stdio", "-i", path, *symbols.options, *arguments],
                 stdout=subprocess.PIPE) as perf:
             for line in perf.stdout:
-                shown |= line[:1] not in (b"#", b"
-")
+                shown |= line[:1] not in (b"#", b"\n")
                 sys.stdout.buffer.write(line)
     sys.stdout.flush()
     if reader.taken and not (shown or perf.returncode or "--header-only" in arguments):
