@@ -88,7 +88,7 @@
 #define KNC_CAN_SEE_TLB
 #endif
 
-/* Where a TLB is, from CPUX86State: the same as the code for accesses finds it */
+/* Where a TLB is, from CPUX86State, as the code for accesses finds it */
 #if KNC_QEMU(8, 2)
 #define knc_tlb_offset(mmu_idx) \
     ((intptr_t)offsetof(ArchCPU, parent_obj.neg.tlb.f[mmu_idx]) - \

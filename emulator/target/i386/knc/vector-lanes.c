@@ -168,7 +168,7 @@ static int knc_fraction(int imm)
     return bits[imm >> 4 & 7];
 }
 
-#ifdef __x86_64__
+#ifdef CONFIG_CPUID_H
 static bool has_fma;    /* of the host, and vectors of 256 bits */
 
 static void __attribute__((constructor)) knc_look_at_host(void)
