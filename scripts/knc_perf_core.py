@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Defects of perf core that every PMU has: reports, with a fix where it is short.
 
-Each was looked for in Linux 7.2. There are no Fixes: tags: the commits that brought these
-defects in were not looked up.
+A report names the function, the state that it leaves, the kernels, and what was seen. It has no
+program that does harm. Each defect was looked for in Linux 7.2. There are no Fixes: tags: the
+commits that brought these defects in were not looked up.
 """
-import os
-import shutil
 import sys
 import textwrap
 
 from knc_fixes import changes, format_patches
-from knc_scripts import TOP, Edit, Refused, write
+from knc_scripts import Edit, Refused, write
 
 CORE_C = "kernel/events/core.c"
 
@@ -18,8 +17,8 @@ CORE_C = "kernel/events/core.c"
 class Report:
     """What is wrong, and since when; the edits are its fix, and text then is the patch's."""
 
-    def __init__(self, subject, text, *edits, program=""):
-        self.subject, self.edits, self.program = subject, edits, program
+    def __init__(self, subject, text, *edits):
+        self.subject, self.edits = subject, edits
         self.text = textwrap.dedent(text)
 
 
@@ -45,8 +44,7 @@ REPORTS = (
            stays so until perf_event_exit_cpu() has had that mutex, and a leader is
            detached under it.
 
-           Seen on 6.1, 6.12 and 7.2. scripts/perf-core/leader.c of knc-pmu shows the
-           first case, with software events, as root.
+           Seen on 6.1, 6.12 and 7.2.
            """,
            Edit(CORE_C, r"^\t\tif \(!cpuctx->online\) \{\n"
                 r"\t\t\terr = -ENODEV;\n\t\t\tgoto err_locked;$",
@@ -55,8 +53,7 @@ REPORTS = (
                 r"\t\t\terr = -ENODEV;\n\t\t\tgoto err_locked;$",
                 "(group_leader->state <= PERF_EVENT_STATE_EXIT) {",
                 "(group_leader->state <= PERF_EVENT_STATE_EXIT ||\n"
-                "\t\t    !(group_leader->attach_state & PERF_ATTACH_GROUP)) {"),
-           program="leader.c"),
+                "\t\t    !(group_leader->attach_state & PERF_ATTACH_GROUP)) {")),
     Report("perf: Enable each PMU that perf_cgroup_switch() has disabled",
            """\
            perf_cgroup_switch() disables the PMUs that have cgroup events, switches,
@@ -71,10 +68,7 @@ REPORTS = (
            costs a switch the PMUs without cgroup events; to remember in struct
            perf_event_pmu_context which were disabled would save it.
 
-           Seen on 6.12 and 7.2. To see it, have two tasks of different cgroups take
-           turns on a CPU, with a single pinned cgroup event there for which other
-           pinned events of the CPU leave no counter: afterwards perf stat -C counts
-           0.
+           Seen on 6.12 and 7.2: perf stat -C then counted 0 on that CPU.
            """,
            Edit(CORE_C, r"^\tWARN_ON_ONCE\(cpuctx->ctx\.nr_cgroups == 0\);\n"
                 r"\tperf_ctx_disable\(&cpuctx->ctx, EVENT_CGROUP\);$",
@@ -96,14 +90,13 @@ REPORTS = (
 
            Set the number to 0 for each new mm.
 
-           So since 4.0, which brought the number in; it is so in 6.1, 6.12 and 7.2.
-           scripts/perf-core/rdpmc.c of knc-pmu shows it.
+           This is so since 4.0, which brought the number in. Seen on 6.1, 6.12 and
+           7.2: the instruction did not fault in the child.
            """,
            Edit("arch/x86/include/asm/mmu_context.h",
                 r"^\tatomic64_set\(&mm->context\.tlb_gen, 0\);$", "tlb_gen, 0);",
                 "tlb_gen, 0);\n\t/* Mappings that allow RDPMC are VM_DONTCOPY. */\n"
-                "\tatomic_set(&mm->context.perf_rdpmc_allowed, 0);"),
-           program="rdpmc.c"),
+                "\tatomic_set(&mm->context.perf_rdpmc_allowed, 0);")),
     Report("perf/x86: x86_perf_event_update() is off by 2^40 if a PMI reloads the same value",
            """\
            What: x86_perf_event_update() reads prev_count and the counter, and
@@ -122,9 +115,9 @@ REPORTS = (
            Since when: it is so in 6.1, 6.12 and 7.2, and in older ones whose loop is
            the same.
 
-           How to see it: in an emulator that lets the overflow come at each
-           instruction in turn, 77 of 301 reads are wrong on 6.1 (race-read-again of
-           knc-pmu: make check-mainline). It was not tried on hardware.
+           Seen: in an emulator that lets the overflow come at each instruction in
+           turn, 77 of 301 reads are wrong on 6.1 (race-read-again of knc-pmu: make
+           check-mainline). It was not tried on hardware.
 
            Fix: none here. Only what the NMI cannot change to the same value would be
            seen, such as a number of reloads in struct hw_perf_event; or the PMI has
@@ -137,8 +130,7 @@ REPORTS = (
            gone. perf_pmu_unregister() detaches the events in pmu->events. These are
            the PMU's own, and the software event is not among them, nor does it hold
            the PMU's module. The next switch of its context calls functions of a
-           module that is no more. An unprivileged user can prepare this, and root's
-           rmmod then crashes the machine.
+           module that is no more. An unprivileged user can prepare this.
 
            Where: kernel/events/core.c, perf_pmu_unregister() and
            __pmu_detach_event().
@@ -146,12 +138,8 @@ REPORTS = (
            Since when: before 6.2 the whole context refers to the PMU; from 6.2 on its
            perf_event_pmu_context; it is so in 6.1, 6.12 and 7.2.
 
-           How to see it: load any PMU as a module, such as one whose event_init()
-           accepts each event and whose add(), del(), start() and stop() do nothing.
-           As an ordinary user open an event of it for the task, with remove_on_exec,
-           and a software event of its group without; call exec(), and close the
-           leader. rmmod succeeds, and the task's next switch is an oops in
-           perf_pmu_disable() or in the PMU's add().
+           Seen: an oops in perf_pmu_disable(), or in the PMU's add(), at the task's
+           first switch after the module had been removed.
 
            Fix: none here. perf_pmu_unregister() has to move or detach all events
            whose pmu_ctx->pmu is the one that goes.
@@ -160,13 +148,11 @@ REPORTS = (
 
 
 def write_reports(tree, folder, options):
-    """To @folder: a text of each report, its program, and patches where the tree has the lines."""
+    """To @folder: a text of each report, and patches where the tree has the lines."""
     patches, texts = [], {}
     for number, report in enumerate(REPORTS, 1):
-        name = f"{number}-{report.program.removesuffix('.c') or 'report'}.txt"
+        name = f"{number}-report.txt"
         write(folder, name, f"{report.subject}\n\n{report.text}")
-        if report.program:
-            shutil.copy(os.path.join(TOP, "scripts/perf-core", report.program), folder)
         try:
             after = dict(texts)
             files = changes(tree, report.edits, after)

@@ -38,7 +38,8 @@ SEPARATORS = ",;\t|"
 
 def printable(text):
     """A name without what a terminal obeys, and XML does not have"""
-    return "".join(c if c.isprintable() or c == "\t" else "?" for c in text)
+    return text if text.isprintable() else \
+        "".join(c if c.isprintable() or c == "\t" else "?" for c in text)
 
 
 def reason(error):

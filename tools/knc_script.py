@@ -5,7 +5,9 @@ Names may have blanks, parentheses and colons. With FIELDS it is sure where each
 the file of a function stands "+0x4d (", and before an event the time and the period. Without
 these fields the first place that can be the end is taken.
 """
+import codecs
 import collections
+import functools
 import itertools
 import re
 
@@ -25,19 +27,35 @@ Frame = collections.namedtuple("Frame", "function object source address offset",
 # "workload    81/82 [003]  12.345:     100000 instructions:u: 4016f4 main+0x4 (/bin/x)"
 # CPU, and more behind it; flags (misc); date (tod)
 MORE = r"(?:\[\d+\]\s+(?:(?!\d+\.\d+:)\S+\s+){0,6}?)?(?:[KUHGg]+\s{2,})?(?:\d{4}-\d\d-\d\d \S+\s+)?"
-TASK = r"(?P<comm>.*?)\s*(?<!\S)-?\d+(?:/-?\d+)?\s+" + MORE
+# A task's number has five columns, from perf 6.12 on seven, behind a command and a blank
+NUMBER = r"(?:-?\d+/(?P<tid>-?\d+)|(?P<pid>-?\d+)(?:(?<=\d{5})|(?<=\s[ \d-]{5})|(?<=^[ \d-]{5})))"
+TASK = rf"(?P<comm>.*?)(?:(?<!\S)| ) *(?<!\S){NUMBER}\s+{MORE}"
+# By hand it may have fewer columns, and a time fewer decimals.
+SHORT = rf"(?P<comm>.*?)\s*(?<!\S)(?P<pid>-?\d+)\s+{MORE}"
+NO_COMM = (r"(?:-?\d{1,7}(?!\d)|(?=[ \d-]{4}\d(?!\d)|[ \d-]{6}\d(?!\d)) *-?\d+)(?:/-?\d+)?\s+" + MORE)
 NAME = r"(?P<comm>\S.*?)\s+" + MORE
 TIME = r"(?P<time>\d+\.\d+):\s+"
 EVENT = r"(?P<event>\S*[^\s\d.]\S*?):(?=\s|$)(?P<rest>.*)"
 ANY = r"(?:(?P<weight>\d+)\s+)?" + EVENT
-# With -L a name has eight letters, and the CPU no brackets. A number of ten columns, and no other
-# one, is a period.
+# A period has ten columns, and no other number behind a command
+PERIOD = r"(?P<weight>(?=[ \d]{9}\d) *\d+)\s+"
+# With -L a name has eight letters, and the CPU no brackets.
 FORMS = [re.compile(form) for form in (
     r"(?P<comm>.{8}) (?=[ \d-]{5}) *-?\d+(?:/-?\d+ *)? +\d+ +" + MORE + TIME + ANY,
-    TASK + TIME + ANY, rf"\s*{MORE}(?:{TIME})?{ANY}",
+    rf"{NO_COMM}(?:{TIME})?{ANY}", TASK + TIME + ANY,
+    SHORT + r"(?P<time>\d+\.\d{1,5}):\s+" + ANY, rf"\s*{MORE}{TIME}{ANY}", rf"\s*\[\d+\]\s+{MORE}{ANY}",
     # Between task and time is no other column.
-    r"(?!.* \d[\d/]* .*?\d+\.\d+: )" + NAME + TIME + ANY, rf"{TASK}(?P<weight>\d+)\s+{EVENT}",
-    rf"{NAME}(?P<weight>(?=[ \d]{{10}}) *\d+)\s+{EVENT}", TASK + EVENT, NAME + EVENT)]
+    r"(?!.*\s(?:[ \d]{4}\d|\d+/\d+)\s.*?\d+\.\d+: )" + NAME + TIME + ANY, PERIOD + EVENT,
+    rf"{TASK}(?P<weight>\d+)\s+{EVENT}", rf"\s*{NAME}{PERIOD}{EVENT}",
+    rf"{SHORT}(?P<weight>\d+)\s+{EVENT}", TASK + EVENT, SHORT + EVENT,
+    rf"\s*(?:{NAME})?{EVENT}")]
+# When a sample was, and its period: first lines that differ in nothing else are alike.
+VARIES = re.compile(r"(.*?)(?<!\S)(\d+\.\d+):(\s+)(\d*)(.*)")
+DIGITS = str.maketrans("0123456789", "0" * 10)
+# So many different lines are remembered, of each kind, and stacks of so many letters
+MOST_KNOWN, MOST_LETTERS_KNOWN = 1 << 15, 1 << 25
+# Letters that are read at a time
+CHUNK = 1 << 16
 # A column that is not known, which no name has
 COLUMN = re.compile(r"(?<!\S)(?:\[\d{3,}\]|\d+\.\d+:|\d\d:\d\d:\S+)(?!\S)")
 # Comments, and what perf script -D prints
@@ -82,6 +100,15 @@ def frame_of(address, text):
                  address, offset and int(offset, 16))
 
 
+def unmarked(line):
+    return line.rstrip("\r").lstrip("\ufeff")
+
+
+def lines_of(number, line, frames, below):
+    """Each line of what Reader.pieces() has put together, with its number"""
+    return enumerate([line] if frames is None else [line, *below.split("\n"), ""], number)
+
+
 def fold(line):
     """(functions, outermost first; how often, None if that is not said) of a folded stack"""
     words = line.rsplit(None, 1)
@@ -90,39 +117,110 @@ def fold(line):
     return words[0], int(words[1]) if words[1].isdigit() and len(words[1]) < 20 else float(words[1])
 
 
+@functools.lru_cache(MOST_KNOWN)
+def name_of(comm):
+    return printable(comm.strip()) or "[no name]"
+
+
+def remember(known, text, what):
+    if len(known) >= MOST_KNOWN and text not in known:
+        known.clear()
+    known[text] = what
+
+
 class Reader:
     """An iterator of samples. Afterwards says() has what is not among them, and @is_cut whether
     the data has no end.
     """
 
     def __init__(self, lines):
-        self.lines, self.left_out, self.first = lines, 0, ""
+        # A file, or any lines
+        self.lines = lines if hasattr(lines, "buffer") else iter(lines)
+        self.left_out, self.first = 0, ""
         self.taken = self.lost = 0
         self.is_cut, self.is_folded, self.words = False, False, []
         # Folded stacks with two counts; (how deep a line is, has it callers); the last line
         self.pairs, self.depths, self.last = 0, set(), ""
+        # What was understood: {first line of a sample: what it says}, {line: frame}, {lines: frames},
+        # and how many letters these have
+        self.heads, self.frames, self.stacks, self.letters = {}, {}, {}, 0
+        # {number of a task: its name}: from perf 6.12 on one that has ended is ":" and its number
+        self.tasks = {}
 
     def __iter__(self):
-        lines = enumerate(self.stripped(), 1)
+        pieces = self.pieces()
         # What stands before the first line that says which kind it is
         head = []
-        for at, line in lines:
-            head.append((at, line))
-            # Without ";" it has no colon: what perf script prints has one behind the event or time.
-            self.is_folded = fold(line.strip())[1] is not None and not line.lstrip().startswith("#") \
-                and (":" not in line or ";" in line)
-            if self.is_folded or self.begins(line, True):
+        for piece in pieces:
+            head.append(piece)
+            if any(self.decides(line) for _, line in lines_of(*piece)):
                 break
         read = self.folded if self.is_folded else self.samples
-        for sample in read(itertools.chain(head, lines)):
+        for sample in read(itertools.chain(head, pieces)):
             self.taken += 1
             yield sample
         self.is_cut |= not self.is_folded and self.last[-1:] not in ("", "\n", ")")
 
-    def stripped(self):
-        for line in self.lines:
-            self.last = line
-            yield line.rstrip("\r\n").lstrip("\ufeff")
+    def texts(self):
+        """What there is to read, in large parts"""
+        if not hasattr(self.lines, "buffer"):
+            while text := "".join(itertools.islice(self.lines, CHUNK >> 6)):
+                yield text
+            return
+        # The file's own read() goes through it in small parts.
+        decode = codecs.getincrementaldecoder(self.lines.encoding)("replace").decode
+        while data := self.lines.buffer.read1(CHUNK):
+            yield decode(data)
+        yield decode(b"", True)
+
+    def pieces(self):
+        """(its number, a line, None, ""); or if all lines below one are known as frames, up to an
+        empty line: (number, line, these frames, their text)"""
+        number, rest = 1, ""
+        for text in itertools.chain(self.texts(), [""]):
+            self.last = text[-1:] or self.last
+            text = rest + text
+            as_is = unmarked if "\r" in text or "\ufeff" in text else str
+            *blocks, rest = text.split("\n\n")
+            for block in blocks:
+                line, _, below = block.partition("\n")
+                frames = self.stacks.get(below) or self.known(below)
+                if frames:
+                    yield number, as_is(line), frames, below
+                    number += len(frames) + 2
+                    continue
+                for line in block.split("\n"):
+                    yield number, as_is(line), None, ""
+                    number += 1
+                yield number, "", None, ""
+                number += 1
+            if not blocks:
+                # Other text has no empty lines.
+                *lines, rest = rest.split("\n")
+                for line in lines:
+                    yield number, as_is(line), None, ""
+                    number += 1
+        for number, line in enumerate(rest.split("\n") if rest else (), number):
+            yield number, as_is(line), None, ""
+
+    def known(self, stack):
+        """The frames of this text, if each of its lines is known"""
+        frames = (*map(self.frames.get, stack.split("\n")),)
+        if None in frames:
+            return None
+        self.letters += len(stack)
+        if self.letters > MOST_LETTERS_KNOWN:
+            self.stacks.clear()
+            self.letters = len(stack)
+        self.stacks[stack] = frames
+        return frames
+
+    def decides(self, line):
+        """Whether this line says which kind of text it is"""
+        # Without ";" it has no colon: what perf script prints has one behind the event or time.
+        self.is_folded = fold(line.strip())[1] is not None and not line.lstrip().startswith("#") \
+            and (":" not in line or ";" in line)
+        return self.is_folded or self.begins(line, True)
 
     def refuses(self):
         """Why this text is not read at all, if so"""
@@ -134,8 +232,8 @@ class Reader:
                     "such): a flame graph has one count for each stack")
         return ""
 
-    def folded(self, lines):
-        for at, line in lines:
+    def folded(self, pieces):
+        for at, line in itertools.chain.from_iterable(itertools.starmap(lines_of, pieces)):
             depth, line = len(re.match(r"[\s|│├└]*", line.expandtabs())[0]), line.strip()
             if line and not line.startswith("#"):
                 # Java's types have ";" in parentheses.
@@ -143,7 +241,7 @@ class Reader:
             stack, count = fold(line)
             if count is not None and 0 <= count < float("inf") and "\r" not in line:
                 self.pairs += fold(stack)[1] is not None
-                yield Sample(None, "", count, [Frame(printable(name), "") for name in reversed(stack.split(";"))])
+                yield Sample(None, "", count, (*(Frame(printable(name), "") for name in reversed(stack.split(";"))),))
             elif line and not line.startswith("#"):
                 self.leave_out(at, line)
 
@@ -151,22 +249,34 @@ class Reader:
         self.left_out += 1
         self.first = self.first or f"line {at}: {printable(line.strip())[:60]}"
 
-    def samples(self, lines):
+    def samples(self, pieces):
         sample, skips, is_begin = None, False, True
-        for at, line in lines:
-            record = RECORD.match(line)
-            found = None if record or line in HEADS or line[:1] == "\t" else self.begins(line, is_begin)
-            is_begin = not line.strip()
-            if found or is_begin or record or not line[0].isspace():
-                if sample:
-                    yield sample
-                sample, skips = found, False
-            if record:
-                self.lost += int(record["lost"] or 0)
-            elif not (found or is_begin or skips or line.startswith("#") or sample and self.add(sample, line)):
-                if not self.hear(line):
-                    self.leave_out(at, line)
-                skips = not sample
+        for at, line, frames, below in pieces:
+            if frames:
+                found = self.opens(line, is_begin, frames)
+                if found and found.frames is frames:
+                    if sample:
+                        yield sample
+                    yield found
+                    sample, skips, is_begin = None, False, True
+                    continue
+            for at, line in lines_of(at, line, frames, below):
+                found = self.opens(line, is_begin) if line else None
+                record = RECORD.match(line)
+                is_begin = not line.strip()
+                if found or is_begin or record or not line[0].isspace():
+                    if sample:
+                        yield sample
+                    sample, skips = found, False
+                if record:
+                    self.lost += int(record["lost"] or 0)
+                elif not (found or is_begin or skips or line.startswith("#")):
+                    more = sample and self.add(sample, line)
+                    sample = more or sample
+                    if not more:
+                        if not self.hear(line):
+                            self.leave_out(at, line)
+                        skips = not sample
         if sample:
             yield sample
 
@@ -182,32 +292,77 @@ class Reader:
             return False
         return True
 
+    def opens(self, line, is_begin, frames=None):
+        """The sample that begins in this line of perf script, if one does; with these frames"""
+        if line[:1] == "\t" or line in HEADS or "PERF_RECORD_" in line and RECORD.match(line):
+            return None
+        return self.begins(line, is_begin, frames)
+
+    def begins(self, line, is_begin, frames=None):
+        """The same of a line that is no other record. The patterns take one digit as another: so
+        a line is understood as an earlier one if it differs in the digits before its event only.
+        """
+        varies = VARIES.fullmatch(line)
+        if varies:
+            before, time, gap, weight, behind = varies.groups()
+            key = before.translate(DIGITS), len(time), gap, len(weight), behind, is_begin
+        else:
+            key = line, is_begin
+        known = self.heads.get(key)
+        if not known:
+            known = self.understand(line, is_begin)
+            if not known:
+                return None
+            # What the key leaves out has to be the time, and the period if there is one.
+            if varies and known[4:] != (varies.span(2), varies.span(4) if weight else None):
+                varies = None
+            elif not NO_SAMPLE.match(line):
+                remember(self.heads, key, known)
+        if not varies:
+            time, weight = (line[slice(*at)] if at else None for at in known[4:])
+        comm, event, at_once, task, _, _ = known
+        name = comm and name_of(line[comm[0]:comm[1]])
+        if name and task:
+            number = line[slice(*task)]
+            if name == f":{number}":
+                name = self.tasks.get(number, name)
+            self.tasks[number] = name
+        return Sample(name, event, int(weight or 1),
+                      at_once or frames or (), time)
+
     @staticmethod
-    def begins(line, is_begin):
-        """The sample that begins in this line"""
+    def understand(line, is_begin):
+        """Of the sample that begins in this line: (where its command stands, event, frames, where its
+        task's number, its time and its weight stand)"""
         if BLANKS.search(line, 0, MOST_LETTERS):
             return None
-        # A line of a stack, or of prose, has none of the first two forms.
-        forms = FORMS[:2] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
+        # A line of a stack, or of prose, has none of the first forms.
+        forms = FORMS[:4] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
         found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
         if not found or COLUMN.search(found.groupdict().get("comm") or ""):
             return None
+        comm, tid, pid, time, weight = (
+            found.span(name) if found.groupdict().get(name) is not None else None
+            for name in ("comm", "tid", "pid", "time", "weight"))
         at_once = FRAME.fullmatch(line[found.start("rest"):].rstrip())
-        comm, time, weight = map(found.groupdict().get, ("comm", "time", "weight"))
-        return Sample(comm if comm is None else printable(comm.strip()) or "[no name]",
-                      printable(found["event"]), int(weight or 1),
-                      [frame_of(at_once["ip"], at_once["text"])] if at_once and
-                      at_once["text"].endswith(")") else [], time)
+        return comm, printable(found["event"]), (frame_of(at_once["ip"], at_once["text"]),) \
+            if at_once and at_once["text"].endswith(")") else (), tid or pid, time, weight
 
-    @staticmethod
-    def add(sample, line):
-        """A caller, or the source of the function above; False if it is neither"""
-        frame, source = FRAME.fullmatch(line.rstrip()), SOURCE.fullmatch(line)
-        if frame and (line.endswith(")") or not source):
-            sample.frames.append(frame_of(frame["ip"], frame["text"]))
-        elif source and sample.frames and source["path"] and int(source["line"]):
-            sample.frames[-1] = sample.frames[-1]._replace(source=(printable(source["path"]), int(source["line"])))
-        return frame or source
+    def add(self, sample, line):
+        """The sample with a caller, or with the source of the function above; None if it is neither"""
+        frame = FRAME.fullmatch(line.rstrip())
+        if frame and line.endswith(")"):
+            caller = frame_of(frame["ip"], frame["text"])
+            if line[0] == "\t":
+                remember(self.frames, line, caller)
+            return sample._replace(frames=(*sample.frames, caller))
+        source = SOURCE.fullmatch(line)
+        if source and sample.frames and source["path"] and int(source["line"]):
+            last = sample.frames[-1]._replace(source=(printable(source["path"]), int(source["line"])))
+            return sample._replace(frames=(*sample.frames[:-1], last))
+        if frame and not source:
+            return sample._replace(frames=(*sample.frames, frame_of(frame["ip"], frame["text"])))
+        return sample if source else None
 
     def says(self):
         """What there is to say of what is not among the samples"""

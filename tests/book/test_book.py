@@ -13,8 +13,9 @@ one in the block.
     .. runs: in PART/NAME    that test of "scripts/check PART" does
     .. runs: never: REASON
 
-In Markdown "<!-- holds: REGEX -->" is a comment. One comment is enough for a block that
-stands in several places, and commands that run tests need none. ``make TARGET`` in the text
+For pages in Markdown commands.txt has the comments, under the page's name and the block's first
+command. One comment is enough for a block that stands in several places, and commands that run
+tests need none. ``make TARGET`` in the text
 names a target, and ``scripts/NAME --option`` an option that is in --help. With WORD in
 TEST_COMMANDS "commands" runs only blocks that have it. "commands-user" has the card's commands of
 README, tutorial and tools.rst, typed by an unprivileged user; by name only.
@@ -35,13 +36,13 @@ sys.path.append(f"{TOP}/tests/guest")
 from boots import WITHOUT_OWN_DRIVER  # noqa: E402
 
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
-PAGES = [Path(TOP, "README.md"), *DOCUMENTS]
+PAGES = [*sorted(Path(TOP).glob("*.md")), *sorted(Path(TOP).glob("*/README.md")), *DOCUMENTS]
 # What follows the line that opens a block is indented at least as far as its first line.
 LITERAL = {".rst": r"^(?!\.\.)(?:.*[^:\n])?::\n\s*\n(?P<block>(?P<indent> +|\t){})",
-           ".md": r"^(?P<block>(?P<indent> {{4}}|\t){})"}
+           ".md": r"^(?P<block>(?P<indent> {{4,}}|\t){})"}
 INDENTED = r"\S.*\n(?:(?P=indent).*\n|[ \t]*\n)*"
 PROMPT = re.compile(r"(\$|#|uos#|card\$|host\$) (.*)")
-COMMENT = re.compile(r" *(?:\.\.|<!--) (runs|before|then|holds): (.*?)(?: -->)?")
+COMMENT = re.compile(r" *\.\. (runs|before|then|holds): (.*)")
 INLINE = re.compile(r"(`{1,2})([^`]+)\1")
 PROGRAM = re.compile(r"(make|scripts/[a-z0-9-]+|tests/[a-z]+/run|knc-[a-z]+) \S")
 TESTS_RUN = re.compile(r"(TEST_\w+=\d+ )*make check")
@@ -90,7 +91,7 @@ class Block:
         """What of it cannot be true"""
         kind, _, text = "".join(self.runs).partition(" ")
         if len(self.runs) != 1 or not (self.machine or kind in ("in", "never:") and text):
-            yield "no comment below it says what runs it"
+            yield "no comment below it or in commands.txt says what runs it, or it is in no page"
         elif self.machine and not self.holds:
             yield "nothing is said of what it prints"
         elif kind == "in" and text not in tests:
@@ -119,9 +120,16 @@ class Block:
             said = said[found.end():]
 
 
+def markdown_comments():
+    """{"page: first command": its comments}, of commands.txt"""
+    text = Path(TOP, "tests/book/commands.txt").read_text()
+    return {head: re.findall(r"^    (\w+): (.*)", under, re.M)
+            for head, under in re.findall(r"^([^ #\n].*)\n((?:    .*\n)+)", text, re.M)}
+
+
 def blocks():
     """Those that have to be run, once each; with comments, if any of its places has them"""
-    found = {}
+    found, apart = {}, markdown_comments()
     for path in PAGES:
         # Code is marked as such, and is no command.
         text = re.sub(r"^```c\n.*?^```$", lambda code: "\n" * code[0].count("\n"),
@@ -131,11 +139,13 @@ def blocks():
             commands = tuple(typed(block))
             if not commands or all(TESTS_RUN.match(command) for _, command in commands):
                 continue
+            name = str(path.relative_to(TOP)).removeprefix("Documentation/")
             below = itertools.takewhile(bool, map(COMMENT.fullmatch, lines[first + len(block):]))
-            comments = [comment.groups() for comment in below]
+            comments = apart.pop(f"{name}: {commands[0][1]}", None) or [
+                comment.groups() for comment in below]
             if comments or commands not in found:
-                found[commands] = Block(path.name, commands, comments)
-    return found.values()
+                found[commands] = Block(name, commands, comments)
+    return [*found.values(), *(Block(head, [("", "")], []) for head in apart)]
 
 
 def named():

@@ -69,7 +69,6 @@ static const struct encoding encodings[] = {
 	{ "spflt: not with 66", INSN(0xc5, 0xf9, 0xae, 0xf0), UD },
 	{ "spflt: not AE /7", INSN(0xc5, 0xfb, 0xae, 0xf8), UD },
 	{ "cpu: no AVX", INSN(0xc5, 0xf8, 0x77), UD },
-	{ "cpu: no lock btc of a register", INSN(0xf0, 0x0f, 0xbb, 0xc3), UD },
 	{ "popcnt: not of memory", INSN(0xc5, 0xfa, 0xb8, 0x03), UD },
 	{ "popcnt: not without F3", INSN(0xc5, 0xf8, 0xb8, 0xc3), UD },
 	{ "lzcnt: not with F2", INSN(0xc5, 0xfb, 0xbd, 0xc3), UD },
@@ -207,16 +206,6 @@ static void saved_flags(void)
 	check("syscall: flags of the addition", syscall_flags & 0x9d5, 0x55);
 }
 
-/* IRET in ring 3 does not look at VM. */
-static void iret_with_vm(void)
-{
-	asm volatile("movl %%esp, %%eax; subq $20, %%rsp\n\t"
-		     "movl $1f, (%%rsp); movl %0, 4(%%rsp); movl %1, 8(%%rsp)\n\t"
-		     "movl %%eax, 12(%%rsp); movl %2, 16(%%rsp)\n\t"
-		     "iretl\n1:"
-		     : : "i" (USER_CS), "i" (0x23002), "i" (USER_DS) : "rax", "cc", "memory");
-}
-
 /* SETcc of memory keeps the flags if it faults. */
 static u64 set_flags, set_byte;
 
@@ -247,7 +236,6 @@ SUITE(test_instructions, "instructions")
 	compared_flags();
 	saved_flags();
 	faulting_set();
-	check("iret: with VM, in ring 3", faults3(iret_with_vm), -1);
 }
 
 /* On another CPU model all of this behaves as in QEMU without emulator/. */

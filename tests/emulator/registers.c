@@ -65,20 +65,6 @@ static void absent(void)
 	check("registers: those of a PC are not the chip's", wrong, 0);
 }
 
-static void write_control(u64 cr3, u64 cr4)
-{
-	asm volatile("movq %0, %%cr3; movq %1, %%cr4" : : "r"(cr3), "r"(cr4) : "memory");
-}
-
-static void control(void)
-{
-	u64 cr3, cr4;
-
-	asm volatile("movq %%cr3, %0; movq %%cr4, %1" : "=r"(cr3), "=r"(cr4));
-	check("registers: reserved bits of CR3", faults(write_control, cr3 | BIT(51), cr4), GP);
-	check("registers: reserved bits of CR4", faults(write_control, cr3, cr4 | BIT(63)), GP);
-}
-
 static void accesses(void)
 {
 	mark();
@@ -144,7 +130,6 @@ SUITE(test_registers, "registers")
 	write_only();
 	read_only();
 	absent();
-	control();
 	accesses();
 	time_stamp();
 }

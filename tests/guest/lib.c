@@ -463,10 +463,14 @@ int ev_self(u64 config)
 void ev_refused(struct perf_event_attr attr, pid_t pid, int cpu, int group, int want,
 		const char *what)
 {
-	int fd = sys_open(attr, pid, cpu, group, 0);
+	int fd = sys_open(attr, pid, cpu, group, 0), why = errno;
 
+	/* A kernel that accepts such an event may need it to be closed before its leader. */
+	if (fd >= 0)
+		close(fd);
 	must(fd < 0, "%s: was not refused", what);
-	must(errno == want, "%s: refused with \"%m\", not \"%s\"", what, strerror(want));
+	must(why == want, "%s: refused with \"%s\", not \"%s\"", what, strerror(why),
+	     strerror(want));
 }
 
 int ev_join(struct perf_event_attr attr, u64 config, int leader)

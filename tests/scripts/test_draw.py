@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """tools/knc-draw: the numbers in the pictures are those of perf."""
+import io
+import random
 import re
 import xml.etree.ElementTree as ElementTree
+from unittest import mock
 
 from common import ScriptTest, find, load
 from lines import TOP
@@ -269,6 +272,33 @@ class TestDraw(ScriptTest):
                     ("     job     7   1 1.5:         30 ", " N/A\n"), ("job         30 ", ""), ("job [001]         30 ", "")))):
             assert self.stacks(text) == {event: {stack: (1, weight)}}, text
             assert not [*draw.read_stacks(text.splitlines(True))[1].says()], text
+
+    def test_draw_what_repeats(self):
+        """What is remembered of lines and stacks changes nothing, wherever the text is cut in pieces."""
+        script = draw.knc_script
+        heads = ("job {tid} {time}: {period} x: ", "   a  1 {tid} [003] {time}: {period} cycles:u: ",
+                 "job {tid} {time}: x: ", "job         30 x: ", "0x{tid} {time}: 7 x: ",
+                 "job{tid}  {tid}/{tid} {time}:    {period} y:   40 f+0x1 (/c)", "what is {tid}",
+                 "job 7 {time}: PERF_RECORD_LOST lost 12", "{time}: {period} x: ", "# {time}: 1 x:")
+        below = ("", "\t 40 f+0x1 (/c)\n\t 50 main+0x{tid} (/d)\n", "\t 40 f+0x1 (/c)\n  /s/f.c:12\n",
+                 "\t 40 f+0x1 (/c)\nodd\n", "\t PERF_RECORD_LOST lost 1\n\t 50 g (/d)\n", "\n", "   40 h\n",
+                 "\t 60 k+0x2 (/c)\r\n", "\tno frame\n")
+
+        def read(lines):
+            reader = script.Reader(lines)
+            return [*reader], [*reader.says()], reader.lost, reader.is_cut
+
+        def sample(draw):
+            return (draw.choice(heads) + "\n" + draw.choice(below) + draw.choice(("\n", "\n", ""))).format(
+                tid=draw.randrange(120), time=f"{draw.randrange(8, 12)}.5", period=draw.randrange(80, 120))
+
+        for seed in random.sample(range(10 ** 9), 200):
+            draws = random.Random(seed)
+            text = "".join(sample(draws) for _ in range(60))[:-draws.choice((1, 2, 9))]
+            with mock.patch.object(script, "remember"):
+                want = read(text.splitlines(True))
+            with mock.patch.object(script, "CHUNK", draws.choice((64, 100, 640, 1 << 20))):
+                assert read(text.splitlines(True)) == read(io.StringIO(text)) == want, seed
 
     def test_draw_weights(self):
         """A sample stands for as many events as its period says, also without a stack."""

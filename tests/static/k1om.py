@@ -55,7 +55,7 @@ OWN = ("0xc5,0xfb,0xae,0xf0", "0xc5,0xfa,0xae,0xf3",
        "0xc4,0xe1,0xfa,0xb8,0xc1", "0xc4,0x41,0x7a,0xbd,0xc9,0xc5,0xfa,0xbc,0xc1",
        "0xb8,0x90,0xc5,0xfa,0xb8,0xe8,6,6,6,0")
 
-# What uos/k1om.s rewrites: conditions, operands, and pieces that leave a result in RAX
+# What scripts/k1om/k1om.s rewrites: conditions, operands, and pieces that leave a result in RAX
 CONDITIONS = "a ae b be c e g ge l le nb nc ne no np ns o p s".split()
 OPERANDS = """%ecx,%eax; %rcx,%rax; %cx,%ax; (%r8),%eax; 8(%r8),%rax; 7(%r8,%r9),%rax;
     (%r8, %r9, 8), %eax; (,%r10,8),%rax; words+8(%rip),%eax"""
@@ -195,7 +195,7 @@ def modules(work):
     """The driver for a card with mainline. No compiler of Debian's leaves CMOV out, so the
     assembler does, in place of that card's; then nothing is left that the chip lacks."""
     for compiler, (flavour, flags) in COMPILERS.items():
-        for more in ("", f"-Wa,{TOP}/uos/k1om.s"):
+        for more in ("", f"-Wa,{TOP}/scripts/k1om/k1om.s"):
             tree = f"{work}/{compiler}{len(more)}"
             copy(sources(r"[^/]*\.[ch]|Kbuild|compat/.*"), tree)
             subprocess.run([*MAKE, "-C", built("build-kernel", flavour), f"M={tree}",
@@ -251,7 +251,7 @@ def rewritten():
 def macros(work):
     """Programs for the card do with what they have what an x86-64 does."""
     pieces = [*rewritten()]
-    for prefix, first in (("chip", []), ("ours", [f"{TOP}/uos/k1om.s"])):
+    for prefix, first in (("chip", []), ("ours", [f"{TOP}/scripts/k1om/k1om.s"])):
         with open(f"{work}/{prefix}.s", "w", encoding="utf-8") as f:
             f.write(f"\t.section .rodata\n\t.globl {prefix}\n{prefix}:\n\t.text\n")
             for i, (code, flags) in enumerate(pieces):

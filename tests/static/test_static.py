@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import tempfile
+from pathlib import Path
 
 import gcc47
 import k1om
@@ -69,6 +70,23 @@ def compile_modules(flavour, linked, tool, *make):
     unless_passed(check, names, tree, linked, make, version("gcc"), version(tool))
 
 
+def without_tracing():
+    """In a kernel without tracepoints spflt.c refers to nothing of them: they have no stubs."""
+    tree = built("build-kernel", "prepared")
+    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*")
+
+    def check():
+        with tempfile.TemporaryDirectory(prefix="static.") as work:
+            copy(names, work)
+            header = Path(work, "no-tracepoints.h")
+            header.write_text("#undef CONFIG_TRACEPOINTS\n")
+            silent("make", "-s", "-C", tree, f"M={work}", "W=1", f"KCFLAGS=-include {header}",
+                   "spflt.o")
+            none_of(re.findall(r"U (\w*tracepoint\w*)", quietly("nm", "-u", f"{work}/spflt.o")))
+
+    unless_passed(check, names, tree, version("gcc"))
+
+
 # --- checkpatch -----------------------------------------------------------------------
 
 # What the kernel has and programs do not; macros that name functions or assert, casts
@@ -100,7 +118,7 @@ STYLES = (
     (r"tests/guest/late\.c", f"{PROGRAM},INCLUDE_LINUX,AVOID_EXTERNS"),
     (r"tests/unit/.*", f"{LISTS},{X86}"),
     # Complex numbers, and hexadecimal floating-point ones; libdw's names; lists of functions
-    (r"(uos/k1om|uos/addr2line|tests/cardcode/.*)\.[ch]",
+    (r"(scripts/k1om/.*|tests/cardcode/.*)\.[ch]",
      f"{PROGRAM},{LISTS},CAMELCASE,NEW_TYPEDEFS,SPACING,ARRAY_SIZE,LINE_SPACING,"
      "MULTISTATEMENT_MACRO_USE_DO_WHILE,TRAILING_SEMICOLON"),
     (r"(tests|scripts|tools|uos)/.*", PROGRAM),
@@ -181,7 +199,7 @@ def in_tree(test, series, flavour, *make):
 def check_k1om():
     trees = built("build-kernel", "prepared"), built("build-kernel", "clang")
     unless_passed(lambda: none_of(k1om.wrong()),
-                  sources(r"[^/]*\.[ch]|Kbuild|compat/.*|uos/k1om\.s|"
+                  sources(r"[^/]*\.[ch]|Kbuild|compat/.*|scripts/k1om/k1om\.s|"
                           r"scripts/(check-k1om|apt-fetch|lib\.sh)|tests/static/k1om\.py"),
                   *trees, *map(version, ("gcc", "clang", "as")))
 
@@ -220,6 +238,7 @@ def cases(run):
     usual = {
         "clang-W1": lambda: compile_modules("clang", False, "clang", "CC=clang", "W=1"),
         "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
+        "without-tracing": without_tracing,
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": lambda: none_of(licence()),
         "k1om": check_k1om, "order": check_order, "gcc47": lambda: none_of(gcc47.wrong()),
