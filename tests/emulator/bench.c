@@ -194,10 +194,6 @@ static void begin_floats(void)
 		*(u32 *)&floats[i] = i % 64 < 32 ? 0x3f7ff000 : 0x3a800001;
 }
 
-static void end_floats(void)
-{
-	print("time 0 result 0\n");
-}
 
 /* Four times as many instructions for as many floats */
 SUITE(bench_mulps, "bench-mulps")
@@ -207,7 +203,6 @@ SUITE(bench_mulps, "bench-mulps")
 	begin_floats();
 	asm volatile("movaps (%0), %%xmm8; movaps 128(%0), %%xmm9" : : "D"(floats));
 	REPEAT(LOOPS * 4, "mulps %%xmm8, %%xmm\\i; addps %%xmm9, %%xmm\\i");
-	end_floats();
 }
 
 SUITE(bench_vfmadd, "bench-vfmadd")
@@ -220,7 +215,6 @@ SUITE(bench_vfmadd, "bench-vfmadd")
 		     : : "D"(floats));
 	/* vfmadd213ps %zmm9, %zmm8, %zmm0 to 7 */
 	REPEAT(LOOPS, ".byte 0x62, 0xd2, 0x39, 0x08, 0xa8, 0xc1 + 8 * \\i");
-	end_floats();
 }
 
 SUITE(bench_movaps_load, "bench-movaps-load")
@@ -228,7 +222,6 @@ SUITE(bench_movaps_load, "bench-movaps-load")
 	u32 left;
 
 	REPEAT(LOOPS, "movaps 64 * \\i(%%rdi), %%xmm\\i");
-	end_floats();
 }
 
 SUITE(bench_movaps_store, "bench-movaps-store")
@@ -236,7 +229,6 @@ SUITE(bench_movaps_store, "bench-movaps-store")
 	u32 left;
 
 	REPEAT(LOOPS, "movaps %%xmm\\i, 64 * \\i(%%rdi)");
-	end_floats();
 }
 
 SUITE(bench_vmovaps_load, "bench-vmovaps-load")
@@ -244,7 +236,6 @@ SUITE(bench_vmovaps_load, "bench-vmovaps-load")
 	u32 left;
 
 	REPEAT(LOOPS, ".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0x47 + 8 * \\i, \\i");
-	end_floats();
 }
 
 SUITE(bench_vmovaps_store, "bench-vmovaps-store")
@@ -252,5 +243,4 @@ SUITE(bench_vmovaps_store, "bench-vmovaps-store")
 	u32 left;
 
 	REPEAT(LOOPS, ".byte 0x62, 0xf1, 0x78, 0x08, 0x29, 0x47 + 8 * \\i, \\i");
-	end_floats();
 }
