@@ -292,6 +292,11 @@ void setup_machine(void)
 	host->card_magic = CARD_READY;
 }
 
+const void *behind_program(void)
+{
+	return (void *)(u64)READ(u32, boot_params + 0x218);
+}
+
 SUITE(crash, "crash")
 {
 	quit(1);
