@@ -81,15 +81,15 @@ tables:
 bench-card:
 	@scripts/bench module builtin --cores 1 61
 
-# All that tests/parts has
-parts := $(shell sed -n 's/^\**\([a-z]*\) .*/\1/p' tests/parts)
-checks := check $(addprefix check-,$(parts))
-
 # What these measure is printed, too.
 check-mainline check-series prove: notes := --notes
 
-$(checks):
-	@TEST='$(TEST)' scripts/check $(patsubst check-%,%,$(filter-out check,$@)) $(notes)
+check:
+	@TEST='$(TEST)' scripts/check
+
+# tests/parts says what there is.
+check-%: always
+	@TEST='$(TEST)' scripts/check $* $(notes)
 
 prove:
 	@sed -n '/^Not proved/,/^$$/p' Documentation/contributing.rst
@@ -116,9 +116,7 @@ help:
 	@echo '  tables           these tables, for perf and as Intel has them, in tables/'
 	@echo 'Tests:'
 	@echo '  check            those with a star; TEST=<name> for one test'
-	@awk '/^[*a-z]/ { star = sub(/^\*/, "") ? "*" : " "; name = "check-" $$1 } \
-		/^  / { printf "%s %-16s%s\n", star, name, substr($$0, 2); name = ""; star = " " }' \
-		tests/parts
+	@scripts/check --parts
 	@echo '  prove            check-prove, with the time and the size of each obligation'
 	@echo '  bench-emulator   what the emulator costs, beside the same QEMU unpatched'
 	@echo '  bench            what the driver costs, beside the mainline driver; with KDIR'
@@ -126,4 +124,4 @@ help:
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	book dist help setup demo shell perf card tables prove bench bench-card bench-emulator $(checks)
+	book dist help setup demo shell perf card tables prove bench bench-card bench-emulator check always

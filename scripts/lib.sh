@@ -37,6 +37,23 @@ cache=${KNC_PMU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/knc-pmu}
 me=${0##*/}
 jobs=${KNC_PMU_JOBS:-$(nproc)}
 
+# Debian's releases that can be the host: number, its newest package of a kernel, which the demo
+# boots, and the release whose QEMU is built there. Everything else that is installed, as perf,
+# Python and the compiler, is the host's own.
+releases='
+bookworm 12    linux-image-6\.1\.0-[0-9]+-amd64         bookworm
+trixie   13    linux-image-6\.12\.[0-9]+\+deb13-amd64   trixie
+forky    forky linux-binary-[0-9.]+\+deb14-amd64        trixie
+'
+# What is fetched and not installed, the same on each host: the release that has it, its package
+elsewhere='
+linux-6.1    bookworm linux-source-6\.1
+linux-6.12   trixie   linux-source-6\.12
+linux-newest sid      linux-source-[0-9.]+
+cbmc         trixie   cbmc
+binutils     bullseye binutils-x86-64-linux-gnu
+'
+
 # say TEXT... - progress goes to stderr; stdout carries only the result
 say()
 {
@@ -214,6 +231,39 @@ works()
 	_what=$1
 	shift
 	_said=$("$@" 2>&1 </dev/null) || die "$_what was built, but does not work: $*: $_said"
+}
+
+# find_host - set $host to the release of Debian that this is, and $host_kernel and $host_qemu to
+# what "releases" has for it; or say what would be needed
+find_host()
+{
+	host=$(. /etc/os-release 2>/dev/null && [ "${ID:-}" = debian ] &&
+		command -v dpkg >/dev/null && echo "${VERSION_CODENAME:-}") || host=
+	# shellcheck disable=SC2046
+	set -- $(echo "$releases" | grep "^${host:-none} ")
+	[ $# -eq 4 ] && [ "$(uname -m)" = x86_64 ] || {
+		say "error: this needs Debian 12, 13 or testing, for x86-64: it builds and boots" \
+			"their packages. On another Linux run it in a chroot or a container of" \
+			"Debian: scripts/in-debian make demo makes one."
+		exit 1
+	}
+	host_kernel=$3 host_qemu=$4
+}
+
+# find_elsewhere NAME - set $suite to the release that has it, and $package to its name there
+find_elsewhere()
+{
+	# shellcheck disable=SC2046
+	set -- $(echo "$elsewhere" | grep "^$1 ") "$1"
+	[ $# -eq 4 ] || die "$1: lib.sh knows no release of Debian that has it"
+	suite=$2 package=$3
+}
+
+# newest_elsewhere NAME - the same, with $package as NAME=VERSION of the newest one
+newest_elsewhere()
+{
+	find_elsewhere "$1"
+	package=$("$here/apt-fetch" --suite "$suite" --newest "$package") || exit 1
 }
 
 # pkg_version PACKAGE - the version installed here

@@ -36,14 +36,6 @@ class Run:
         return self.kernel and self.kernel + "/"
 
 
-def read_parts():
-    """{part: its runs and its environment}, and those of "make check"."""
-    with open(f"{TESTS}/parts", encoding="utf-8") as f:
-        found = re.findall(r"^(\*?)([a-z]+) (\S+)$", f.read(), re.M)
-    return {part: words.split(",") for _, part, words in found}, \
-        [part for star, part, _ in found if star]
-
-
 def set_default(name, value):
     """Of the environment, which the workers inherit"""
     if name not in os.environ:
@@ -52,28 +44,23 @@ def set_default(name, value):
             print(f"{name}={os.environ[name]}", file=sys.stderr, flush=True)
 
 
-def read_runs(parts, kernel, keep):
-    """The runs of these parts, or of "make check"; on another kernel, if one is named."""
-    table, usual = read_parts()
+def read_runs(words, kernel, keep):
+    """What scripts/check has found in tests/parts; on another kernel, if one is named."""
     runs = []
-    for part in parts or usual:
-        if part not in table:
-            raise pytest.UsageError(f"{part}: no such part; there are {', '.join(table)}")
-        for word in table[part]:
-            if "=" in word:
-                set_default(*word.split("="))
-                continue
-            folder, on, names = re.fullmatch(r"(\w+)@?([\w.-]*):?(\S*)", word).groups()
-            if kernel and on and any(run.folder == folder for run in runs):
-                # The whole folder runs on that kernel already.
-                continue
-            runs.append(Run(folder, kernel or on, names.split("+") if names else [],
-                            keep))
+    for word in words:
+        if "=" in word:
+            set_default(*word.split("="))
+            continue
+        folder, on, names = re.fullmatch(r"(\w+)@?([\w.-]*):?(\S*)", word).groups()
+        if kernel and on and any(run.folder == folder for run in runs):
+            # The whole folder runs on that kernel already.
+            continue
+        runs.append(Run(folder, kernel or on, names.split("+") if names else [], keep))
     return runs
 
 
 def pytest_addoption(parser):
-    parser.addoption("--part", action="append", default=[], help="of tests/parts")
+    parser.addoption("--runs", default="", help="of tests/parts")
     parser.addoption("--kernel", default="", help="another flavour of build-kernel")
     parser.addoption("--keep", metavar="DIR", help="for what each boot leaves")
     parser.addoption("--notes", action="store_true", help="of tests that pass")
@@ -81,7 +68,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.runs = read_runs(config.option.part, config.option.kernel,
+    config.runs = read_runs(config.option.runs.split(), config.option.kernel,
                             config.option.keep and os.path.abspath(config.option.keep))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Results(config), "results")

@@ -28,6 +28,10 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     move-throttled any-inherit
     sample-entry sample-syscall-regs bpf-read-add bpf-read-del
     opens-quiet rdpmc-stale sample-user-only"""
+# Of each kind one
+QUICK = """count-exact count-both count-kernel count-truth sample-one sample-two sample-throttle
+    multiplex constraints groups-refused wrap-period group-read task-switch inherit cpu-wide
+    spflt-region spflt-switch"""
 # The rest of it, so that both take about as long: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
     hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails

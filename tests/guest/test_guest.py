@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import pytest
-from boots import BOARD, BOOTS, OLD, WITHOUT_OWN_DRIVER
+from boots import BOARD, BOOTS, OLD, QUICK, WITHOUT_OWN_DRIVER
 from lines import SCRIPTS, TESTS, TOP, Case, Lines, built, check_listed, once, quietly
 from shell import shell
 from watch import watch
@@ -244,6 +244,8 @@ def cases(run):
     if kernel.startswith(OLD) and not (os.environ.get("KDIR") and os.environ.get("IMAGE")):
         yield Case("all", no_board if kernel == BOARD else no_kernel)
         return
+    if "quick" in run.names:
+        run.names += QUICK.split()
     asked = {*run.names, *os.environ.get("TEST", "").split()}
     for boot in BOOTS:
         def start(names, boot=boot):

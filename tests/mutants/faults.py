@@ -80,9 +80,6 @@ class Fault:
     def tell(self, kind, failed):
         self.failed[kind] = failed
 
-    def is_noticed(self):
-        return any(failed is None or failed for failed in self.failed.values())
-
     def noticed_by(self, kind):
         failed = self.failed[kind]
         return ["a crash"] if failed is None else sorted(failed)

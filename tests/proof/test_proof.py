@@ -15,7 +15,7 @@ import pytest
 from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
 
 sys.path.append(f"{TESTS}/mutants")
-from faults import Fault, read_faults  # noqa: E402
+from faults import read_faults  # noqa: E402
 
 HERE = f"{TESTS}/proof"
 STATES = ("OFF", "STOP", "RUN", "READ", "PMI")
@@ -66,9 +66,6 @@ def obligations():
 
 
 OBLIGATIONS = dict(obligations())
-PROTOCOL = re.compile(r"knc_(softmask|counter|pmu_msr|pmu)\.h|knc_(pmi|pmu|sched)\.c")
-# There is no rule for the times in a page, what a sample has, and whose an NMI is.
-NO_RULE = re.compile(r"knc_sched\.c|\b(return|handled|\w*regs|perf_sample_data_init)\b")
 # With a table that lacks what one of these does, that obligation fails.
 BREAKING = "reset", "enable", "read-RUN-0", "start-STOP-0", "pmi-RUN-201", "pmi-STOP-201"
 
@@ -238,34 +235,6 @@ def check_fault(fault):
     return ", ".join(why.splitlines()[-1] for why in results.values())
 
 
-def judged(fault, names=OBLIGATIONS):
-    """For tests/mutants/run: the first obligation that a fault breaks, if any does. None if all
-    hold, and the proof sees what the fault changes, and has rules for it: it has no effect."""
-    if not PROTOCOL.fullmatch(fault.file):
-        return set()
-    with faulty(fault) as top, tempfile.TemporaryDirectory(prefix="proof.") as work:
-        prepare(work, top)
-        if write(work, TOP, "disable", 0) == write(work, top, "disable", 0):
-            return set()
-        for name in names:
-            why, _ = prove(name, top)
-            if why:
-                return {name} if "FAILED: " in why else set()
-    return set() if NO_RULE.search(" ".join([fault.file, *fault.before])) else None
-
-
-def check_judged():
-    """What is a fault, what has no effect, and what the proof does not see"""
-    for file, line, becomes, said in (
-            ("knc_pmu.h", "if (knc_filled_slots(kc))", "if (true)", None),
-            ("knc_pmu.h", "knc_set_state(kc, KNC_STOP);", ";", {"disable"}),
-            ("knc_pmi.c", "perf_fetch_caller_regs(&regs);", ";", set()),
-            ("knc_pmi.c", "inc_perf_irq_stat();", ";", set())):
-        fault = Fault(file, "")
-        fault.before, fault.after = [line], [becomes]
-        assert judged(fault, ["disable"]) == said, line
-
-
 def check_table():
     """Without any writer, or state, in a row of the table of knc_softmask.h a rule is broken."""
     allowed = table(read("knc_softmask.h"))[1]
@@ -277,7 +246,6 @@ def cases(_run):
     for name in OBLIGATIONS:
         yield Case(name, lambda name=name: check(name), seconds=20)
     yield Case("table", check_table, seconds=30)
-    yield Case("judged", check_judged, seconds=10)
     for fault in read_faults(Path(TESTS, "mutants/faults.txt")):
         if fault.proof:
             yield Case(f"fault-{fault.name}", lambda fault=fault: check_fault(fault), seconds=10)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which hosts there are: others are told at once what they need."""
+import os
+import shutil
+
+import pytest
+from common import TOP, ScriptTest
+
+OTHERS = {"ubuntu": 'ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\n',
+          "old": 'ID=debian\nVERSION_CODENAME=bullseye\n',
+          "fedora": 'ID=fedora\nVERSION_ID=43\n',
+          "alpine": 'ID=alpine\n'}
+# What lib.sh, setup and in-debian run
+PROGRAMS = ("sh", "realpath", "dirname", "awk", "nproc", "sed", "grep", "uname", "id", "env",
+            "unshare", "chroot", "mount", "mktemp", "date")
+
+
+class TestHosts(ScriptTest):
+    def only(self, *names):
+        """A PATH with no more than these programs"""
+        os.makedirs(self.path("bin"), exist_ok=True)
+        for name in names:
+            os.symlink(shutil.which(name), self.path(f"bin/{name}"))
+        return self.path("bin")
+
+    def told(self, *command, **env):
+        self.refuses("this needs Debian 12, 13 or testing", 1, *command, **env)
+
+    @pytest.mark.parametrize("name", OTHERS)
+    def test_host_other(self, name):
+        """Another file in place of os-release, in a mount namespace"""
+        self.path("os-release", OTHERS[name].encode())
+        user = () if os.getuid() == 0 else ("--map-root-user",)
+        for script in ("setup", "check"):
+            self.told("unshare", *user, "--mount", "sh", "-c",
+                      'mount --bind os-release /etc/os-release && exec "$0"',
+                      f"{TOP}/scripts/{script}")
+
+    def test_host_without_dpkg(self):
+        self.told("setup", "demo", PATH=self.only(*PROGRAMS))
+
+    def test_host_32_bit(self):
+        path = self.only(*(set(PROGRAMS) - {"uname"}), "dpkg")
+        os.chmod(self.path("bin/uname", b"#!/bin/sh\necho i686\n"), 0o755)
+        self.told("setup", "demo", PATH=path)
+
+    def test_in_debian(self):
+        self.refuses("in-debian [--release NAME]", 2, "in-debian")
+        self.refuses("lenny: lib.sh knows no such", 1, "in-debian", "--release", "lenny", "true")
+        self.refuses("neither mmdebstrap nor debootstrap is installed", 1, "in-debian", "true",
+                     PATH=self.only(*PROGRAMS))
