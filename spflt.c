@@ -31,6 +31,8 @@
 #include <linux/tracepoint.h>
 #include <linux/vmalloc.h>
 
+#include <trace/events/sched.h>
+
 #include "knc_pmu.h"
 
 /*
@@ -125,7 +127,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 
 /*
  * No filters, and the bit 0: INIT leaves both as they were (1.4.4). No task's bit is lost: a
- * CPU that comes or goes runs no program, and at load and unload there are no SPFLT events.
+ * CPU that comes or goes runs no program, and at load there are no SPFLT events.
  */
 void knc_spflt_reset(struct knc_cpu *kc)
 {
@@ -159,23 +161,29 @@ void knc_spflt_update(struct knc_cpu *kc)
 	knc_spflt_write(kc, sc);
 }
 
-/* sched_switch, while the hook is registered */
-static struct tracepoint *knc_spflt_tracepoint;
+/* Whether the hook is registered */
+static bool knc_spflt_hooked;
 
-/* It is not exported. */
-static void knc_spflt_find_tracepoint(struct tracepoint *tp, void *unused)
+/* sched_switch is not exported. */
+static void knc_spflt_find_tracepoint(struct tracepoint *tp, void *found)
 {
 	if (!strcmp(tp->name, "sched_switch"))
-		knc_spflt_tracepoint = tp;
+		*(struct tracepoint **)found = tp;
 }
 
 /* Hook into the scheduler; without the hook SPFLT events are refused. */
 void knc_spflt_init(void)
 {
-	for_each_kernel_tracepoint(knc_spflt_find_tracepoint, NULL);
-	if (knc_spflt_tracepoint &&
-	    tracepoint_probe_register(knc_spflt_tracepoint, knc_spflt_switch, NULL))
-		knc_spflt_tracepoint = NULL;
+	struct tracepoint *found = NULL;
+
+	/* Without tracepoints there are no such functions. */
+	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
+		return;
+
+	check_trace_callback_type_sched_switch(knc_spflt_switch);
+	for_each_kernel_tracepoint(knc_spflt_find_tracepoint, &found);
+	if (found && !tracepoint_probe_register(found, knc_spflt_switch, NULL))
+		WRITE_ONCE(knc_spflt_hooked, true);
 }
 
 /*
@@ -220,9 +228,10 @@ int knc_spflt_event_init(struct perf_event *event)
 {
 	int ret = 0;
 
-	if (!knc_spflt_wanted(event))
+	/* An inherited event has a parent that was prepared for. */
+	if (!knc_spflt_wanted(event) || event->parent)
 		return 0;
-	if (!knc_spflt_tracepoint)
+	if (!READ_ONCE(knc_spflt_hooked))
 		return -EOPNOTSUPP;
 
 	mutex_lock(&knc_spflt_mutex);

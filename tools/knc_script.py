@@ -27,19 +27,28 @@ Frame = collections.namedtuple("Frame", "function object source address offset",
 # "workload    81/82 [003]  12.345:     100000 instructions:u: 4016f4 main+0x4 (/bin/x)"
 # CPU, and more behind it; flags (misc); date (tod)
 MORE = r"(?:\[\d+\]\s+(?:(?!\d+\.\d+:)\S+\s+){0,6}?)?(?:[KUHGg]+\s{2,})?(?:\d{4}-\d\d-\d\d \S+\s+)?"
-TASK = r"(?P<comm>.*?)\s*(?<!\S)-?\d+(?:/-?\d+)?\s+" + MORE
+# A task's number has five columns, from perf 6.12 on seven, behind a command and a blank
+NUMBER = r"(?:-?\d+/(?P<tid>-?\d+)|(?P<pid>-?\d+)(?:(?<=\d{5})|(?<=\s[ \d-]{5})|(?<=^[ \d-]{5})))"
+TASK = rf"(?P<comm>.*?)(?:(?<!\S)| ) *(?<!\S){NUMBER}\s+{MORE}"
+# By hand it may have fewer columns, and a time fewer decimals.
+SHORT = rf"(?P<comm>.*?)\s*(?<!\S)(?P<pid>-?\d+)\s+{MORE}"
+NO_COMM = (r"(?:-?\d{1,7}(?!\d)|(?=[ \d-]{4}\d(?!\d)|[ \d-]{6}\d(?!\d)) *-?\d+)(?:/-?\d+)?\s+" + MORE)
 NAME = r"(?P<comm>\S.*?)\s+" + MORE
 TIME = r"(?P<time>\d+\.\d+):\s+"
 EVENT = r"(?P<event>\S*[^\s\d.]\S*?):(?=\s|$)(?P<rest>.*)"
 ANY = r"(?:(?P<weight>\d+)\s+)?" + EVENT
-# With -L a name has eight letters, and the CPU no brackets. A number of ten columns, and no other
-# one, is a period.
+# A period has ten columns, and no other number behind a command
+PERIOD = r"(?P<weight>(?=[ \d]{9}\d) *\d+)\s+"
+# With -L a name has eight letters, and the CPU no brackets.
 FORMS = [re.compile(form) for form in (
     r"(?P<comm>.{8}) (?=[ \d-]{5}) *-?\d+(?:/-?\d+ *)? +\d+ +" + MORE + TIME + ANY,
-    TASK + TIME + ANY, rf"\s*{MORE}(?:{TIME})?{ANY}",
+    rf"{NO_COMM}(?:{TIME})?{ANY}", TASK + TIME + ANY,
+    SHORT + r"(?P<time>\d+\.\d{1,5}):\s+" + ANY, rf"\s*{MORE}{TIME}{ANY}", rf"\s*\[\d+\]\s+{MORE}{ANY}",
     # Between task and time is no other column.
-    r"(?!.* \d[\d/]* .*?\d+\.\d+: )" + NAME + TIME + ANY, rf"{TASK}(?P<weight>\d+)\s+{EVENT}",
-    rf"{NAME}(?P<weight>(?=[ \d]{{10}}) *\d+)\s+{EVENT}", TASK + EVENT, NAME + EVENT)]
+    r"(?!.*\s(?:[ \d]{4}\d|\d+/\d+)\s.*?\d+\.\d+: )" + NAME + TIME + ANY, PERIOD + EVENT,
+    rf"{TASK}(?P<weight>\d+)\s+{EVENT}", rf"\s*{NAME}{PERIOD}{EVENT}",
+    rf"{SHORT}(?P<weight>\d+)\s+{EVENT}", TASK + EVENT, SHORT + EVENT,
+    rf"\s*(?:{NAME})?{EVENT}")]
 # When a sample was, and its period: first lines that differ in nothing else are alike.
 VARIES = re.compile(r"(.*?)(?<!\S)(\d+\.\d+):(\s+)(\d*)(.*)")
 DIGITS = str.maketrans("0123456789", "0" * 10)
@@ -135,6 +144,8 @@ class Reader:
         # What was understood: {first line of a sample: what it says}, {line: frame}, {lines: frames},
         # and how many letters these have
         self.heads, self.frames, self.stacks, self.letters = {}, {}, {}, 0
+        # {number of a task: its name}: from perf 6.12 on one that has ended is ":" and its number
+        self.tasks = {}
 
     def __iter__(self):
         pieces = self.pieces()
@@ -303,32 +314,39 @@ class Reader:
             if not known:
                 return None
             # What the key leaves out has to be the time, and the period if there is one.
-            if varies and known[3:] != (varies.span(2), varies.span(4) if weight else None):
+            if varies and known[4:] != (varies.span(2), varies.span(4) if weight else None):
                 varies = None
             elif not NO_SAMPLE.match(line):
                 remember(self.heads, key, known)
         if not varies:
-            time, weight = (line[slice(*at)] if at else None for at in known[3:])
-        comm, event, at_once, _, _ = known
-        return Sample(comm and name_of(line[comm[0]:comm[1]]), event, int(weight or 1),
+            time, weight = (line[slice(*at)] if at else None for at in known[4:])
+        comm, event, at_once, task, _, _ = known
+        name = comm and name_of(line[comm[0]:comm[1]])
+        if name and task:
+            number = line[slice(*task)]
+            if name == f":{number}":
+                name = self.tasks.get(number, name)
+            self.tasks[number] = name
+        return Sample(name, event, int(weight or 1),
                       at_once or frames or (), time)
 
     @staticmethod
     def understand(line, is_begin):
         """Of the sample that begins in this line: (where its command stands, event, frames, where its
-        time and its weight stand)"""
+        task's number, its time and its weight stand)"""
         if BLANKS.search(line, 0, MOST_LETTERS):
             return None
-        # A line of a stack, or of prose, has none of the first two forms.
-        forms = FORMS[:2] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
+        # A line of a stack, or of prose, has none of the first forms.
+        forms = FORMS[:4] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
         found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
         if not found or COLUMN.search(found.groupdict().get("comm") or ""):
             return None
-        comm, time, weight = (found.span(name) if found.groupdict().get(name) is not None else None
-                              for name in ("comm", "time", "weight"))
+        comm, tid, pid, time, weight = (
+            found.span(name) if found.groupdict().get(name) is not None else None
+            for name in ("comm", "tid", "pid", "time", "weight"))
         at_once = FRAME.fullmatch(line[found.start("rest"):].rstrip())
         return comm, printable(found["event"]), (frame_of(at_once["ip"], at_once["text"]),) \
-            if at_once and at_once["text"].endswith(")") else (), time, weight
+            if at_once and at_once["text"].endswith(")") else (), tid or pid, time, weight
 
     def add(self, sample, line):
         """The sample with a caller, or with the source of the function above; None if it is neither"""

@@ -19,6 +19,8 @@
 #include <linux/sched.h>
 #include <linux/tracepoint.h>
 
+#include <trace/events/sched.h>
+
 #include <asm/atomic.h>
 #include <asm/msr.h>
 #include <asm/nmi.h>
@@ -179,13 +181,12 @@ static inline void compat_sample_data_init(struct perf_sample_data *data,
 void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
 			      void *data);
 int compat_probe_register(struct tracepoint *tp, void *probe);
-int compat_probe_unregister(struct tracepoint *tp, void *probe);
 
 #define for_each_kernel_tracepoint	compat_visit_tracepoints
 #define tracepoint_probe_register(tp, probe, data)			\
 	compat_probe_register(tp, probe)
-#define tracepoint_probe_unregister(tp, probe, data)			\
-	compat_probe_unregister(tp, probe)
+/* compat_probe_register() knows the type. */
+#define check_trace_callback_type_sched_switch(probe)	((void)(probe))
 
 /* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER						\

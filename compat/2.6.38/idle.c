@@ -13,6 +13,7 @@
  * return from idle is watched. Without an idle driver no state is deep.
  */
 #include <linux/cpuidle.h>
+#include <linux/irq_work.h>
 #include <linux/kprobes.h>
 #include <linux/notifier.h>
 #include <linux/perf_event.h>
@@ -22,19 +23,30 @@
 #include "../../knc_pmu.h"
 #include "perf_core.h"
 
-static void compat_look_for_lost(void)
+/*
+ * In idle RCU does not wait for this CPU, and the buffer for the sample may be freed
+ * meanwhile. It waits for interrupts: the overflow is handled in one.
+ */
+static void compat_handle_lost(struct irq_work *work)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
-	enum knc_state state;
-	unsigned long flags;
 
-	local_irq_save(flags);
-	if (kc->state == KNC_RUN && knc_filled_slots(kc) && knc_read_status()) {
-		state = knc_pmu_disable(kc);
+	if (kc->state == KNC_RUN) {
+		enum knc_state state = knc_pmu_disable(kc);
+
 		knc_pmi_replay(kc);
 		knc_pmu_restore(kc, state);
 	}
-	local_irq_restore(flags);
+}
+
+static DEFINE_PER_CPU(struct irq_work, compat_lost);
+
+static void compat_look_for_lost(void)
+{
+	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+
+	if (kc->state == KNC_RUN && knc_filled_slots(kc) && knc_read_status())
+		irq_work_queue(this_cpu_ptr(&compat_lost));
 }
 
 static int compat_woke(struct kretprobe_instance *instance, struct pt_regs *regs)
@@ -72,6 +84,11 @@ static struct notifier_block compat_idle_notifier = {
 
 void compat_watch_idle(void)
 {
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		init_irq_work(&per_cpu(compat_lost, cpu), compat_handle_lost);
+
 	if (register_kretprobes(compat_deep_states, ARRAY_SIZE(compat_deep_states)) &&
 	    cpuidle_get_driver())
 		idle_notifier_register(&compat_idle_notifier);

@@ -44,9 +44,7 @@ int register_nmi_handler(unsigned int type,
 void unregister_nmi_handler(unsigned int type, const char *name)
 {
 	unregister_die_notifier(&compat_nmi_notifier);
-	/*
-	 * The module's last step: wait for NMIs on other CPUs, which have interrupts off.
-	 */
+	/* The last step of a load that fails: NMIs on other CPUs have interrupts off. */
 	synchronize_sched();
 }
 
@@ -166,9 +164,4 @@ static void compat_switch(void *probe, struct task_struct *prev,
 int compat_probe_register(struct tracepoint *tp, void *probe)
 {
 	return (tracepoint_probe_register)(tp->name, compat_switch, probe);
-}
-
-int compat_probe_unregister(struct tracepoint *tp, void *probe)
-{
-	return (tracepoint_probe_unregister)(tp->name, compat_switch, probe);
 }

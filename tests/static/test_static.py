@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import tempfile
+from pathlib import Path
 
 import gcc47
 import k1om
@@ -67,6 +68,23 @@ def compile_modules(flavour, linked, tool, *make):
                        *targets)
 
     unless_passed(check, names, tree, linked, make, version("gcc"), version(tool))
+
+
+def without_tracing():
+    """In a kernel without tracepoints spflt.c refers to nothing of them: they have no stubs."""
+    tree = built("build-kernel", "prepared")
+    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*")
+
+    def check():
+        with tempfile.TemporaryDirectory(prefix="static.") as work:
+            copy(names, work)
+            header = Path(work, "no-tracepoints.h")
+            header.write_text("#undef CONFIG_TRACEPOINTS\n")
+            silent("make", "-s", "-C", tree, f"M={work}", "W=1", f"KCFLAGS=-include {header}",
+                   "spflt.o")
+            none_of(re.findall(r"U (\w*tracepoint\w*)", quietly("nm", "-u", f"{work}/spflt.o")))
+
+    unless_passed(check, names, tree, version("gcc"))
 
 
 # --- checkpatch -----------------------------------------------------------------------
@@ -220,6 +238,7 @@ def cases(run):
     usual = {
         "clang-W1": lambda: compile_modules("clang", False, "clang", "CC=clang", "W=1"),
         "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
+        "without-tracing": without_tracing,
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": lambda: none_of(licence()),
         "k1om": check_k1om, "order": check_order, "gcc47": lambda: none_of(gcc47.wrong()),

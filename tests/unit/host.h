@@ -21,6 +21,8 @@
 #include <asm/cpu_device_id.h>
 #include <asm/nmi.h>
 
+#include <trace/events/sched.h>
+
 enum host_thing {
 	HOST_CPU, HOST_APIC, HOST_MSR_CTRL, HOST_MSR_STATUS, HOST_MSR_SPFLT,
 	HOST_PERFCTR0, HOST_PERFCTR1, HOST_EVNTSEL0, HOST_EVNTSEL1,

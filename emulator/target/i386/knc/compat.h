@@ -55,6 +55,7 @@
     static void gen_##name(DisasContext *s, X86DecodedInsn *decode)
 #define KNC_GEN_SOURCE(s)       ((s)->T0)
 #define KNC_GEN_DISTANCE(s, decode) ((int)(decode)->immediate)
+#define gen_knc_lea(s, decode)  gen_lea_modrm(s, decode)
 #else
 #define KNC_GEN(name) \
     static void gen_##name(DisasContext *s, CPUX86State *env, \
@@ -62,6 +63,7 @@
 #define KNC_GEN_SOURCE(s)       ((s)->T1)
 #define KNC_GEN_DISTANCE(s, decode) \
     ((int)((decode)->immediate - ((s)->pc - (s)->cs_base)))
+#define gen_knc_lea(s, decode)  gen_load_ea(s, &(decode)->mem, false)
 #endif
 
 /* With -icount: may do I/O now; instructions left before the next event */
@@ -86,6 +88,17 @@
 #define knc_data_mmu_index(env) cpu_mmu_index(env, false)
 /* The TLB is accessible here and holds most addresses. */
 #define KNC_CAN_SEE_TLB
+#endif
+
+/* Where a TLB is, from CPUX86State, as the code for accesses finds it */
+#if KNC_QEMU(8, 2)
+#define knc_tlb_offset(mmu_idx) \
+    ((intptr_t)offsetof(ArchCPU, parent_obj.neg.tlb.f[mmu_idx]) - \
+     (intptr_t)offsetof(ArchCPU, env))
+#else
+#define knc_tlb_offset(mmu_idx) \
+    ((intptr_t)offsetof(ArchCPU, neg.tlb.f[mmu_idx]) - \
+     (intptr_t)offsetof(ArchCPU, env))
 #endif
 
 #endif /* I386_KNC_COMPAT_H */

@@ -168,6 +168,16 @@ static int knc_fraction(int imm)
     return bits[imm >> 4 & 7];
 }
 
+#ifdef CONFIG_CPUID_H
+static bool has_fma;    /* of the host, and vectors of 256 bits */
+
+static void __attribute__((constructor)) knc_look_at_host(void)
+{
+    __builtin_cpu_init();
+    has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#endif
+
 #define BITS    32
 #include "vector-float.c.inc"
 #undef BITS

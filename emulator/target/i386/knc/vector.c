@@ -324,12 +324,16 @@ static void knc_begin_float(KncVector *v)
     }
 }
 
+/* Suppress all exceptions: no sticky flags */
+static bool knc_has_sae(const KncVector *v)
+{
+    return v->code.eh && !v->code.memory && (v->code.sss & 4) &&
+           (v->insn->eh == KNC_RC || v->insn->eh == KNC_SAE);
+}
+
 static void knc_end_float(KncVector *v, float_status *fp)
 {
-    bool sae = v->code.eh && !v->code.memory && (v->code.sss & 4) &&
-               (v->insn->eh == KNC_RC || v->insn->eh == KNC_SAE);
-
-    if (!sae) {
+    if (!knc_has_sae(v)) {
         float_raise(get_float_exception_flags(fp), &v->env->sse_status);
     }
 }
@@ -368,6 +372,10 @@ static void knc_compute(KncVector *v, uint32_t mask)
         lanes.k = env->opmask_regs[code.kkk];
     }
     lanes.fp = v->fp;
+    lanes.quick = get_float_rounding_mode(&v->fp) == float_round_nearest_even &&
+                  (knc_has_sae(v) ||
+                   get_float_exception_flags(&env->sse_status) &
+                   float_flag_inexact);
     v->insn->lanes(&lanes);
     knc_end_float(v, &lanes.fp);
     if (shape == KNC_COMPARE) {

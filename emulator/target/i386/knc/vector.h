@@ -59,6 +59,7 @@ typedef struct KncLanes {
     uint32_t mask;
     uint32_t k;         /* the other mask, which is written */
     int imm;
+    bool quick;         /* rounding to nearest; inexact results set no flag */
     float_status fp;
 } KncLanes;
 
