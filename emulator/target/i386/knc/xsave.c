@@ -2,9 +2,10 @@
 /*
  * Knights Corner: an ordinary kernel saves the vector unit for its programs
  *
- * The chip has no XSAVE.  -cpu knc has it, with the components of AVX-512, whose
- * part of the area holds the unit's registers and masks.  CPUID shows that to
- * ring 0 alone: programs find the chip's.  QEMU has the other components.
+ * The chip has no XSAVE.  -cpu knc has it, with the components of AVX-512,
+ * whose part of the area holds the unit's registers and masks.  CPUID shows
+ * that to ring 0 alone: programs find the chip's.  QEMU has the other
+ * components.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -71,7 +72,7 @@ typedef struct Area {
     bool store;
 } Area;
 
-/* @count quadwords between the area and a register, which do not cross a page */
+/* @count quadwords of one page, between the area and a register */
 static void area_copy(Area *area, int at, uint64_t *value, int count)
 {
     CPUX86State *env = area->env;
@@ -136,7 +137,7 @@ void knc_xsave(CPUX86State *env, uint64_t area, uint64_t which, uintptr_t ra)
     area_copy_unit(&(Area) { env, area, ra, true }, which & env->xcr0);
 }
 
-/* A register may hold what is no mask of 16 bits in what a program has written. */
+/* What a program has written may have masks of more than 16 bits. */
 void knc_xrstor(CPUX86State *env, uint64_t area, uint64_t which, uintptr_t ra)
 {
     uint64_t there = cpu_ldq_data_ra(env, area +
