@@ -195,6 +195,7 @@ def test_watch_adds(watch):
 
 def test_watch_promtool(watch):
     """promtool minds nothing about the file, as it is at first and later"""
+    program = promtool()
     watch.card("mic0", r"""sleep 1
 interval 1.0 '1;;cpu/config=0x16,name=a"\b/;40000000000;100.00'
 interval 2.0 '1;;cpu/config=0x16,name=a"\b/;40000000000;100.00'
@@ -203,7 +204,7 @@ interval 2.0 '1;;cpu/config=0x16,name=a"\b/;40000000000;100.00'
     watch.until(up("mic0"), "0")
     for wanted in ("0", "1"):
         watch.until(up("mic0"), wanted)
-        subprocess.run([promtool(), "check", "metrics"], check=True,
+        subprocess.run([program, "check", "metrics"], check=True,
                        stdin=watch.file.open(), capture_output=True)
     assert 'event="cpu/config=0x16,name=a\\"\\\\b/"} 1' in watch.file.read_text()
 
