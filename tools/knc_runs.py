@@ -33,6 +33,13 @@ PROGRESS = "KNC_METRICS_PROGRESS"
 REFUSED = "Access to performance monitoring"
 # Of the fields of perf stat. A number may have a comma.
 SEPARATOR = ";"
+# So many events more or less make no difference of two programs: their start has such
+FEW = 100
+# Of clocks on all CPUs
+HALTED = ("a thread that halts reads the clocks of its core, and nothing counts for how long it ran; "
+          "-u counts those in which it runs a program, and cpi_core is the core's")
+IN_USER_MODE = ("with -u a thread counts the clocks of its core in its own user mode only, and all of "
+                "the core's are in none of them")
 # What a shell on a card does. The first has the directory, and one session, until its standard
 # input ends: when this process does, in any way, or the connection. Then it ends all of the second:
 # each runs perf, or a program, which is a process group in a session of its own.
@@ -56,6 +63,10 @@ class Missing(Exception):
     """A metric has no value, and why."""
 
 
+class Outside(Missing):
+    """What was computed is outside of the metric's limits."""
+
+
 # --- what to count, and together with what --------------------------------------
 
 class Countable:
@@ -64,6 +75,9 @@ class Countable:
     def __init__(self, event, terms):
         self.event, self.terms = event, terms
         self.counters, self.is_core = event.counters, event.in_core == "core"
+        # Does each thread of a core read its clocks, or what all of its threads do?
+        self.is_clocks = event.in_core == "once" and "any" not in terms
+        self.is_shared = self.is_core or event.in_core == "once" or "any" in terms
         # A name for perf's output, and for an expression
         self.label = re.sub(r"\W+", "_", f"{event.name} {terms}".strip())
 
@@ -99,6 +113,8 @@ class Plan:
         self.needed = countables(possible, events)
         self.runs = plan_runs(possible, self.needed)
         self.formulas = {metric: Formula(metric, self.needed) for metric in possible}
+        # Is there a metric that needs to know how long it took?
+        args.seconds, args.is_timed = {}, any(DURATION in metric.expr for metric in possible)
 
     def each(self):
         """The runs, as often as they are repeated"""
@@ -123,7 +139,12 @@ class Plan:
 
     def check(self, metric, counts):
         """Is a sum over threads what the metric is made of?"""
+        args = self.args
         for key in self.formulas[metric].keys:
+            # Samples are of the thread that runs.
+            if self.needed[key].is_clocks and args.all_cpus and not args.by and \
+                    metric.of_thread != args.user:
+                raise Missing(IN_USER_MODE if args.user else HALTED)
             if self.needed[key].is_core and any(key in run.values for run in counts):
                 why = self.side_by_side()
                 if why:
@@ -219,7 +240,7 @@ class Counts:
 
     def take(self, record, labels, in_turn=False):
         """Note a record of perf's, if it is about one of these events, which may take turns."""
-        if record.event == DURATION and record.value:
+        if DURATION in record.event and record.value:
             self.duration = record.value / 1e9
         key = labels.get(record.event)
         if key is None:
@@ -227,8 +248,11 @@ class Counts:
         if record.value is None:
             self.reasons[key] = record.why
             if record.why == "not counted":
-                self.reasons[key] += (": something else has the counters "
-                                      "(another perf, the NMI watchdog)")
+                # Of no time perf says 100 %.
+                self.reasons[key] += (
+                    ": something else has the counters (another perf, the NMI watchdog)"
+                    if record.share < 100 else
+                    ": nothing ran (it slept or has ended, or the CPU is offline)")
         elif record.share < 100 and not in_turn:
             self.reasons[key] = (f"counted for {record.share:g} % of the time: something "
                                  "else has a counter (another perf, the NMI watchdog)")
@@ -476,10 +500,22 @@ def run_stat(args, events, more=()):
     """Run perf once for these events: its records, what else it has said, and its status"""
     report = f"{args.room}/stat"
     said, status = run_perf(args, held(
-        args, args.perf[-1], "stat", "-x", SEPARATOR, "-o", report, "-e", f"{{{events}}}",
+        args, args.perf[-1], "stat", "-x", SEPARATOR, "-o", report, *(["-e", f"{{{events}}}"] if events else []),
         "-e", DURATION, *more, *target(args)))
     text = ask(args, "sh", "-c", f"cat {report}; rm -f {report}")
     return [*as_named(args, knc_perf.read(text.split("\n"), SEPARATOR))], said, status
+
+
+def time_of(args):
+    """How many seconds the program runs, in a run of its own. perf 7.2 and newer have no duration_time
+    of a program unless its events begin later, here after a millisecond.
+    """
+    program = (*args.command,)
+    if program not in args.seconds:
+        records, _, _ = run_stat(args, "", ["-D", "1"])
+        args.seconds[program] = next((record.value / 1e9 + 1e-3 for record in records
+                                      if DURATION in record.event and record.value), None)
+    return args.seconds[program]
 
 
 def as_named(args, records):
@@ -519,6 +555,8 @@ def count(args, needed, run):
     for record in records:
         counts.take(record, labels)
     counts.status = settle(args, said, status, counts.values or counts.reasons)
+    if counts.values and args.is_timed and not (counts.duration or args.turns or counts.status):
+        counts.duration = time_of(args)
     for key in run:
         if key not in counts.values:
             counts.reasons.setdefault(key, said.reason())
@@ -537,7 +575,7 @@ class Formula:
     """A metric's expression, as Python's, and what is in it."""
 
     def __init__(self, metric, needed):
-        self.keys = metric.events()
+        self.metric, self.keys = metric, metric.events()
         self.labels = {needed[key].label: key for key in self.keys}
         text = knc_tables.TERMS.sub(
             lambda m: needed[tuple(m.group(1).replace("\\", "").split(",", 1))].label,
@@ -552,7 +590,7 @@ class Formula:
         return [run for run in counts if set(self.keys) & set(run.values)]
 
     def value(self, counts, turns):
-        """From these runs. Turns differ in length, so rates are what can be
+        """In its unit, from these runs. Turns differ in length, so rates are what can be
         compared; the program of several runs is the same.
         """
         used = self.runs(counts)
@@ -576,7 +614,24 @@ class Formula:
         # Of our own table: numbers, events and these functions
         functions = {"__builtins__": {}, "d_ratio": d_ratio}
         counted = {name: of(name) for name in self.code.co_names if name not in functions}
-        return eval(self.code, functions, counted), len(used)
+        return self.metric.scale * eval(self.code, functions, counted), len(used)
+
+    def few(self, counts, turns):
+        """What FEW of each event make of the value"""
+        value, total = self.value(counts, turns)[0], 0.0
+        for values, key in [(run.values, key) for run in self.runs(counts) for key in {*self.keys} & {*run.values}]:
+            exact = values[key]
+            values[key] += FEW
+            total += abs(self.value(counts, turns)[0] - value)
+            values[key] = exact
+        return total
+
+
+def check_limits(metric, value):
+    """Can it have this value?"""
+    if not metric.least <= value <= metric.most:
+        raise Outside(f"{knc_format.quantity(value, metric.unit)} is outside of {metric.limits}: its events do "
+                      "not count the same things here, or were counted in runs that differ")
 
 
 def exceeded(metric, value):
@@ -590,15 +645,21 @@ class Result:
     """What came of a metric of a place: a value for each repetition."""
 
     def __init__(self, plan, metric, repetitions):
-        self.metric, self.values, self.runs = metric, [], 0
+        self.metric, self.values, self.runs, self.few = metric, [], 0, 0.0
         self.reason = plan.reasons.get(metric, "")
         for counts in repetitions if metric in plan.formulas else ():
             try:
                 plan.check(metric, counts)
                 value, self.runs = plan.formulas[metric].value(counts, plan.args.turns)
-                self.values.append(value * metric.scale)
+                check_limits(metric, value)
+                self.values.append(value)
+                self.few = max(self.few, plan.formulas[metric].few(counts, plan.args.turns))
             except Missing as why:
                 self.reason = str(why)
+                # The mean of the others would be too high, or too low.
+                if isinstance(why, Outside):
+                    self.values, self.runs = [], 0
+                    break
         self.value = sum(self.values) / len(self.values) if self.values else None
 
     def entry(self, **more):
@@ -610,4 +671,4 @@ class Result:
         """With what there is to say of the value"""
         m = self.metric
         return self.entry(exceeded=exceeded(m, self.value), groups=m.groups, description=m.brief,
-                          values=self.values)
+                          values=self.values, few=self.few)
