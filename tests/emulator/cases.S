@@ -12,7 +12,8 @@
 
 	/* Between vector \n and \n * 64(%rdi) */
 	.macro	VECTOR opcode, n
-	.byte	0x62, 0xf1 ^ (\n & 0x10) ^ ((\n & 8) << 4), 0x78, 0x08, \opcode, 0x87 | (\n & 7) << 3
+	.byte	0x62, 0xf1 ^ (\n & 0x10) ^ ((\n & 8) << 4), 0x78, 0x08, \opcode
+	.byte	0x87 | (\n & 7) << 3
 	.long	64 * \n
 	.endm
 

@@ -12,6 +12,7 @@
 #define MEMORY_SIZE	1024
 #define BEHIND		0xa5		/* in the rest of the page */
 #define ARITHMETIC	0x8d5		/* of RFLAGS */
+#define FLAGS_GIVEN	BIT(32)
 #define STICKY		0x3f		/* of MXCSR */
 #define CPUID_XSAVE	BIT(26)
 #define CR4_OSXSAVE	BIT(18)
@@ -90,7 +91,7 @@ static void enable(void)
 
 static const u8 *apply(struct image *image, const u8 *p, u32 count)
 {
-	for (; count; count--) {
+	while (count--) {
 		const struct patch *patch = (void *)p;
 
 		copy((u8 *)image + patch->at, patch->bytes, patch->size);
@@ -114,11 +115,12 @@ static void show(u32 n, int ring, u32 chunk)
 
 static void run_one(u32 n, int ring, int flags)
 {
+	u64 arithmetic = flags ? ARITHMETIC : 0;
 	u8 *page = pages[MEMORY];
 	int vector;
 
 	case_now = before;
-	case_now.flags = 2 | (flags ? ARITHMETIC : 0);
+	case_now.flags = 2 | arithmetic;
 	for (u32 i = MEMORY_SIZE; i < 4096; i++)
 		page[i] = BEHIND;
 	copy(page, before.memory, MEMORY_SIZE);
@@ -148,7 +150,9 @@ static void run_one(u32 n, int ring, int flags)
 	print("case %d %d ran %d %d %d %ld %ld\n", n, ring, (u32)fault, (u32)fault_error, vector,
 	      rdmsr(MSR_CNT0), rdmsr(MSR_CNT1));
 	/* Flags that the case does not change are what they were. */
-	wanted.flags = (wanted.flags & BIT(32) ? wanted.flags : flags ? ARITHMETIC : 0) & ARITHMETIC;
+	if (!(wanted.flags & FLAGS_GIVEN))
+		wanted.flags = arithmetic;
+	wanted.flags &= ARITHMETIC;
 	for (u32 i = 0; i < sizeof(case_now) / CHUNK; i++)
 		if (!same_chunk((u64 *)&case_now + i * CHUNK / 8, (u64 *)&wanted + i * CHUNK / 8))
 			show(n, ring, i);

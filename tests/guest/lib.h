@@ -342,4 +342,9 @@ void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after);
 /* Adds @events to a counter of this hardware thread at once. */
 void td_burst(unsigned int counter, u64 events);
 
+/* unit.S */
+struct unit;
+
+long unit_over(const struct unit *before, struct unit *after, long nr, long a, long b, long c);
+
 #endif

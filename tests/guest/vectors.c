@@ -22,50 +22,6 @@ struct unit {
 	unsigned int mask[8];
 } __attribute__((aligned(64)));
 
-long unit_over(const struct unit *before, struct unit *after, long nr, long a, long b, long c);
-
-/* Load the unit, make a system call, and store the unit. */
-asm(".text\n"
-    ".macro UNIT opcode, base\n"
-    "	.set	n, 0\n"
-    "	.rept	32\n"
-    "	.byte	0x62, 0xf1 ^ (n & 16) ^ ((n & 8) << 4), 0x78, 0x08, \\opcode\n"
-    "	.byte	0x80 | \\base | (n & 7) << 3\n"
-    "	.long	64 * n\n"
-    "	.set	n, n + 1\n"
-    "	.endr\n"
-    ".endm\n"
-    ".globl	unit_over\n"
-    "unit_over:\n"
-    "	pushq	%rbx\n"
-    "	movq	%rdx, %rbx\n"
-    "	movq	%rsi, %r10\n"
-    "	pushq	%r10\n"
-    "	UNIT	0x28, 7\n"
-    "	.set	n, 0\n"
-    "	.rept	8\n"
-    "	movl	2048 + 4 * n(%rdi), %eax\n"
-    "	.byte	0xc5, 0xf8, 0x92, 0xc0 | n << 3\n"
-    "	.set	n, n + 1\n"
-    "	.endr\n"
-    "	movq	%rbx, %rax\n"
-    "	movq	%rcx, %rdi\n"
-    "	movq	%r8, %rsi\n"
-    "	movq	%r9, %rdx\n"
-    "	syscall\n"
-    "	popq	%rsi\n"
-    "	movq	%rax, %rdx\n"
-    "	UNIT	0x29, 6\n"
-    "	.set	n, 0\n"
-    "	.rept	8\n"
-    "	.byte	0xc5, 0xf8, 0x93, 0xc0 | n\n"
-    "	movl	%eax, 2048 + 4 * n(%rsi)\n"
-    "	.set	n, n + 1\n"
-    "	.endr\n"
-    "	movq	%rdx, %rax\n"
-    "	popq	%rbx\n"
-    "	ret\n");
-
 static void fill(struct unit *u, unsigned int seed)
 {
 	unsigned int i;
@@ -82,13 +38,13 @@ static int same(const struct unit *a, const struct unit *b)
 	       !memcmp(a->mask, b->mask, sizeof(a->mask));
 }
 
-static void handler(int sig)
+static void take(int sig)
 {
 	struct unit mine, found;
 
 	fill(&mine, 0x5eed);
 	unit_over(&mine, &found, SYS_sched_yield, 0, 0, 0);
-	must(same(&mine, &found), "in the handler of signal %d", sig);
+	must(same(&mine, &found), "in the function that takes signal %d", sig);
 }
 
 static void check_over(unsigned int seed, const char *what, long nr, long a, long b, long c)
@@ -122,7 +78,7 @@ TEST(vector_tasks, "vector-tasks", 60)
 	pthread_t thread[6];
 	long i;
 
-	signal(SIGUSR1, handler);
+	signal(SIGUSR1, take);
 	for (i = 0; i < 6; i++)
 		must(!pthread_create(&thread[i], NULL, rounds, (void *)i), "thread");
 	for (i = 0; i < 6; i++)
