@@ -88,8 +88,9 @@ check:
 	@TEST='$(TEST)' scripts/check
 
 # tests/parts says what there is.
+check-newest: first := scripts/newest &&
 check-%: always
-	@TEST='$(TEST)' scripts/check $* $(notes)
+	@$(first) TEST='$(TEST)' scripts/check $* $(notes)
 
 prove:
 	@sed -n '/^Not proved/,/^$$/p' Documentation/contributing.rst

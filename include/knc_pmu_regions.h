@@ -82,7 +82,8 @@ void knc_region_reset(const char *name);
 /**
  * knc_regions_write() - write the file now, as exit() does
  *
- * For a program that ends in another way, such as _exit() or execve().
+ * For a program that ends in another way, such as _exit(), abort() or execve(). Without it
+ * knc-metrics reports that the process has begun regions and is not counted.
  *
  * Return: 0, also if there is nothing to write; -1 if it fails, with a message.
  */
@@ -187,6 +188,7 @@ struct knc_regions_ {
 	struct knc_regions_thread_ *volatile threads;
 	struct knc_regions_event_ event[KNC_REGIONS_EVENTS];
 	char file[4096];
+	char rank[16];			/* of MPI; empty if none is known */
 };
 
 struct knc_regions_output_ {
@@ -705,6 +707,8 @@ static void knc_regions_reap_(long self, int now)
 	knc_regions_unlock_();
 }
 
+static void knc_regions_mark_(void);
+
 /* The first region of a thread begins. */
 static struct knc_regions_thread_ *knc_regions_start_(void)
 {
@@ -725,6 +729,7 @@ static struct knc_regions_thread_ *knc_regions_start_(void)
 	knc_regions_self_ = t;
 	tid = knc_regions_call_(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	knc_regions_reap_(tid, 0);
+	knc_regions_mark_();
 	knc_regions_events_(t, tid);
 	t->busy = 0;
 	knc_regions_calibrate_(t);
@@ -834,6 +839,15 @@ static void knc_regions_row_(struct knc_regions_output_ *out, const struct knc_r
 	knc_regions_number_(out, (uint64_t)r->last, '\n');
 }
 
+static void knc_regions_head_(struct knc_regions_output_ *out)
+{
+	knc_regions_column_(out, "# knc-regions 1", '\n');
+	if (knc_regions_.rank[0]) {
+		knc_regions_column_(out, "# rank", ' ');
+		knc_regions_column_(out, knc_regions_.rank, '\n');
+	}
+}
+
 static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 {
 	static const char *const columns[] = { "region", "tid", "calls", "lost", "why", "seconds" };
@@ -841,7 +855,7 @@ static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 	struct knc_regions_region_ r;
 	int i;
 
-	knc_regions_column_(out, "# knc-regions 1", '\n');
+	knc_regions_head_(out);
 	for (i = 0; i < 6; i++)
 		knc_regions_column_(out, columns[i], '\t');
 	for (i = 0; i < knc_regions_.events; i++)
@@ -880,6 +894,23 @@ static int knc_regions_create_(void)
 	if (fd >= 0)
 		knc_regions_.files = n;
 	return (int)fd;
+}
+
+/* What is there if the process ends, and does not write its file */
+static void knc_regions_mark_(void)
+{
+	struct knc_regions_output_ out;
+
+	knc_regions_lock_();
+	memset(&out, 0, sizeof(out));
+	out.fd = knc_regions_.files ? -1 : knc_regions_create_();
+	if (out.fd >= 0) {
+		knc_regions_head_(&out);
+		knc_regions_column_(&out, "# begun", '\n');
+		knc_regions_flush_(&out);
+		knc_regions_call_(SYS_close, out.fd, 0, 0, 0, 0, 0);
+	}
+	knc_regions_unlock_();
 }
 
 static int knc_regions_save_(int last)
@@ -971,6 +1002,23 @@ static int knc_regions_parse_(const char *text)
 	return knc_regions_.events;
 }
 
+/* Which rank of a program of MPI this is; Slurm's variable is of what has started MPI, too. */
+static void knc_regions_rank_(void)
+{
+	static const char *const names[] = { "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID" };
+	const char *rank;
+	size_t digits, i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		rank = getenv(names[i]);
+		digits = rank ? strspn(rank, "0123456789") : 0;
+		if (digits && !rank[digits] && digits < sizeof(knc_regions_.rank)) {
+			strcpy(knc_regions_.rank, rank);
+			return;
+		}
+	}
+}
+
 static int knc_regions_wanted_(void)
 {
 	const char *events = getenv("KNC_REGIONS"), *file = getenv("KNC_REGIONS_FILE");
@@ -994,6 +1042,7 @@ static int knc_regions_wanted_(void)
 		return 0;
 	}
 	strcpy(knc_regions_.file, file);
+	knc_regions_rank_();
 	if (!knc_regions_parse_(events)) {
 		knc_regions_say_(KNC_REGIONS_SAID_SETTING, NULL, 0,
 				 "KNC_REGIONS is not NAME=TYPE:CONFIG[:CONFIG1][:u][,...]");

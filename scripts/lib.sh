@@ -45,11 +45,19 @@ bookworm 12    linux-image-6\.1\.0-[0-9]+-amd64         bookworm
 trixie   13    linux-image-6\.12\.[0-9]+\+deb13-amd64   trixie
 forky    forky linux-binary-[0-9.]+\+deb14-amd64        trixie
 '
-# What is fetched and not installed, the same on each host: the release that has it, its package
+# What is fetched and not installed, the same on each host: the release that has it, its package.
+# Of several releases the newest package is taken; of a source (src:) what the mirror has.
 elsewhere='
 linux-6.1    bookworm linux-source-6\.1
 linux-6.12   trixie   linux-source-6\.12
-linux-newest sid      linux-source-[0-9.]+
+linux-newest trixie-backports,forky,sid linux-source-[0-9.]+
+perf-newest trixie-backports,forky,sid linux-perf
+qemu-newest trixie-backports,forky,sid src:qemu
+gcc-newest forky,sid gcc-[0-9]+
+clang-newest forky,sid clang-[0-9]+
+sparse-newest forky,sid src:sparse
+python-newest forky,sid python3[.][0-9]+
+pytest-newest trixie-backports,forky,sid python3-pytest
 cbmc         trixie   cbmc
 binutils     bullseye binutils-x86-64-linux-gnu
 '
@@ -263,7 +271,12 @@ find_elsewhere()
 newest_elsewhere()
 {
 	find_elsewhere "$1"
-	package=$("$here/apt-fetch" --suite "$suite" --newest "$package") || exit 1
+	case $package in
+	src:*) package="--source --newest ${package#src:}" ;;
+	*) package="--newest $package" ;;
+	esac
+	# shellcheck disable=SC2086
+	package=$("$here/apt-fetch" --suite "$suite" $package) || exit 1
 }
 
 # pkg_version PACKAGE - the version installed here

@@ -11,11 +11,12 @@ EMIT = "target/i386/tcg/emit.c.inc"
 
 
 class Instead(Edit):
-    """One text for another, in a line that the pattern finds"""
+    """One text for another, in a line that the pattern finds, in these versions of QEMU; or in
+    those without the text @fixed, where stable versions differ"""
 
-    def __init__(self, path, pattern, old, new, count=1, since=(0,), until=(999,)):
+    def __init__(self, path, pattern, old, new, count=1, since=(0,), until=(999,), fixed=""):
         super().__init__(path, pattern, old, new, count)
-        self.since, self.until = since, until
+        self.since, self.until, self.fixed = since, until, fixed
 
 
 class After(Instead):
@@ -48,7 +49,8 @@ DEFECTS = (
             r"^                if \(new_eflags & VM_MASK\) \{\n +goto return_to_vm86;$",
             "(new_eflags & VM_MASK)",
             "((new_eflags & VM_MASK) &&\n"
-            "                    !(env->hflags & (HF_LMA_MASK | HF_CPL_MASK)))", until=OLD),
+            "                    !(env->hflags & (HF_LMA_MASK | HF_CPL_MASK)))",
+            fixed="allow_vm86"),
     # SETcc works out the flags before a store that may fault.
     After(TRANSLATE, r"^        gen_setcc1\(s, b, s->T0\);$", "        gen_knc_flags_kept(s);",
           until=OLD),

@@ -28,11 +28,22 @@ WAIT = ("The threads wait here for others: give all of them the same work (OpenM
 GATHER = ("Number the elements so that neighbours have near numbers, or sort by the index: it comes "
           "from memory, so another order of the loops does not help. Pages of 2 MiB help the TLB",
           "E. Cuthill and J. McKee, \"Reducing the bandwidth of sparse symmetric matrices\" (1969)")
-CONFLICT = ("If rows are a multiple of 4096 bytes apart, make each 64 bytes longer: a column has only "
-            "8 of the 512 lines of the L1 cache then. Otherwise work on blocks of 32 KiB, or let the "
+CONFLICT = ("If rows are a multiple of 4096 bytes apart, make each longer by what the loop reads of one "
+            "before it goes to the next, in lines of 64 bytes: {}. Now the same place of all rows has "
+            "only 8 of the 512 lines of the L1 cache. Otherwise work on blocks of 32 KiB, or let the "
             "inner loop go along a row. The L2 cache has nearly all of the lines, and few accesses "
             "miss the TLB, so it is the L1 that loses them", "the L1 cache's 64 sets of 8 lines of "
             "64 bytes (Intel, \"Xeon Phi Coprocessor System Software Developers Guide\", 328207)")
+
+
+def longer(missing):
+    """By how much, if so many percent of the accesses miss: one access of a line is all that is read
+    of a row, and of a line with more of them the next ones may be read, too
+    """
+    reads = round(100 / missing)
+    return "64 bytes, as nearly each access is of another line here" if reads < 2 else (
+        f"64 bytes if these are the {reads} accesses that a line has here, {64 * 4} if they are "
+        f"{reads * 4} beside each other, and so on")
 
 
 def is_waiting(row):
@@ -52,7 +63,7 @@ def advice(metric, values, row, source):
         return GATHER
     if name in MISSES and (values.get("l1_misses_in_l2") or 0) > FITS and \
             (values.get("l1_tlb_miss_ratio") or 0) < 1.6:
-        return CONFLICT
+        return CONFLICT[0].format(longer(metric["value"])), CONFLICT[1]
     return rule["advice"], rule["advisor"]
 
 

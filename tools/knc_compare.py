@@ -28,6 +28,8 @@ PAIRS = 8
 APART, MOST_APART = 0.35, 0.2
 # From half of the interval to the difference that is found in 4 of 5 comparisons, by Student's t
 POWER = 1.4
+# The part of a value that addresses, the environment and the start of a program make, beside FEW events
+SMALL = 1e-4
 # What two results must have in common, and what is only told
 MUST = {"emulated": ("of a real card", "of the emulated one"),
         "user": ("with what the kernel does", "without (-u)"),
@@ -94,10 +96,11 @@ def typical_pairs(differences):
 class Difference:
     """Of the values of a metric in the runs of two results. @before and @after are means without
     the runs that are set @aside; the interval of their difference is @low to @high, or None, and
-    why. @seen is the least difference that such runs are likely to show.
+    why. @seen is the least difference that such runs are likely to show. One of @few or less is also
+    between a program and its copy of another name.
     """
 
-    def __init__(self, before, after, are_pairs=False):
+    def __init__(self, before, after, are_pairs=False, few=0):
         self.aside, self.low, self.high, self.seen, self.why = [], None, None, None, ""
         most = max(int(MOST_APART * min(len(before), len(after))), min(len(before), len(after)) > 3)
         if are_pairs and len(before) == len(after) >= PAIRS:
@@ -114,6 +117,7 @@ class Difference:
             values, ways = typical(before, after)
         self.before, self.after = mean(before), mean(after)
         self.value = self.after - self.before
+        self.few = max(few, SMALL * max(abs(self.before), abs(self.after)))
         beyond = min(round(BEYOND * ways), int(MOST_BEYOND * ways))
         if beyond:
             self.low, self.high = values[beyond - 1], values[-beyond]
@@ -121,8 +125,11 @@ class Difference:
         else:
             self.why = "too few runs to tell a change from chance: -r 5 has enough"
 
-    def is_sure(self):
+    def is_no_chance(self):
         return self.low is not None and (self.low > 0 or self.high < 0)
+
+    def is_sure(self):
+        return self.is_no_chance() and abs(self.value) > self.few
 
 
 def signed(value, unit=""):
@@ -147,7 +154,10 @@ def how_sure(m):
         return d.why
     text = (f"{'different' if d.is_sure() else 'not different'}: {signed(d.low, unit)} to "
             f"{signed(d.high, unit)}")
-    if not d.is_sure() and d.seen:
+    if d.is_no_chance() and not d.is_sure():
+        text += ("; so few events, or so small a part, also differ with a program's name, addresses and "
+                 "environment")
+    elif not d.is_sure() and d.seen:
         text += f"; {signed(d.seen, unit)[1:]} would have been found"
     if d.aside:
         text += (f"; {counted(len(d.aside), 'run')} far from all others "
@@ -172,7 +182,7 @@ def note_changes(before, after, are_pairs=False):
         if not old or m["value"] is None:
             continue
         values = [each.get("values") or [each["value"]] for each in (old, m)]
-        m["difference"] = d = Difference(*values, are_pairs)
+        m["difference"] = d = Difference(*values, are_pairs, max(each.get("few") or 0 for each in (old, m)))
         m["before"], m["is_only_time"] = {**old, "value": d.before}, False
         m["value"] = d.after
         if any(each["min"] is not None and not each.get("values") for each in (old, m)):

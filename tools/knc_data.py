@@ -13,6 +13,7 @@ import knc_python
 
 knc_python.check()
 
+import bisect
 import collections
 import contextlib
 import os
@@ -37,9 +38,10 @@ TRACING_DATA, AUXTRACE = 66, 71
 # What no symbols come with
 NOTHING = os.devnull
 # Files that are no programs, or not to be had
-NO_FILE = re.compile(r"/(/|dev/|proc/|sys/|memfd:|SYSV|tmp/perf-\d).*|.* \(deleted\)")
-# Of a JIT, which perf names by this machine
-JIT = re.compile(r"(\s*[0-9a-f]+) .* (\(/tmp/perf-\d+\.map\)\n)")
+NO_FILE = re.compile(r"/(/|dev/|proc/|sys/|memfd:|SYSV).*|.* \(deleted\)")
+# Of a JIT, which perf names by this machine's file, also with --symfs; and a line of that file
+JIT = re.compile(r"(\s*([0-9a-f]+)) .* (\((/tmp/perf-\d+\.map)\)\n)")
+MAPPED = re.compile(r"(?:0x)?([0-9a-f]+) (?:0x)?([0-9a-f]+) (.+)", re.I)
 
 Walked = collections.namedtuple("Walked", "lost throttled is_cut")
 
@@ -75,13 +77,45 @@ def walk(path):
     return Walked(max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut)
 
 
+class Jit:
+    """The names of code that was made at run time, which are in files below @symfs"""
+
+    def __init__(self, symfs):
+        self.symfs, self.files = symfs, {}
+
+    def read(self, name):
+        """[(begin, end, name)]; code that was made in place of other code stands behind it."""
+        found = {}
+        with contextlib.suppress(OSError), open(self.symfs + name, encoding="utf-8", errors="replace") as f:
+            for entry in filter(None, map(MAPPED.match, f)):
+                begin = int(entry[1], 16)
+                found[begin] = begin, begin + int(entry[2], 16), entry[3]
+        return sorted(found.values())
+
+    def named(self, line):
+        return JIT.sub(self.name, line)
+
+    def name(self, found):
+        before, address, behind, file = found.groups()
+        if file not in self.files:
+            self.files[file] = self.read(file)
+        at = bisect.bisect(self.files[file], (int(address, 16), float("inf"))) - 1
+        begin, end, name = self.files[file][at] if at >= 0 else (0, 0, "")
+        offset = int(address, 16) - begin
+        return f"{before} {name}+{offset:#x} {behind}" if begin + offset < end else \
+            f"{before} {knc_script.UNKNOWN} {behind}"
+
+
 @contextlib.contextmanager
 def script(perf, path, options, lines=None):
     """A reader of what perf script prints, and says on stderr; @lines gets the text."""
+    symfs = options[options.index("--symfs") + 1] if "--symfs" in options else "/"
+    jit = Jit(symfs)
+
     def printed(pipe):
         for line in pipe:
-            if "--symfs" in options and "/" not in options:
-                line = JIT.sub(r"\1 [unknown] \2", line)
+            if symfs != "/":
+                line = jit.named(line)
             if lines is not None:
                 lines.append(line)
             yield line
@@ -189,13 +223,13 @@ def link(name, folder):
     os.symlink(name, folder + name)
 
 
-def bring(path, symfs, command):
+def bring(path, symfs, command, perf=("perf",)):
     """Copy the files that samples are in, and callers, to below @symfs; command(NAME) prints one.
     Callers by DWARF are found only with the files of what they call: so it looks again.
     """
     tried = set()
     while True:
-        with script(["perf"], path, ["-F", knc_script.FIELDS, "--kallsyms", NOTHING, "--symfs",
+        with script(perf, path, ["-F", knc_script.FIELDS, "--kallsyms", NOTHING, "--symfs",
                                      symfs]) as reader:
             names = {frame.object for sample in reader for frame in sample.frames} - tried
         names = {name for name in names if name[:1] == "/" and not NO_FILE.fullmatch(name) and
@@ -214,18 +248,36 @@ def bring(path, symfs, command):
 
 # --- for knc-host --------------------------------------------------------------------------
 
+@contextlib.contextmanager
+def borrowed(names, symfs):
+    """perf report reads such a file in /tmp alone: meanwhile it is there, if no other one is"""
+    links = []
+    for name in names:
+        with contextlib.suppress(OSError):
+            if os.path.isfile(symfs + name):
+                os.symlink(os.path.realpath(symfs + name), name)
+                links.append(name)
+    try:
+        yield
+    finally:
+        for name in links:
+            os.unlink(name)
+
+
 def report(path, kallsyms, symfs, *arguments):
     """perf report, with what is missing of the data above it. The status is 1 if data is cut."""
     with proven(path, kallsyms, symfs) as symbols:
         with script(["perf"], path, ["-F", knc_script.FIELDS, *symbols.options]) as reader:
-            unnamed = {frame.object for sample in reader for frame in sample.frames
-                       if frame.function == knc_script.UNKNOWN}
+            frames = {(frame.object, frame.function) for sample in reader for frame in sample.frames}
         note_losses(reader, path)
-        jit = any(name.startswith("/tmp/perf-") and symbols.lacks(name) for name in unnamed)
+        unnamed = {name for name, function in frames if function == knc_script.UNKNOWN}
+        maps = {name for name, _ in frames if re.fullmatch(r"/tmp/perf-\d+\.map", name)}
+        jit = any(map(os.path.lexists, maps))
         for line in [*reader.says(), *symbols.says(unnamed), *["[JIT] names are this machine's"] * jit]:
             print(f"# {line}", flush=True)
-        done = subprocess.run(["perf", "report", "--stdio", "-i", path, *symbols.options,
-                               *arguments], check=False)
+        with borrowed(maps, symbols.symfs):
+            done = subprocess.run(["perf", "report", "--stdio", "-i", path, *symbols.options,
+                                   *arguments], check=False)
     return done.returncode or int(reader.is_cut)
 
 

@@ -187,7 +187,7 @@ class Csv(Data):
             if not self.writer:
                 names = dict.fromkeys([*(key for key in keys if key not in e), *e,
                                        *(name for other in entries for name in other)])
-                for lists in ("cpus", "assembly", "values", "all_seconds"):
+                for lists in ("cpus", "assembly", "values", "few", "all_seconds"):
                     names.pop(lists, None)
                 self.writer = csv.DictWriter(self.out, names, lineterminator="\n",
                                              extrasaction="ignore")

@@ -40,14 +40,14 @@ class Stream:
         self.args, self.run, self.in_turn = args, run, in_turn
         self.events, self.labels = events_of(args, needed, run)
         self.said, self.status, self.some = Said(), 0, False
-        self.is_core = args.all_cpus and any(needed[key].is_core for key in run)
+        self.by_cpu = args.all_cpus and any(needed[key].is_shared for key in run)
         self.needed = needed
 
     def command(self, fd):
         args = self.args
         words = ["stat", "-x", SEPARATOR, "-I", str(args.interval), "--log-fd", str(fd), "-e",
                  self.events if self.in_turn else f"{{{self.events}}}",
-                 *["-A"] * self.is_core, *target(args)]
+                 *["-A"] * self.by_cpu, *target(args)]
         return held(args, *WRAPPED * args.remote, args.perf[-1], *words)
 
     def __iter__(self):
@@ -80,7 +80,7 @@ class Stream:
                     yield self.finished(current)
                 current, end = Interval(end, record.time), record.time
             current.cpus[record.cpu].take(record, self.labels, self.in_turn)
-            if self.is_core:
+            if self.by_cpu:
                 continue
             current.counts = current.cpus[None]
             if len(current.counts.values) + len(current.counts.reasons) == len(self.run):
@@ -91,7 +91,7 @@ class Stream:
 
     def finished(self, interval):
         self.some = True
-        if self.is_core:
+        if self.by_cpu:
             interval.counts = knc_places.of_all(self.args, self.needed, interval.cpus)
         interval.counts.duration = interval.end - interval.begin
         for key in self.run:

@@ -32,8 +32,8 @@ def count_cpus(args, needed, run):
 
 
 def of_core(args, needed, threads, clocks="once"):
-    """What a core has counted in a run, of what its threads have; @clocks "sum" if of clocks, and
-    "any", that is wanted
+    """What a core has counted in a run, of what its threads have; @clocks "sum" if that is wanted of
+    clocks, and "any": in user mode each thread counts its own
     """
     core = Counts()
     core.duration, core.running = threads[0].duration, threads[0].running
@@ -44,8 +44,7 @@ def of_core(args, needed, threads, clocks="once"):
         name, how = key[0], "once" if "any" in key[1] else needed[key].event.in_core
         how = clocks if how == "once" else how
         if missing is None and how == "once" and args.user and not key[1]:
-            missing = (f"with -u a thread counts {name} in its own user mode only, and the "
-                       "core's is in none of them")
+            missing = knc_runs.IN_USER_MODE
         if missing is None and how != "sum" and \
                 max(values) - min(values) > max(SAME * max(values), FEW * (how == "core")):
             missing = f"the threads of the core do not agree on {name}"
@@ -73,9 +72,9 @@ def of_all(args, needed, cpus):
         if cpu in cpus:
             cores[core].append(cpus[cpu])
     for threads in cores.values():
-        core = of_core(args, needed, threads, "sum")
+        core = of_core(args, needed, threads, "sum" if args.user else "once")
         whole.duration = core.duration
-        whole.running += sum(counts.running for counts in threads)
+        whole.running += core.running
         values.update(core.values)
         whole.reasons.update(core.reasons)
     whole.values = {key: value for key, value in values.items() if key not in whole.reasons}
@@ -84,7 +83,7 @@ def of_all(args, needed, cpus):
 
 def count(args, needed, run):
     """As knc_runs.count(), on all CPUs: what a core counts is taken of one thread of each core."""
-    if not any(needed[key].is_core for key in run):
+    if not any(needed[key].is_shared for key in run):
         return knc_runs.count(args, needed, run)
     cpus, status, why = count_cpus(args, needed, run)
     counts = of_all(args, needed, cpus)

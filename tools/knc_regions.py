@@ -4,6 +4,7 @@ that its processes write.
 """
 import collections
 import heapq
+import itertools
 import re
 import subprocess
 
@@ -11,12 +12,14 @@ from knc_format import counted, differ
 from knc_runs import DEVICES, Failed, Result, ask, file_there, held, only_root, only_user_mode, rewind
 
 NSEC = 10 ** 9
-FILE, BEGIN, END = "# file ", "# knc-regions 1", "# end"
+FILE, BEGIN, RANK, BEGUN, END = "# file ", "# knc-regions 1", "# rank ", "# begun", "# end"
 FORMAT = re.compile(r"(config\d?):(\d+)(?:-\d+)?$")
 # CAP_SYS_ADMIN, CAP_PERFMON
 PRIVILEGES = 1 << 21 | 1 << 38
-# In another run it may be another thread.
-ALL = None
+# What a part of a region is of: all, a rank of MPI, or a thread, which may be another one in
+# another run
+ALL = "", None
+HOW = "a program that ends by _exit(), abort() or a signal calls knc_regions_write() before"
 
 
 def union(spans):
@@ -42,7 +45,7 @@ class Part:
     def __init__(self):
         self.values, self.reasons, self.spans = collections.Counter(), {}, []
         self.duration = self.running = 0.0
-        self.calls, self.lost, self.threads, self.status = 0, 0, set(), 0
+        self.calls, self.lost, self.threads, self.status, self.rank = 0, 0, set(), 0, None
 
     def add(self, row, thread, labels):
         self.calls += int(row["calls"])
@@ -59,21 +62,27 @@ class Part:
 
 
 class Run:
-    """What one run has left: {(region, thread): Part}, where thread is ALL, too."""
+    """What one run has left: {(region, kind, number): Part}, and the processes that have begun
+    regions and not written them.
+    """
 
-    def __init__(self, status, labels):
-        self.parts, self.status, self.labels = {}, status, labels
+    def __init__(self, status, labels, unwritten=()):
+        self.parts, self.status, self.labels, self.unwritten = {}, status, labels, unwritten
         # For knc-metrics, which asks whether anything was counted
         self.values, self.reasons, self.duration = {}, {}, None
 
     def take(self, rows):
         """Threads are numbered as they were made, process by process."""
-        tids = sorted({(*row["process"], int(row["tid"])) for row in rows})
+        def place(row):
+            return -1 if row["rank"] is None else row["rank"], row["process"], int(row["tid"])
+
+        threads = [at for at, _ in itertools.groupby(sorted(map(place, rows)))]
         for row in rows:
-            thread = tids.index((*row["process"], int(row["tid"])))
-            for which in (ALL, thread):
-                part = self.parts.setdefault((row["region"], which), Part())
+            thread = threads.index(place(row))
+            for which in (ALL, ("thread", thread), *[("rank", row["rank"])] * (row["rank"] is not None)):
+                part = self.parts.setdefault((row["region"], *which), Part())
                 part.add(row, thread, self.labels)
+                part.rank = row["rank"]
         for part in self.parts.values():
             part.duration = union(part.spans)
             for key in part.reasons:
@@ -116,19 +125,25 @@ def setting(args, countable):
 
 
 def rows_of(text):
-    """The rows of the files in @text, and how many files are not whole"""
-    rows, broken = [], 0
+    """The rows of the files in @text, which processes have written none, and how many files are
+    not whole
+    """
+    rows, unwritten, broken = [], [], 0
     for file in re.split(rf"^{FILE}(?=[\d.]+$)", text, flags=re.M)[1:]:
         name, *lines = file.rstrip("\n").split("\n")
+        rank = int(lines.pop(1)[len(RANK):]) if lines[1:] and lines[1].startswith(RANK) else None
+        if lines == [BEGIN, BEGUN]:
+            unwritten.append(f"process {name}" if rank is None else f"rank {rank}")
+            continue
         if lines[:1] != [BEGIN] or lines[-1] != END:
             broken += 1
             continue
         # PID, or PID and another number
         process = [int(part) for part in name.split(".")]
         columns = lines[1].split("\t")
-        rows += [{**dict(zip(columns, line.split("\t"))), "process": process}
+        rows += [{**dict(zip(columns, line.split("\t"))), "process": process, "rank": rank}
                  for line in lines[2:-1]]
-    return rows, broken
+    return rows, unwritten, broken
 
 
 def paranoid(args):
@@ -155,14 +170,16 @@ def count(args, needed, run):
     args.status = status = 128 - status if status < 0 else status
     said = ask(args, "sh", "-c", f'for f in {file}.*; do [ ! -e "$f" ] || {{ '
                f'echo "{FILE}${{f#{file}.}}"; cat "$f"; rm -f "$f"; }}; done')
-    rows, broken = rows_of(said)
+    rows, unwritten, broken = rows_of(said)
     if broken:
         raise Failed("the program has not written all of its file of regions: is the disk full?")
+    if unwritten and not rows:
+        raise Failed(f"{args.command[0]} (status {status}) has begun regions, and written none: {HOW}")
     if not rows:
         raise Failed(f"{args.command[0]} (status {status}) has written no regions: is it marked "
                   "(knc_pmu_regions.h; likwid-marker.h, with -DLIKWID_PERFMON), and does it "
                   "end by exit?")
-    found = Run(status, {needed[key].label: key for key in run})
+    found = Run(status, {needed[key].label: key for key in run}, unwritten)
     found.take(rows)
     return found
 
@@ -172,28 +189,45 @@ def count(args, needed, run):
 def report(plan, repetitions, table):
     """In the order in which they were begun, each with a line for each thread below it"""
     found = dict.fromkeys(key for counts in repetitions for run in counts for key in run.parts)
-    for name in dict.fromkeys(name for name, _ in found):
-        threads = sorted(thread for n, thread in found if n == name and thread is not ALL)
-        rows = []
-        for thread in [ALL, *(threads if plan.args.per == "thread" else [])]:
-            parts = [[run.part((name, thread)) for run in counts] for counts in repetitions]
-            keys, title = described(name, thread, [part for counts in parts for part in counts])
-            rows.append((keys, [Result(plan, m, parts).described() for m in plan.metrics], title))
-        table.place(*rows[0][:2], title=[*rows[0][2], ""])
-        table.over([entries for _, entries, _ in rows[1:]])
+    lacks = [*notes(run for counts in repetitions for run in counts)]
+    for name in dict.fromkeys(name for name, _, _ in found):
+        rows = {"": [], "rank": [], "thread": []}
+        for kind, number in [ALL, *sorted(
+                key[1:] for key in found if key[0] == name and key[1] in ("rank", plan.args.per))]:
+            parts = [[run.part((name, kind, number)) for run in counts] for counts in repetitions]
+            keys, title = described(name, kind, number, [part for counts in parts for part in counts])
+            entries = [Result(plan, m, parts).described() for m in plan.metrics]
+            for m, each in zip(plan.metrics, entries):
+                if lacks and not kind and m.is_sum() and each["value"] is not None:
+                    each.update(value=None, min=None, max=None, values=[], exceeded=[], reason=lacks[0])
+            rows[kind].append((keys, entries, title))
+        keys, entries, title = rows[""][0]
+        title[0] += f", {counted(len(rows['rank']), 'rank')}" * bool(rows["rank"])
+        table.place(keys, entries, title=[*title, ""])
+        table.over([entries for _, entries, _ in rows["thread"]])
         table.say("")
-        if rows[1:]:
-            table.columns(["thread", "calls", "   seconds"], [
-                m for at, m in enumerate(plan.metrics)
-                if any(entries[at]["value"] is not None for _, entries, _ in rows[1:])])
-        for keys, entries, _ in rows[1:]:
-            table.place(keys, entries, title=[keys["thread"], keys["calls"], f"{keys['seconds']:.6f}"])
-        if rows[1:]:
-            table.columns([], [])
+        for kind in "rank", "thread":
+            heads = ["rank", "thread"] if kind == "thread" and rows["rank"] else [kind]
+            if rows[kind]:
+                table.columns([*heads, "calls", "   seconds"], [
+                    m for at, m in enumerate(plan.metrics)
+                    if any(entries[at]["value"] is not None for _, entries, _ in rows[kind])])
+            for keys, entries, _ in rows[kind]:
+                table.place(keys, entries, title=[*("-" if keys[head] is None else keys[head] for head in heads),
+                                                  keys["calls"], f"{keys['seconds']:.6f}"])
+            if rows[kind]:
+                table.columns([], [])
 
 
-def described(name, thread, parts):
-    """The keys of a region, and its title: of all threads, or of one"""
+def notes(runs):
+    """Which processes have begun regions, and are not in a run"""
+    for unwritten in dict.fromkeys(", ".join(run.unwritten) for run in runs):
+        if unwritten:
+            yield f"{unwritten} began regions and did not write them, so they are missing: {HOW}"
+
+
+def described(name, kind, number, parts):
+    """The keys of a region, and its title: of all threads, of a rank, or of one thread"""
     calls = sorted({part.calls + part.lost for part in parts})
     threads = max(len(part.threads) for part in parts)
     durations = [part.duration for part in parts]
@@ -204,5 +238,7 @@ def described(name, thread, parts):
         title.append(f"! {calls[0]} to {calls[-1]} calls: the runs differ, and a metric of "
                      "several runs mixes them")
     title += [f"! {note}" for note in differ(durations)]
-    return {"region": name, "thread": thread, "threads": threads, "calls": calls[-1],
+    return {"region": name, "rank": number if kind == "rank" else
+            next((part.rank for part in parts if kind and part.rank is not None), None),
+            "thread": number if kind == "thread" else None, "threads": threads, "calls": calls[-1],
             "seconds": round(seconds, 9), "all_seconds": [round(each, 9) for each in durations]}, title

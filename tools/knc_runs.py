@@ -33,6 +33,13 @@ PROGRESS = "KNC_METRICS_PROGRESS"
 REFUSED = "Access to performance monitoring"
 # Of the fields of perf stat. A number may have a comma.
 SEPARATOR = ";"
+# So many events more or less make no difference of two programs: their start has such
+FEW = 100
+# Of clocks on all CPUs
+HALTED = ("a thread that halts reads the clocks of its core, and nothing counts for how long it ran; "
+          "-u counts those in which it runs a program, and cpi_core is the core's")
+IN_USER_MODE = ("with -u a thread counts the clocks of its core in its own user mode only, and all of "
+                "the core's are in none of them")
 # What a shell on a card does. The first has the directory, and one session, until its standard
 # input ends: when this process does, in any way, or the connection. Then it ends all of the second:
 # each runs perf, or a program, which is a process group in a session of its own.
@@ -56,6 +63,10 @@ class Missing(Exception):
     """A metric has no value, and why."""
 
 
+class Outside(Missing):
+    """What was computed is outside of the metric's limits."""
+
+
 # --- what to count, and together with what --------------------------------------
 
 class Countable:
@@ -64,6 +75,9 @@ class Countable:
     def __init__(self, event, terms):
         self.event, self.terms = event, terms
         self.counters, self.is_core = event.counters, event.in_core == "core"
+        # Does each thread of a core read its clocks, or what all of its threads do?
+        self.is_clocks = event.in_core == "once" and "any" not in terms
+        self.is_shared = self.is_core or event.in_core == "once" or "any" in terms
         # A name for perf's output, and for an expression
         self.label = re.sub(r"\W+", "_", f"{event.name} {terms}".strip())
 
@@ -123,7 +137,12 @@ class Plan:
 
     def check(self, metric, counts):
         """Is a sum over threads what the metric is made of?"""
+        args = self.args
         for key in self.formulas[metric].keys:
+            # Samples are of the thread that runs.
+            if self.needed[key].is_clocks and args.all_cpus and not args.by and \
+                    metric.of_thread != args.user:
+                raise Missing(IN_USER_MODE if args.user else HALTED)
             if self.needed[key].is_core and any(key in run.values for run in counts):
                 why = self.side_by_side()
                 if why:
@@ -537,7 +556,7 @@ class Formula:
     """A metric's expression, as Python's, and what is in it."""
 
     def __init__(self, metric, needed):
-        self.keys = metric.events()
+        self.metric, self.keys = metric, metric.events()
         self.labels = {needed[key].label: key for key in self.keys}
         text = knc_tables.TERMS.sub(
             lambda m: needed[tuple(m.group(1).replace("\\", "").split(",", 1))].label,
@@ -552,7 +571,7 @@ class Formula:
         return [run for run in counts if set(self.keys) & set(run.values)]
 
     def value(self, counts, turns):
-        """From these runs. Turns differ in length, so rates are what can be
+        """In its unit, from these runs. Turns differ in length, so rates are what can be
         compared; the program of several runs is the same.
         """
         used = self.runs(counts)
@@ -576,7 +595,24 @@ class Formula:
         # Of our own table: numbers, events and these functions
         functions = {"__builtins__": {}, "d_ratio": d_ratio}
         counted = {name: of(name) for name in self.code.co_names if name not in functions}
-        return eval(self.code, functions, counted), len(used)
+        return self.metric.scale * eval(self.code, functions, counted), len(used)
+
+    def few(self, counts, turns):
+        """What FEW of each event make of the value"""
+        value, total = self.value(counts, turns)[0], 0.0
+        for values, key in [(run.values, key) for run in self.runs(counts) for key in {*self.keys} & {*run.values}]:
+            exact = values[key]
+            values[key] += FEW
+            total += abs(self.value(counts, turns)[0] - value)
+            values[key] = exact
+        return total
+
+
+def check_limits(metric, value):
+    """Can it have this value?"""
+    if not metric.least <= value <= metric.most:
+        raise Outside(f"{knc_format.quantity(value, metric.unit)} is outside of {metric.limits}: its events do "
+                      "not count the same things here, or were counted in runs that differ")
 
 
 def exceeded(metric, value):
@@ -590,15 +626,21 @@ class Result:
     """What came of a metric of a place: a value for each repetition."""
 
     def __init__(self, plan, metric, repetitions):
-        self.metric, self.values, self.runs = metric, [], 0
+        self.metric, self.values, self.runs, self.few = metric, [], 0, 0.0
         self.reason = plan.reasons.get(metric, "")
         for counts in repetitions if metric in plan.formulas else ():
             try:
                 plan.check(metric, counts)
                 value, self.runs = plan.formulas[metric].value(counts, plan.args.turns)
-                self.values.append(value * metric.scale)
+                check_limits(metric, value)
+                self.values.append(value)
+                self.few = max(self.few, plan.formulas[metric].few(counts, plan.args.turns))
             except Missing as why:
                 self.reason = str(why)
+                # The mean of the others would be too high, or too low.
+                if isinstance(why, Outside):
+                    self.values, self.runs = [], 0
+                    break
         self.value = sum(self.values) / len(self.values) if self.values else None
 
     def entry(self, **more):
@@ -610,4 +652,4 @@ class Result:
         """With what there is to say of the value"""
         m = self.metric
         return self.entry(exceeded=exceeded(m, self.value), groups=m.groups, description=m.brief,
-                          values=self.values)
+                          values=self.values, few=self.few)

@@ -15,7 +15,7 @@ import knc_listing
 import knc_script
 from knc_format import counted
 from knc_perf import printable
-from knc_runs import RUNNING, Counts, Missing, broken, count, exceeded, file_there, record, \
+from knc_runs import RUNNING, Counts, Missing, broken, check_limits, count, exceeded, file_there, record, \
     spoken, there
 
 # Of an event, in a run: enough for an error of 10 % where a 30th of the events is.
@@ -329,12 +329,15 @@ class Row:
         try:
             value, runs = formula.value(counts, report.args.turns)
             error = self.error(report, formula, counts, value)
+            # Of a part that is all of it, samples may have more, by their error.
+            near = min(max(value, metric.least), metric.most)
+            value = near if abs(value - near) <= min(error, 1) * abs(value) else value
+            check_limits(metric, value)
         except Missing as why:
-            reason = self.too_few(formula, report) or str(why)
+            value, reason = None, self.too_few(formula, report) or str(why)
         if error and error > MOST_ERROR:
             value, reason = None, self.too_few(formula, report) or \
                 "the difference is less than its error"
-        value = value if value is None else value * metric.scale
         return knc_format.entry(metric.name, value, metric.unit, runs=runs, reason=reason,
                                error=None if error == math.inf else error,
                                exceeded=exceeded(metric, value))

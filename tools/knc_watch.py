@@ -23,13 +23,16 @@ knc_python.check()
 import argparse
 import asyncio
 import contextlib
+import errno
 import fcntl
+import hashlib
 import math
 import os
 import random
 import re
 import shlex
 import signal
+import socket
 import sys
 import time
 
@@ -58,7 +61,7 @@ RULES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "knc_rules.yml
 # The Prometheus text format. OpenMetrics, which node_exporter does not read, has the name in
 # TYPE without _total.
 METRICS = (
-    ("knc_events_total", "counter", "Events that were counted, on all CPUs of the card."),
+    ("knc_events_total", "counter", "Events that were counted, the sum of the card's CPUs."),
     ("knc_counted_seconds_total", "counter",
      "Seconds for which the event was counted, the mean of the card's CPUs."),
     ("knc_up", "gauge", "1 if the card counts, or 0."),
@@ -72,7 +75,7 @@ class Gone(Exception):
 
 
 class Wrong(Exception):
-    """perf does not know what -e or --perf has"""
+    """What -e or --perf has is refused, by perf, too"""
 
 
 def say(text):
@@ -160,12 +163,14 @@ class Card:
         try:
             reading, writing = os.pipe()
             self.input = open(writing, "wb", buffering=0)
-            with open(reading, "rb") as its_input:
+            with open(reading, "rb") as its_input, contextlib.ExitStack() as failing:
+                failing.callback(self.input.close)
                 # In a session without a terminal ssh cannot ask for a password.
                 self.process = await asyncio.create_subprocess_exec(
                     *words, self.command(), stdin=its_input, stdout=asyncio.subprocess.PIPE,
                     stderr=asyncio.subprocess.PIPE, start_new_session=True,
                     env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"})
+                failing.pop_all()
         except OSError as e:
             raise Gone(f"{words[0]}: {e.strerror}") from e
         self.listening = asyncio.create_task(self.listen(self.process.stderr))
@@ -265,7 +270,7 @@ class Card:
             self.add()
             self.time = record.time
         if record.event in self.pending:
-            raise Gone(f"{record.event} stands twice in -e")
+            raise Wrong(f"{record.event} stands twice in -e")
         # A CPU that sleeps takes no turns there: one event would have all of its time.
         if self.is_old and record.share < 99:
             raise Gone(f"{record.event} takes turns, which Linux 2.6.38 counts wrongly: -e may "
@@ -335,13 +340,31 @@ class Card:
             r"\berror: \S", line, re.I)), lines[-1] if lines else "")
 
 
+def lock(args):
+    """What ends with this process: no other one watches these cards, nor writes another file about
+    them for the same collector, which takes the first only. Returns what holds that.
+    """
+    held, folder = [], os.path.dirname(os.path.realpath(args.textfile))
+    for card in args.cards:
+        for name in (*args.prefix, card), (folder, card):
+            held.append(socket.socket(socket.AF_UNIX))
+            try:
+                # An address without a file, for all users
+                held[-1].bind("\0knc-host watch " + hashlib.sha256(repr(name).encode()).hexdigest())
+            except OSError as e:
+                sys.exit(f"knc-host watch: error: {card}: another watch counts on it"
+                         if e.errno == errno.EADDRINUSE else f"knc-host watch: error: {card}: {e.strerror}")
+    return held
+
+
 class File:
     """What node_exporter reads, under another user. Another file has the lock, as this one is
     replaced."""
 
     def __init__(self, path):
         self.path, self.text, self.failed = path, "", False
-        self.lock = open(f"{path}.lock", "w", encoding="utf-8")
+        # until the process ends
+        self.lock = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT)
         fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, text):
@@ -438,7 +461,7 @@ def arguments():
                         help="count all the time; nobody else on the card can count then")
     parser.add_argument("-e", dest="events", metavar="EVENT,...", action="append",
                         help="as perf has them; those in {} are counted at the same time "
-                        "(cycles,instructions)")
+                        "(cycles:u,instructions:u)")
     parser.add_argument("-I", dest="interval", metavar="MS", type=int, default=10000,
                         help="the interval, 1000 to 3600000 ms (10000); with --all 100 or more")
     parser.add_argument("--prefix", metavar="WORDS", type=shlex.split, default=["ssh", "{}"],
@@ -460,8 +483,13 @@ def arguments():
         parser.error("which CARD, and which --textfile?")
     if os.path.isdir(args.textfile):
         parser.error(f"{args.textfile}: Is a directory")
-    args.events = ",".join(args.events or ["cycles,instructions"])
-    args.expected = re.sub("/[^/]*/", "", args.events).count(",") + 1
+    args.events = ",".join(args.events or ["cycles:u,instructions:u"])
+    # A comma between terms ends no event.
+    events = re.findall("(?:/[^/]*/|[^,{}])+", args.events)
+    args.expected = len(events)
+    twice = next((event for event in events if events.count(event) > 1), None)
+    if twice:
+        parser.error(f"-e: {twice} stands twice")
     if len(args.cards) > 1 and "{}" not in "".join(args.prefix):
         parser.error("several cards: --prefix needs {}, which is a card's name")
     return args
@@ -473,6 +501,7 @@ def main():
         print(rules(args.interval), end="")
         return
     try:
+        held = lock(args)
         file = File(args.textfile)
         cards = [Card(name, args, lambda: file.update(cards)) for name in args.cards]
         file.write(text_of(cards))
@@ -486,6 +515,7 @@ def main():
         sys.exit(f"knc-host watch: error: {why}")
     finally:
         file.update(cards)
+        del held
 
 
 if __name__ == "__main__":

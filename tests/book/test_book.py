@@ -181,6 +181,8 @@ def check_listed(_):
     check = ("env", "-u", "TEST", f"{SCRIPTS}/check")
     tests = (quietly(*check, "--list") + quietly(*check, "card", "--list")).split()
     targets = re.search(r"^\.PHONY: (.*)", quietly("make", "-C", TOP, "-pn", "help"), re.M)[1]
+    targets += " check-".join(["", *re.findall("^[* ] check-([a-z]+)", quietly(
+        "make", "-C", TOP, "help"), re.M)])
     wrong = [f"{block.name}: {why}" for block in blocks() for why in block.wrong(tests)]
     wrong += [f"{', '.join(sorted(names))}: {command}: there is no {what}"
               for command, names in named().items()

@@ -45,7 +45,7 @@ FUZZED = ["-no-reboot", "-accel", "tcg,thread=single,tb-size=32"]
 class Boot:
     """The program runs @suite on so many @threads. The @label stands before each result.
     If it is @modest it takes no more memory than a suite that does nothing of the kind.
-    QEMU knows the @options @since this version. While all threads are halted the host
+    QEMU knows the @options @since this version, and @before that one. While all threads are halted the host
     has to @sleep, or it goes on at once."""
     label: str
     suite: str
@@ -54,6 +54,7 @@ class Boot:
     options: str = ""
     modest: bool = False
     since: tuple = ()
+    before: tuple = (99,)
     sleep: str = "off"
 
 
@@ -86,8 +87,10 @@ SUITES = {
     "hostile": [Boot("one core", "hostile", 4, modest=True),
                 Boot("two cores", "hostile", 4, options=TWO_CORES(4, 2), modest=True)],
     "plain": [Boot("qemu64", "plain", cpu="qemu64")],
-    # Machine types that choose no version of a CPU model have the PMU as well.
-    "machines": [Boot(name, "gates", options=f"-M {name}") for name in ("pc-i440fx-4.0",)],
+    # Machine types that choose no version of a CPU model have the PMU as well. The last of them
+    # was in 10.1.
+    "machines": [Boot("pc-i440fx-4.0", "gates", options="-M pc-i440fx-4.0", before=(10, 2)),
+                 Boot("pc", "gates", options="-M pc")],
     # The chip's own instruction set. With -cpu knc that of suite "strict" which ordinary
     # programs are made of runs; on the strict one everything else is counted alike.
     "strict": [Boot("knc", "strict"),
@@ -174,7 +177,7 @@ class Machine:
 
 def suite(name, machine):
     for boot in SUITES[name]:
-        if boot.since and not machine.is_since(boot.since):
+        if boot.since and not machine.is_since(boot.since) or machine.is_since(boot.before):
             continue
         if boot.modest:
             machine.boot(Boot("", "gates", boot.threads))

@@ -166,6 +166,9 @@ BOOTS = (
     # A CPU that goes waits for many RCU grace periods, and tasks are busy all that time.
     Boot("life", LIFE, "--cores 2 --append rcupdate.rcu_expedited=1", seconds=240),
     Boot("races", RACES, seconds=200),
+    # From 7.0 on a kernel is preempted lazily, as above, or at once.
+    Boot("races-full", RACES, "--cores 1 --append preempt=full", kernels="uos-newest", seconds=200,
+         prefix="full-"),
     # Where perf core's function for samples is not found
     Boot("nosym", "nosym", kernels=MODULE, seconds=20),
     Boot("storm", "pmi-storm", "--cores 2", kernels=".*", seconds=90),

@@ -159,6 +159,23 @@ static void other_turn(char c)
 	pipe_wait(other.back);
 }
 
+/* Until it waits for its next turn: its events are off, so that all can be read. */
+static void other_waits(void)
+{
+	const char *where;
+	int tries;
+
+	for (tries = 0; tries < 1000; tries++) {
+		/* of a task that runs, or may run, it is 0 */
+		where = file_text(text_of("/proc/%d/wchan", other.pid));
+		must(where, "no /proc/PID/wchan");
+		if (strcmp(where, "0"))
+			return;
+		usleep(1000);
+	}
+	fail("the other task does not wait");
+}
+
 static u64 sum(const struct shot *s)
 {
 	u64 total = first_count(s);
@@ -459,9 +476,8 @@ static void fire(const struct race *r, struct shot *s, const struct draw *draw, 
 	s->length = operate(s, after);
 	if (r->exact)
 		s->exact = ev_count(s->fd[1]);
-	/* until the other task waits and its events are off */
 	if (other.fd[0] >= 0)
-		usleep(2000);
+		other_waits();
 	check_idle(s);
 	if (sum(s) != counted() - before) {
 		wrong(s, "events counted %lld, the counters %lld", (long long)sum(s),
@@ -925,6 +941,7 @@ static void other_start(bool counted)
 	}
 	for (i = 0; counted && i < 2; i++)
 		other.fd[i] = ev_start(attr_of(i ? BRANCHES : INSTRUCTIONS), other.pid, -1);
+	other_waits();
 }
 
 static u64 strange_nmis(void)

@@ -69,12 +69,12 @@ def card_of(values, places=None):
 class TestDraw(ScriptTest):
     def test_draw_reads_perf_stat(self):
         found, units, twice = draw.read_stat(STAT.splitlines(True))
-        assert found["cycles"] == {0: (2483009, 45), 1: (None, 0), 5: (1116089, 42)}
+        assert found["cycles"] == {0: (2483009, 45, 1), 1: (None, 0, 1), 5: (1116089, 42, 1)}
         assert {cpu: count.value for cpu, count in found["instructions"].items()} == \
             {0: 212638, 1: 96321, 5: 1616659}
         # As good as the worse of its events, and none without one of them
-        assert found["insn per cycle"] == {0: (0.09, 37), 1: (None, 0), 5: (1.45, 40)}
-        assert found["stalled cycles per insn"] == {0: (0.03, 37)}
+        assert found["insn per cycle"] == {0: (0.09, 37, 1), 1: (None, 0, 1), 5: (1.45, 40, 1)}
+        assert found["stalled cycles per insn"] == {0: (0.03, 37, 1)}
         assert (units["insn per cycle"], twice) == ("", set())
 
     def test_draw_adds_intervals(self):
@@ -85,7 +85,20 @@ class TestDraw(ScriptTest):
                  "     2.000456,CPU5,<not counted>,,cycles,0,0.00,,\n",
                  # The sum of all intervals (--summary --no-csv-summary)
                  "CPU3,42,,cycles,2,80.00,,\n", "CPU5,10,,cycles,1,100.00,,\n"]
-        assert draw.read_stat(lines)[0] == {"cycles": {3: (42, 60), 4: (None, 0), 5: (10, 0)}}
+        assert draw.read_stat(lines)[0] == {"cycles": {3: (42, 60, 2), 4: (None, 0, 1), 5: (10, 0, 2)}}
+
+    def test_draw_marks_offline(self):
+        """A CPU that was offline has fewer intervals, and less of them."""
+        lines = "".join(f"     {at}.0,CPU{cpu},{10 + cpu},,cycles,1,100.00,,\n"
+                        for at in range(1, 5) for cpu in range(4) if cpu != 2 or at < 2)
+        stat, svg = self.path("stat.csv", lines.encode()), self.path("card.svg")
+        out = self.passes("knc-draw", "card", stat, "--svg", svg, "--topology", self.path("cpuinfo", CPUINFO.encode()))
+        with open(svg, encoding="utf-8") as f:
+            picture = f.read()
+        for text in out, picture:
+            assert re.search("!: 1 threads have counts of 1 to 1 of 4 intervals", text), text
+            assert "estimates" not in text, text
+        assert ": !12" in out and "; !12;" in picture and out.count("!") == 2, (out, picture)
 
     def test_draw_marks_estimates(self):
         """What had a counter for a part of the time is no count."""
@@ -119,14 +132,14 @@ class TestDraw(ScriptTest):
         for text in ("CPU0,7,,cycles,34759934,45,00,0,014,GHz\nCPU1,9,,cycles,1,100,00,,\n",
                      "CPU0;7;;cycles;34759934;45,00;0,014;GHz\nCPU1;9;;cycles;1;100,00;;\n"):
             assert draw.read_stat(text.splitlines(True))[0] == \
-                {"cycles": {0: (7, 45), 1: (9, 100)}, "GHz": {0: (0.014, 45)}}
+                {"cycles": {0: (7, 45, 1), 1: (9, 100, 1)}, "GHz": {0: (0.014, 45, 1)}}
         text = ("     1,000123,CPU3,1,50,msec,task-clock,user.slice/a b,1500000,100,00,0,002,CPUs\n"
                 "     1,000123,CPU3,7,,cpu/event=0x16,umask=0x0/u,/,8852721,100,00,,\n"
                 "     1,000123,CPU3,8,,cpu/event=0x16,umask=0x0/u,,8852721,100,00,,\n")
         assert draw.read_stat(text.splitlines(True))[0] == {
-            "task-clock user.slice/a b": {3: (1.5, 100)},
-            "cpu/event=0x16,umask=0x0/u /": {3: (7, 100)},
-            "cpu/event=0x16,umask=0x0/u": {3: (8, 100)}}
+            "task-clock user.slice/a b": {3: (1.5, 100, 1)},
+            "cpu/event=0x16,umask=0x0/u /": {3: (7, 100, 1)},
+            "cpu/event=0x16,umask=0x0/u": {3: (8, 100, 1)}}
 
     def test_draw_card_left_out(self):
         """Lines that are no counts, or cut, are left out, and said in the picture"""
@@ -440,6 +453,18 @@ class TestDraw(ScriptTest):
             box.find(f"{SVG}rect").get("fill")
             for box in ElementTree.parse(svg).getroot().findall(f"{SVG}svg")}
         self.refuses("No such file", 1, "knc-draw", "flame", "--before", self.path("no"), after)
+        # Folded stacks name no event: of two it is not known whose these are.
+        two, second = (self.path(name, "".join(
+            f"p 8/8 [000] 1.0: {n} {event}: \n\t4005d6 {name}+0x6 (/p)\n\n" for n, event, name in events).encode())
+            for name, events in (("two", ((7, "x:u", "a"), (5, "y:u", "b"))), ("second", ((5, "y:u", "b"),))))
+        stacks = self.path("stacks", self.passes("knc-draw", "flame", "--folded", second).encode())
+        for files in (two, stacks), (stacks, two):
+            self.refuses("has x:u, y:u, and folded stacks name no event: --show", 1, "knc-draw", "flame", "--before", *files)
+            out = self.passes("knc-draw", "flame", "--show", "y:u", "--before", *files)
+            assert "samples of y:u, 5 events; before 5;" in out and "100.0%  100.0%    +0.0%    b" in out, out
+        assert "of y:u, 5 events; before 5" in self.passes("knc-draw", "flame", "--before", stacks, second)
+        self.refuses("it has no x:u; it has y:u", 1, "knc-draw", "flame", "--before", second, two)
+        self.refuses("folded stacks name no event", 1, "knc-draw", "flame", "--show", "y", stacks)
         tenths = self.path("tenths", b"p;a .1\np;b .2\n")
         assert ", 0.3 events; before 200;" in self.passes("knc-draw", "flame", "--before", before, tenths)
 

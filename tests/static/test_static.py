@@ -5,6 +5,7 @@ What has passed is not checked again: the cache has a file for it, named by a ha
 what was checked, and with what.
 """
 import concurrent.futures
+import contextlib
 import functools
 import hashlib
 import os
@@ -53,6 +54,29 @@ MODULES = (("", "Kbuild"), ("tests/unit", "tests/unit/Makefile"),
            ("tests/guest/kmod", "tests/guest/kmod/Makefile"))
 
 
+@contextlib.contextmanager
+def checked(make, sparse="sparse"):
+    """These arguments of make and, with C=2, that sparse is what checks, and does"""
+    if "C=2" not in make:
+        yield make
+        return
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as log:
+        yield [*make, f"CHECK={HERE}/sparse {log.name} {sparse}"]
+        if not re.search(r"\.c$", log.read(), re.M):
+            pytest.fail("sparse has checked nothing", pytrace=False)
+
+
+def sparse_is_seen():
+    """A make that succeeds, and has not called sparse, fails: newer kernels leave an older sparse
+    out."""
+    tree = built("build-kernel", "prepared")
+    with tempfile.TemporaryDirectory(prefix="static.") as work, \
+            pytest.raises(pytest.fail.Exception, match="sparse has checked nothing"):
+        copy(sources(r"[^/]*\.[ch]|Kbuild|compat/.*"), work)
+        with checked(["C=2"]) as (_, check):
+            silent("make", "-s", "-C", tree, f"M={work}", check, "knc_pmi.o")
+
+
 def compile_modules(flavour, linked, tool, *make):
     """All modules, anew, in a copy. A tree that was only prepared does not link."""
     tree = built("build-kernel", flavour)
@@ -64,8 +88,9 @@ def compile_modules(flavour, linked, tool, *make):
             for folder, makefile in MODULES:
                 targets = ["modules"] if linked else re.search(
                     r"^obj-.*= *(.*\.o)$", read(makefile), re.M).group(1).split()
-                silent("make", "-s", "-C", tree, f"M={work}/{folder}".rstrip("/"), *make,
-                       *targets)
+                with checked(make) as more:
+                    silent("make", "-s", "-C", tree, f"M={work}/{folder}".rstrip("/"), *more,
+                           *targets)
 
     unless_passed(check, names, tree, linked, make, version("gcc"), version(tool))
 
@@ -190,10 +215,15 @@ SERIES_STYLE = "SPACING"
 def in_tree(test, series, flavour, *make):
     source = built("build-kernel", "source" + suffix(series))
     tree = built("build-kernel", flavour) if test == "patch_series" else "none"
-    unless_passed(lambda: silent(f"{HERE}/in-tree", test, source, tree, SERIES_STYLE, *make),
-                  sources(r"[^/]*\.[ch]|K[^/]*|(compat|scripts|tools|tests/unit)/.*|"
+    sparse = built("build-sparse") if "C=2" in make and series == "newest" else "sparse"
+
+    def check():
+        with checked(make, sparse) as more:
+            silent(f"{HERE}/in-tree", test, source, tree, SERIES_STYLE, *more)
+
+    unless_passed(check, sources(r"[^/]*\.[ch]|K[^/]*|(compat|scripts|tools|tests/unit)/.*|"
                           r"tests/static/in-tree"),
-                  test, source, tree, make, version("gcc"))
+                  test, source, tree, make, sparse, version("gcc"))
 
 
 def check_k1om():
@@ -224,8 +254,7 @@ def of_series(series, flavour, linked):
                        ("fixes", "mainline_fixes"), ("perf-core", "perf_core")):
         # The patches of perf core are for the newest one.
         if (name, series) not in (("perf-core", "6.1"), ("perf-core", "6.12")):
-            # The newest kernel wants a newer sparse.
-            sparse = ["C=2"] if name == "series" and series != "newest" else []
+            sparse = ["C=2"] if name == "series" else []
             yield Case(f"{name}-{series}", lambda test=test, more=sparse: in_tree(
                 test, series, flavour, *more), seconds=40)
 
@@ -238,6 +267,7 @@ def cases(run):
     usual = {
         "clang-W1": lambda: compile_modules("clang", False, "clang", "CC=clang", "W=1"),
         "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
+        "sparse-seen": sparse_is_seen,
         "without-tracing": without_tracing,
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": lambda: none_of(licence()),

@@ -13,7 +13,7 @@ from lines import TOP
 from test_tools import Run, near
 
 sys.path.insert(0, f"{TOP}/tools")
-from knc_compare import PAIRS, Difference  # noqa: E402
+from knc_compare import PAIRS, Difference, how_sure, note_changes  # noqa: E402
 
 # So many pairs of results, of so many runs each; changes are of so many standard deviations.
 COMPARED, RUNS, CHANGE = 2000, 5, 2.5
@@ -61,6 +61,19 @@ def test_compare_sizes():
     assert not Difference(before, after).is_sure() and Difference(before, after, True).is_sure()
     assert not Difference(before, [n + draw.choice((-1, 1)) for n in before], True).is_sure()
     assert Difference([7] * 5, [7] * 5).value == 0 and not Difference([7] * 5, [7] * 5).is_sure()
+
+
+def test_compare_small(tmp_path):
+    """What the start of a program, and its name, make is no difference to act on"""
+    assert not Difference([1e6] * 5, [1e6 + 90] * 5).is_sure() and Difference([1e6] * 5, [1e6 + 110] * 5).is_sure()
+    assert Difference([500] * 5, [511] * 5).is_sure() and not Difference([500] * 5, [509] * 5, few=10).is_sure()
+    # 100 of BRANCHES_MISPREDICTED, in percent; of BRANCHES they are less than a digit
+    counts = {"BRANCHES": 10 ** 8, "BRANCHES_MISPREDICTED": 50000}
+    m = json.loads(Run(tmp_path, "-M", "branch_mispredict_ratio", "-f", "json", "-o", "-", counts=counts).out)["metrics"][0]
+    assert m["few"] == near(1e-4 + 100 * (0.0005 - 50000 / (10 ** 8 + 100))), m
+    alike = {**m, "value": m["value"] + 9e-5, "values": [m["value"] + 9e-5] * 5, "min": 0}
+    note_changes([{**m, "values": [m["value"]] * 5}], [alike])
+    assert not alike["difference"].is_sure() and "name, addresses and environment" in how_sure(alike), alike
 
 
 def test_compare_in_turn(tmp_path):

@@ -328,6 +328,8 @@ def test_report_advice(tmp_path):
     for share, conflict in ((99, True), (60, False)):
         said = advised(tmp_path, "relax", column, reads, few, metric("l1_misses_in_l2", share, "%"))
         assert ("multiple of 4096 bytes apart" in said) == conflict, said
+        assert ("lines of 64 bytes: 64 bytes if these are the 2 accesses that a line has here, 256 if they are 8 "
+                in said) == conflict, said
         assert ("Change the order of the loops. Else block." in said) != conflict, said
     said = advised(tmp_path, "relax", column, reads, walks, metric("l1_misses_in_l2", 99, "%"))
     assert "4096" not in said, said
@@ -527,10 +529,21 @@ def test_report_proof(tmp_path, monkeypatch):
         (tmp_path / "kallsyms").write_text(cut)
         assert "[kernel.kallsyms]" in page("pipe", "kallsyms")[1]
 
-    (tmp_path / "jit").write_text("j 1 1.5: 1 x:\n\t 40 f+0x1 (/tmp/perf-1.map)\n")
-    for symfs, name in (("/", "f"), ("/x", "[unknown]")):
-        with knc_data.script(["sh", "-c", f"cat {tmp_path}/jit"], "", ["--symfs", symfs]) as reader:
-            assert [sample.frames[0].function for sample in reader] == [name]
+    # Code that was made at run time has the names of the card's file, not of this machine's.
+    (tmp_path / "jit").write_text("j 1 1.5: 1 x:\n\t 40 f+0x1 (/tmp/perf-1.map)\n\t 50 f+0x11 (/tmp/perf-1.map)\n")
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp/perf-1.map").write_text("no line\n30 18 old\n100 8 g\n0x30 0x20 new (a, b)\n")
+    for symfs, names in (("/", ["f", "f"]), ("/x", ["[unknown]"] * 2), (tmp_path, ["new (a, b)", "[unknown]"])):
+        with knc_data.script(["sh", "-c", f"cat {tmp_path}/jit"], "", ["--symfs", str(symfs)]) as reader:
+            assert [[frame.function for frame in sample.frames] for sample in reader] == [names]
+    knc_data.bring(tmp_path / "jit", str(tmp_path / "brought"), lambda name: ["cat", f"{tmp_path}{name}"],
+                   ["sh", "-c", f"cat {tmp_path}/jit"])
+    assert (tmp_path / "brought/tmp/perf-1.map").read_text().startswith("no line")
+    name = f"/tmp/perf-{os.getpid()}99999.map"
+    (tmp_path / name[1:]).write_text("1 1 x\n")
+    with knc_data.borrowed([name, "/tmp/perf-7777777.map"], str(tmp_path)):
+        assert Path(name).read_text() == "1 1 x\n"
+    assert not os.path.lexists(name)
 
     data = (tmp_path / "pipe").read_bytes()
     (tmp_path / "cut").write_bytes(data[:-3])

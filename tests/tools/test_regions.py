@@ -90,14 +90,14 @@ def test_regions_spans():
             f"# file 1\t{tid}\t1\t0\t-\t{seconds}\t{process}\t{1 + first * 1e9:.0f}\t"
             f"{1 + last * 1e9:.0f}\n# end\n" for process, tid, first, last, seconds in SPANS]
     # As a shell sorts the files
-    found, broken = knc_regions.rows_of("".join(reversed(rows)))
+    found, _, broken = knc_regions.rows_of("".join(reversed(rows)))
     run = knc_regions.Run(0, {"x": "x"})
     run.take(found)
-    assert not broken and run.parts["# file 1", None].duration == pytest.approx(0.25 + 0.9 / 4)
-    assert [run.parts["# file 1", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
+    assert not broken and run.parts["# file 1", "", None].duration == pytest.approx(0.25 + 0.9 / 4)
+    assert [run.parts["# file 1", "thread", thread].values["x"] for thread in range(4)] == [997, 997, 997, 1000]
     run = knc_regions.Run(0, {"x": "x"})
     run.take(knc_regions.rows_of("".join(rows[:2]))[0])
-    assert run.parts["# file 1", None].duration == pytest.approx(0.2)
+    assert run.parts["# file 1", "", None].duration == pytest.approx(0.2)
 
 
 def test_regions_events(tmp_path):
@@ -165,6 +165,31 @@ def test_regions_ssh(tmp_path):
         check=False, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "two  words a;b\n"), done
     assert "a: 1 call, 1 thread" in done.stderr, done
+
+
+def test_regions_ranks(tmp_path):
+    """Of each rank of MPI; a process that has written none is told, and no sum is without it"""
+    fake = {"rows": [[row("a", 7, 2, **clocks(400, 100)), row("a", 8, **clocks(600, 100)),
+                      row("b", 9, **clocks(30, 10))]], "ranks": {"7": 12, "8": 3}}
+    args = ("-f", "json", "-M", "cpi_thread,l1_misses", "--per-thread")
+    got = Run(tmp_path, *args, **fake).json()
+    assert [(r["region"], r["rank"], r["thread"], r["calls"], r["metrics"]["cpi_thread"]["value"]) for r in got] == [
+        ("a", None, None, 3, 5), ("a", 3, None, 1, 6), ("a", 12, None, 2, 4), ("a", 3, 1, 1, 6),
+        ("a", 12, 2, 2, 4), ("b", None, None, 1, 3), ("b", None, 0, 1, 3)]
+    assert got[0]["metrics"]["l1_misses"]["value"] == 0 and "rank 5" not in str(got)
+    out = Run(tmp_path, "-M", "cpi_thread", **fake).out
+    assert re.search(r"^a: 3 calls, 2 threads, .* seconds, 2 ranks$", out, re.M) and re.search(
+        r"^rank +calls +seconds +cpi_thread\n +3 +1 +1.000000 +6\n +12 +2 +1.000000 +4$", out, re.M), out
+    for begun, who in ((["# knc-regions 1", "# rank 5", "# begun"], "rank 5"),
+                       (["# knc-regions 1", "# begun"], "process ")):
+        run = Run(tmp_path, *args, begun=begun, **fake)
+        total, rank = run.json()[:2]
+        assert total["metrics"]["cpi_thread"]["value"] == 5 and rank["metrics"]["l1_misses"]["value"] == 0
+        assert total["metrics"]["l1_misses"]["value"] is None and who in total["metrics"]["l1_misses"]["reason"]
+        note, *_ = json.loads(run.out)["notes"]
+        assert note.startswith(f"! {who}") and "began regions and did not write them" in note, note
+    run = Run(tmp_path, "-M", "ipc", rows=[[]], begun=begun)
+    assert run.status == 1 and "has begun regions, and written none: a program that ends by _exit()" in run.err
 
 
 def test_regions_none(tmp_path):

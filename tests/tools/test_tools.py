@@ -259,6 +259,54 @@ def test_tables_threshold(tmp_path):
          "vectorization_intensity": "vectorization_intensity < 8"}
 
 
+def test_metrics_limits(tmp_path):
+    """What a metric cannot be is no value, with the reason; a mean leaves no such value out"""
+    counts = {"DATA_READ_MISS_OR_WRITE_MISS": 1359, "L2_DATA_READ_MISS_MEM_FILL": 900,
+              "L2_DATA_WRITE_MISS_MEM_FILL": 93, "HWP_L2MISS": 551, "DATA_READ": 1000, "DATA_READ_MISS": 990}
+    args = "-M", "l1_misses_in_l2,l1_read_miss_ratio"
+    got = as_json(tmp_path, *args, counts=counts).metrics()
+    assert got["l1_misses_in_l2"]["value"] is None and not got["l1_misses_in_l2"]["values"], got
+    assert got["l1_misses_in_l2"]["reason"].startswith("-13.61 % is outside of 0 .. 100: "), got
+    assert got["l1_read_miss_ratio"]["value"] == near(99), got
+    counts = {**counts, "DATA_READ": 980, "DATA_READ_MISS": 980}
+    assert as_json(tmp_path, *args, counts=counts).metrics()["l1_read_miss_ratio"]["value"] == 100
+    got = as_json(tmp_path, "-r", "2", "-M", "l1_tlb_misses_per_l2_tlb_miss", grow=10,
+                  counts={"DATA_PAGE_WALK": -9, "LONG_DATA_PAGE_WALK": -8}).metrics()
+    assert "is outside of 1 ..: " in got["l1_tlb_misses_per_l2_tlb_miss"]["reason"], got
+    # Of samples, by no more than their error
+    for misses, value in ((1010, 100), (1600, None)):
+        report, _ = by(tmp_path, "function", *[script_of(
+            (misses, "DATA_READ_MISS", "f", "/p"), (1000, "DATA_READ", "f", "/p"))] * 2,
+            args=("-M", "l1_read_miss_ratio"), counts={"DATA_READ": 101000, "DATA_READ_MISS": 101000})
+        assert report["rows"][0]["metrics"]["l1_read_miss_ratio"]["value"] == value, report
+    assert all(m.least < m.most for m in knc_tables.load()[1])
+
+
+def test_metrics_halted(tmp_path):
+    """On all CPUs a thread that halts reads the clocks of its core, which are taken once; a
+    thread's own are those in user mode"""
+    cpus = {"CPU_CLK_UNHALTED": {"0": 4000, "1": 1000, "2": 1010, "3": 3990},
+            "INSTRUCTIONS_EXECUTED": {"0": 2000, "1": 500, "2": 0, "3": 0},
+            "INSTRUCTIONS_EXECUTED_any_1": {"0": 2000, "1": 500, "2": 500, "3": 2000},
+            **{name: dict.fromkeys("0123", 10) for name in (
+                "EXEC_STAGE_CYCLES", "DATA_READ_OR_WRITE", "DATA_READ_MISS_OR_WRITE_MISS")}}
+    fake = {"cpus": cpus, "files": {"cpuinfo": CORES}, "running": 10 ** 9}
+    args = ("-a", "-M", "cpi,latency_impact")
+    got = as_json(tmp_path, *args, **fake).metrics()
+    for name in "cpi_thread", "ipc", "latency_impact":
+        assert got[name]["value"] is None and "a thread that halts reads" in got[name]["reason"], got
+    assert got["cpi_core"]["value"] == near(5010 / 2500) and got["clock_rate"]["value"] == near(2505e-9)
+    rows = json.loads(as_json(tmp_path, *args, "-I", "500", times=[0.5], **fake).out)["rows"]
+    assert {n: m["value"] for row in rows for n, m in row["metrics"].items()}["cpi_core"] == near(5010 / 2500)
+    cpus["CPU_CLK_UNHALTED"].update({"2": 0, "3": 0})
+    got = as_json(tmp_path, *args, "-u", **fake).metrics()
+    assert got["cpi_thread"]["value"] == near(2) and got["ipc"]["value"] == near(0.5), got
+    for name in "cpi_core", "clock_rate":
+        assert "own user mode only" in got[name]["reason"], got
+    got = places(tmp_path, "--per-thread", *args[1:], "-u", cpus=cpus)
+    assert [got[at]["metrics"]["cpi_thread"]["value"] for at in ((1, 0), (0, 0), (1, 1))] == [2, 2, None]
+
+
 def test_metrics_repeat(tmp_path):
     """Mean and spread of several rounds"""
     counts = {"DATA_READ_MISS_OR_WRITE_MISS": 100, "L1_DATA_HIT_INFLIGHT_PF1": 0}
@@ -324,14 +372,14 @@ def test_metrics_core(tmp_path):
             "SNP_HITM_L2": {"0": 1, "1": 2, "2": 3, "3": 4}}
     fake = {"cpus": cpus, "counts": {"SNP_HITM_L2": 10}, "files": {"cpuinfo": CORES},
             "seconds": [2] * 9}
-    args = ("-a", "-M", "memory_write_bytes,memory_write_bandwidth,ipc")
+    args = ("-a", "-M", "memory_write_bytes,memory_write_bandwidth,cpi_core")
     wrote = 64 * (500 + 90500 + 10)
     got = as_json(tmp_path, *args, **fake).metrics()
     assert got["memory_write_bytes"]["value"] == wrote, got
     assert "by one thread of each core" in Run(tmp_path, *args, **fake).err
     assert "by one thread of each core" in str(json.loads(as_json(tmp_path, *args, **fake).out)["notes"])
     assert got["memory_write_bandwidth"]["value"] == near(wrote / 2 * 1e-9), got
-    assert got["ipc"]["value"] == near(0.5), got
+    assert got["cpi_core"]["value"] == near(2), got
     rows = json.loads(as_json(tmp_path, *args, "-I", "500", times=[0.5, 1.5], **fake).out)["rows"]
     for at in (0, 1):
         assert [row["metrics"]["memory_write_bytes"]["value"] for row in rows
@@ -476,9 +524,9 @@ def test_metrics_turns(tmp_path):
     first = "DATA_READ_OR_WRITE" in calls[0]
     accesses, misses = (3000, 100 / 3) if first else (1000, 100)
     assert run.metrics()["l1_hit_rate"]["value"] == near(100 - 100 * misses / accesses)
-    run = as_json(tmp_path, "-a", "-M", "ipc", program=())
+    run = as_json(tmp_path, "-a", "-M", "l2_tlb_miss_ratio", program=())
     assert run.calls()[0].endswith("-a -- sleep 1"), run.calls()
-    run = as_json(tmp_path, "-a", "-M", "ipc")
+    run = as_json(tmp_path, "-a", "-M", "l2_tlb_miss_ratio")
     assert run.calls()[0].endswith("-a -- ./program"), run.calls()
 
 
@@ -915,7 +963,7 @@ def test_per_thread(tmp_path):
     """Each thread by its core's number; the text and CSV have the same"""
     cpus = {"CPU_CLK_UNHALTED": dict.fromkeys("0123", 4000),
             "INSTRUCTIONS_EXECUTED": {"0": 1000, "1": 2000, "2": 500, "3": 4000}}
-    args = ("--per-thread", "-M", "cpi_thread,memory_write_bytes")
+    args = ("--per-thread", "-u", "-M", "cpi_thread,memory_write_bytes")
     got = places(tmp_path, *args, cpus=cpus)
     assert {at: row["metrics"]["cpi_thread"]["value"] for at, row in got.items()} == \
         {(0, 0): 2, (0, 1): 8, (1, 0): 4, (1, 1): 1}

@@ -100,6 +100,12 @@ static const size_t entry_order[] = {
 	offsetof(struct pt_regs, r14), offsetof(struct pt_regs, r15),
 };
 
+/* IP to SS, which the processor pushes and pops together */
+static void *entry_iret(struct pt_regs *regs)
+{
+	return (void *)regs + offsetof(struct pt_regs, ip);
+}
+
 static unsigned long *entry_reg(unsigned int i)
 {
 	return (void *)&entry.cpu + entry_order[i];
@@ -127,11 +133,11 @@ static void entry_exception(unsigned long end, const char *path)
 
 	entry_begin(path);
 	/* The last entry was at the same place, with other registers, and its exit left RDI. */
-	memcpy(&entry.saved->ip, &entry.program.ip, 5 * sizeof(long));
+	memcpy(entry_iret(entry.saved), entry_iret(&entry.program), 5 * sizeof(long));
 	entry.saved->di = STALE;
 	*((unsigned long *)end - 6) = STALE;
 	/* the processor pushes these */
-	memcpy((void *)end - 5 * sizeof(long), &entry.program.ip, 5 * sizeof(long));
+	memcpy((void *)end - 5 * sizeof(long), entry_iret(&entry.program), 5 * sizeof(long));
 	entry_check_at(end - 5 * sizeof(long));
 	entry_push(-1);
 	/* or it was at another place, with -1 in RDI */
@@ -197,7 +203,7 @@ static void entry_pop_regs(void)
 
 	*entry.saved = entry.program;
 	memset(&entry.cpu, 0x5a, sizeof(entry.cpu));
-	memcpy(&entry.cpu.ip, &cpu.ip, 5 * sizeof(long));
+	memcpy(entry_iret(&entry.cpu), entry_iret(&cpu), 5 * sizeof(long));
 	entry_check_at((unsigned long)entry.saved);
 	for (i = ARRAY_SIZE(entry_order); i--;) {
 		*entry_reg(i) = entry_pop();

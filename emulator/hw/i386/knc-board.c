@@ -12,8 +12,6 @@
 #include "qemu/log.h"
 #include "qemu/units.h"
 #include "cpu.h"
-#include "hw/boards.h"
-#include "hw/hotplug.h"
 #include "hw/i386/apic_internal.h"
 #include "hw/i386/x86.h"
 #include "hw/isa/isa.h"
@@ -191,7 +189,7 @@ static GlobalProperty board_properties[] = {
     { X86_CPU_TYPE_NAME("knc"), "knc-siblings", "248" },
 };
 
-static void board_class_init(ObjectClass *oc, void *data)
+static void board_class_init(ObjectClass *oc, KNC_CLASS_DATA *data)
 {
     MachineClass *mc = MACHINE_CLASS(oc);
     HotplugHandlerClass *hc = HOTPLUG_HANDLER_CLASS(oc);

@@ -5,21 +5,14 @@
 #ifndef HW_I386_KNC_BOARD_H
 #define HW_I386_KNC_BOARD_H
 
-#include "target/i386/knc/compat.h"
-#include "exec/address-spaces.h"
-#include "hw/qdev-properties-system.h"
-#include "hw/sysbus.h"
+#include "target/i386/knc/headers.h"
 #include "migration/vmstate.h"
 #if KNC_QEMU(10, 0)
-#include "system/reset.h"
 #include "system/rtc.h"
-#include "system/runstate.h"
 #include "system/system.h"
 #define KNC_RESET           ResetType
 #else
-#include "sysemu/reset.h"
 #include "sysemu/rtc.h"
-#include "sysemu/runstate.h"
 #include "sysemu/sysemu.h"
 #define KNC_RESET           ShutdownCause
 #endif
@@ -80,7 +73,7 @@ static const struct VMStateDescription stem##_vmstate = { \
     .name = TYPE_##NAME, .unmigratable = 1, \
 }; \
 static KNC_PROPERTY stem##_properties[] = { __VA_ARGS__, KNC_PROPERTIES_END }; \
-static void stem##_class_init(ObjectClass *oc, void *data) \
+static void stem##_class_init(ObjectClass *oc, KNC_CLASS_DATA *data) \
 { \
     DEVICE_CLASS(oc)->realize = stem##_realize; \
     DEVICE_CLASS(oc)->vmsd = &stem##_vmstate; \

@@ -8,10 +8,8 @@
 #include "qemu/error-report.h"
 #include "qemu/units.h"
 #include "cpu.h"
-#include "hw/boards.h"
 #include "hw/i386/apic_internal.h"
 #include "hw/i386/x86.h"
-#include "hw/loader.h"
 #include "hw/i386/knc-board.h"
 
 /* Where things are; the kernel may overwrite all but the last. */

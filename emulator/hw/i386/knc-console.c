@@ -9,7 +9,6 @@
 #include "qemu/bswap.h"
 #include "chardev/char-fe.h"
 #include "cpu.h"
-#include "hw/irq.h"
 #include "hw/i386/knc-board.h"
 
 /* In the host's memory: the header, and the output's ring behind it */

@@ -272,7 +272,7 @@ static void testdev_init(Object *obj)
                                    OBJ_PROP_FLAG_READWRITE);
 }
 
-static void testdev_class_init(ObjectClass *klass, void *data)
+static void testdev_class_init(ObjectClass *klass, KNC_CLASS_DATA *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
 

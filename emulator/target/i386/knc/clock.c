@@ -186,7 +186,7 @@ static void end_turn_by(int64_t when)
     if (when < card.turn_end) {
         card.turn_end = when;
         if (is_executing(card.current)) {
-            cpu_exit(card.current);
+            knc_tcg_exit(card.current);
         }
     }
 }

@@ -2,14 +2,40 @@
 /*
  * Knights Corner PMU: differences between QEMU's versions
  *
- * It works with 7.2 and 10.0.  A change whose version is not known is
- * attributed to 8.0.
+ * It works with 7.2, 10.0 and 10.2, and is written for 11.1.  A change whose
+ * version is not known is attributed to 8.0, or to 10.2.
  */
 #ifndef I386_KNC_COMPAT_H
 #define I386_KNC_COMPAT_H
 
 #define KNC_QEMU(major, minor) \
     (QEMU_VERSION_MAJOR * 100 + QEMU_VERSION_MINOR >= (major) * 100 + (minor))
+
+#if KNC_QEMU(11, 1)
+#define knc_singlestep(cs)      ((cs)->singlestep_flags)
+#else
+#define knc_singlestep(cs)      ((cs)->singlestep_enabled)
+#endif
+
+#if KNC_QEMU(10, 2)
+/* cpu_exit() would call knc_kick(). */
+#define knc_tcg_exit(cs)        tcg_kick_vcpu_thread(cs)
+#define knc_set_interrupt(cs, mask) cpu_set_interrupt(cs, mask)
+#define qemu_wait_io_event_common qemu_process_cpu_events_common
+#define TARGET_INSN_START_WORDS INSN_START_WORDS
+#define CharBackend             CharFrontend
+#else
+#define knc_tcg_exit(cs)        cpu_exit(cs)
+#define knc_set_interrupt(cs, mask) ((cs)->interrupt_request |= (mask))
+#endif
+
+#if KNC_QEMU(10, 1)
+#define KNC_CLASS_DATA          const void
+#define KNC_OP_ADD              INDEX_op_add
+#else
+#define KNC_CLASS_DATA          void
+#define KNC_OP_ADD              INDEX_op_add_i64
+#endif
 
 #if KNC_QEMU(10, 0)
 #define KNC_PROPERTY            const Property

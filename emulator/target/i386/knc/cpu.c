@@ -94,7 +94,7 @@ static bool knc_exec_interrupt(CPUState *cs, int request)
     }
     if (env->knc_pmu.tb_flags != flags) {
         /* Do not chain the next block to the last one. */
-        cs->interrupt_request |= CPU_INTERRUPT_EXITTB;
+        knc_set_interrupt(cs, CPU_INTERRUPT_EXITTB);
     }
     /* No NMI between MOV SS or POP SS and the next instruction */
     if (env->knc_pmu.mov_ss && (env->hflags & HF_INHIBIT_IRQ_MASK)) {

@@ -8,24 +8,6 @@
 #include "memory.h"
 #include "trace.h"
 
-/* Not in compat.h, which cpu.h includes too early for these */
-#include "exec/exec-all.h"
-#if KNC_QEMU(10, 0)
-#include "accel/tcg/cpu-ops.h"
-#include "system/accel-ops.h"
-#include "system/reset.h"
-#include "system/runstate.h"
-#include "system/tcg.h"
-#include "tcg/insn-start-words.h"
-#include "tcg/startup.h"
-#else
-#include "hw/core/tcg-cpu-ops.h"
-#include "sysemu/accel-ops.h"
-#include "sysemu/reset.h"
-#include "sysemu/runstate.h"
-#include "sysemu/tcg.h"
-#endif
-
 #define CNTR_MASK               MAKE_64BIT_MASK(0, 40)
 #define COUNTERS_MASK           MAKE_64BIT_MASK(0, KNC_PMU_COUNTERS)
 

@@ -5,6 +5,7 @@
 #ifndef I386_KNC_MEMORY_H
 #define I386_KNC_MEMORY_H
 
+#include "headers.h"
 #include "pmu.h"
 
 #define KNC_CACHE_WAYS          8

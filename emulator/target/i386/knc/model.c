@@ -8,7 +8,6 @@
 #include "qemu/osdep.h"
 #include "qemu/units.h"
 #include "cpu.h"
-#include "hw/qdev-properties.h"
 #include "qapi/error.h"
 #include "internal.h"
 
@@ -48,8 +47,12 @@ static KNC_PROPERTY properties[] = {
 /* After x86_cpu_realizefn() has set the caches of other models */
 void knc_set_caches(CPUX86State *env)
 {
+#if KNC_QEMU(10, 1)
+    env->cache_info = caches;
+#else
     env->cache_info_cpuid2 = env->cache_info_cpuid4 = env->cache_info_amd =
         caches;
+#endif
 }
 
 /*
@@ -98,7 +101,7 @@ static void strict_init(Object *obj)
     env->knc.strict = true;
 }
 
-static void knc_class_init(ObjectClass *oc, void *data)
+static void knc_class_init(ObjectClass *oc, KNC_CLASS_DATA *data)
 {
     X86_CPU_CLASS(oc)->model_description = "Knights Corner coprocessor";
     device_class_set_props(DEVICE_CLASS(oc), properties);

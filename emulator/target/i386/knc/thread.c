@@ -19,7 +19,7 @@ static void kick_all(void)
     CPUState *cs;
 
     CPU_FOREACH(cs) {
-        cpu_exit(cs);
+        knc_tcg_exit(cs);
     }
 }
 
@@ -52,7 +52,7 @@ static bool execute(CPUState *cs)
 
     current_cpu = cs;
     qemu_clock_enable(QEMU_CLOCK_VIRTUAL,
-                      !(cs->singlestep_enabled & SSTEP_NOTIMER));
+                      !(knc_singlestep(cs) & SSTEP_NOTIMER));
     if (!cpu_can_run(cs)) {
         return !cs->stop;
     }

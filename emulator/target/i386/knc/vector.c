@@ -17,7 +17,6 @@
 #include "tcg/tcg.h"
 #include "tcg/helper-tcg.h"
 #include "internal.h"
-#include "exec/cpu_ldst.h"
 #include "vector.h"
 
 /* An executing instruction */
