@@ -275,10 +275,18 @@ def report(path, kallsyms, symfs, *arguments):
         jit = any(map(os.path.lexists, maps))
         for line in [*reader.says(), *symbols.says(unnamed), *["[JIT] names are this machine's"] * jit]:
             print(f"# {line}", flush=True)
-        with borrowed(maps, symbols.symfs):
-            done = subprocess.run(["perf", "report", "--stdio", "-i", path, *symbols.options,
-                                   *arguments], check=False)
-    return done.returncode or int(reader.is_cut)
+        shown = False
+        with borrowed(maps, symbols.symfs), subprocess.Popen(
+                ["perf", "report", "--stdio", "-i", path, *symbols.options, *arguments],
+                stdout=subprocess.PIPE) as perf:
+            for line in perf.stdout:
+                shown |= line[:1] not in (b"#", b"\n")
+                sys.stdout.buffer.write(line)
+    sys.stdout.flush()
+    if reader.taken and not (shown or perf.returncode or "--header-only" in arguments):
+        raise Failed(f"perf report shows none of {reader.taken:,} samples: this machine's perf is older "
+                     f"than the card's. The page has them: knc-report {path}")
+    return perf.returncode or int(reader.is_cut)
 
 
 def main(what, path, *words):

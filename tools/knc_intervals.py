@@ -97,9 +97,7 @@ class Stream:
         for key in self.run:
             if key in interval.counts.values:
                 continue
-            if interval.counts.reasons.setdefault(key, "not counted").startswith("not counted"):
-                interval.counts.reasons[key] = ("not counted: nothing ran in this interval, or "
-                                                "something else has the counters")
+            interval.counts.reasons.setdefault(key, "not counted")
         return interval
 
 

@@ -29,7 +29,7 @@ FIELDS = r"""^(?:\s*(?P<time>\d+[.,]\d+){0})?
 (?:(?P<value>{1}|<[a-z\ ]+>){0}(?P<unit>[^{0}\d]*){0}
    (?P<event>[^{0}/\s][^{0}/]*(?:/[^/]*/[^{0}]*)?)(?:{0}(?P<cgroup>[^{0}]*))??{0}
    (?:{1}%{0})?(?P<running>\d+){0}(?P<share>\d+[.,]\d+)|{0}{{3,5}})
-(?:{0}(?P<metric_value>-?(?:{1})?|-?nan|-?inf){0}(?P<metric>[^{0}]*))?$"""
+(?:{0}(?P<metric_value>-?(?:{1})?|-?nan|-?inf|none){0}(?P<metric>[^{0}]*))?$"""
 # Behind the name of a card, with which knc-host stat prints each line
 NOTHING = re.compile(r"(?:[\w.@-]+,)?\s*(?:#.*\s*)?")
 # perf's own, or the first of these that a line fits

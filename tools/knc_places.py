@@ -22,7 +22,7 @@ def count_cpus(args, needed, run):
     counts, duration = collections.defaultdict(Counts), None
     records, said, status = run_stat(args, events, ["-A"])
     for record in records:
-        if record.event == DURATION and record.value:
+        if DURATION in record.event and record.value:
             duration = record.value / 1e9
         elif record.cpu is not None:
             counts[record.cpu].take(record, labels)

@@ -113,6 +113,8 @@ class Plan:
         self.needed = countables(possible, events)
         self.runs = plan_runs(possible, self.needed)
         self.formulas = {metric: Formula(metric, self.needed) for metric in possible}
+        # Is there a metric that needs to know how long it took?
+        args.seconds, args.is_timed = {}, any(DURATION in metric.expr for metric in possible)
 
     def each(self):
         """The runs, as often as they are repeated"""
@@ -238,7 +240,7 @@ class Counts:
 
     def take(self, record, labels, in_turn=False):
         """Note a record of perf's, if it is about one of these events, which may take turns."""
-        if record.event == DURATION and record.value:
+        if DURATION in record.event and record.value:
             self.duration = record.value / 1e9
         key = labels.get(record.event)
         if key is None:
@@ -246,8 +248,11 @@ class Counts:
         if record.value is None:
             self.reasons[key] = record.why
             if record.why == "not counted":
-                self.reasons[key] += (": something else has the counters "
-                                      "(another perf, the NMI watchdog)")
+                # Of no time perf says 100 %.
+                self.reasons[key] += (
+                    ": something else has the counters (another perf, the NMI watchdog)"
+                    if record.share < 100 else
+                    ": nothing ran (it slept or has ended, or the CPU is offline)")
         elif record.share < 100 and not in_turn:
             self.reasons[key] = (f"counted for {record.share:g} % of the time: something "
                                  "else has a counter (another perf, the NMI watchdog)")
@@ -495,10 +500,22 @@ def run_stat(args, events, more=()):
     """Run perf once for these events: its records, what else it has said, and its status"""
     report = f"{args.room}/stat"
     said, status = run_perf(args, held(
-        args, args.perf[-1], "stat", "-x", SEPARATOR, "-o", report, "-e", f"{{{events}}}",
+        args, args.perf[-1], "stat", "-x", SEPARATOR, "-o", report, *(["-e", f"{{{events}}}"] if events else []),
         "-e", DURATION, *more, *target(args)))
     text = ask(args, "sh", "-c", f"cat {report}; rm -f {report}")
     return [*as_named(args, knc_perf.read(text.split("\n"), SEPARATOR))], said, status
+
+
+def time_of(args):
+    """How many seconds the program runs, in a run of its own. perf 7.2 and newer have no duration_time
+    of a program unless its events begin later, here after a millisecond.
+    """
+    program = (*args.command,)
+    if program not in args.seconds:
+        records, _, _ = run_stat(args, "", ["-D", "1"])
+        args.seconds[program] = next((record.value / 1e9 + 1e-3 for record in records
+                                      if DURATION in record.event and record.value), None)
+    return args.seconds[program]
 
 
 def as_named(args, records):
@@ -538,6 +555,8 @@ def count(args, needed, run):
     for record in records:
         counts.take(record, labels)
     counts.status = settle(args, said, status, counts.values or counts.reasons)
+    if counts.values and args.is_timed and not (counts.duration or args.turns or counts.status):
+        counts.duration = time_of(args)
     for key in run:
         if key not in counts.values:
             counts.reasons.setdefault(key, said.reason())

@@ -275,7 +275,8 @@ class Card:
         if self.is_old and record.share < 99:
             raise Gone(f"{record.event} takes turns, which Linux 2.6.38 counts wrongly: -e may "
                        "have two events, and one of those that are on counter 0 only")
-        if record.unit:
+        # perf 7.2 and newer print a time without a unit.
+        if record.unit or re.search(r"\b(duration|user|system)_time\b", record.event):
             raise Gone(f"{record.event}: perf prints no number of events")
         self.pending[record.event] = record
         if len(self.pending) == self.args.expected and self.args.all:
@@ -342,19 +343,19 @@ class Card:
 
 def lock(args):
     """What ends with this process: no other one watches these cards, nor writes another file about
-    them for the same collector, which takes the first only. Returns what holds that.
+    them for the same collector, which takes the first only.
     """
-    held, folder = [], os.path.dirname(os.path.realpath(args.textfile))
+    folder = os.path.dirname(os.path.realpath(args.textfile))
     for card in args.cards:
         for name in (*args.prefix, card), (folder, card):
-            held.append(socket.socket(socket.AF_UNIX))
+            holds = socket.socket(socket.AF_UNIX)
             try:
                 # An address without a file, for all users
-                held[-1].bind("\0knc-host watch " + hashlib.sha256(repr(name).encode()).hexdigest())
+                holds.bind("\0knc-host watch " + hashlib.sha256(repr(name).encode()).hexdigest())
             except OSError as e:
                 sys.exit(f"knc-host watch: error: {card}: another watch counts on it"
                          if e.errno == errno.EADDRINUSE else f"knc-host watch: error: {card}: {e.strerror}")
-    return held
+            holds.detach()
 
 
 class File:
@@ -501,7 +502,7 @@ def main():
         print(rules(args.interval), end="")
         return
     try:
-        held = lock(args)
+        lock(args)
         file = File(args.textfile)
         cards = [Card(name, args, lambda: file.update(cards)) for name in args.cards]
         file.write(text_of(cards))
@@ -515,7 +516,6 @@ def main():
         sys.exit(f"knc-host watch: error: {why}")
     finally:
         file.update(cards)
-        del held
 
 
 if __name__ == "__main__":

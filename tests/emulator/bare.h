@@ -121,6 +121,8 @@ typedef unsigned long u64;
 #define EV_L2_PF2		0x10fc
 #define EV_L2_PF2_DROP		0x10fd
 #define EV_L2_PF2_MISS		0x10fe
+#define EV_VPU_INSTRUCTIONS	0x2016
+#define EV_VPU_ELEMENTS		0x2018
 
 #define APIC		0xfee00000ul
 #define APIC_ID		0x20
@@ -239,12 +241,16 @@ void user_run(code *fn);
 void user_return(void);
 void syscall_entry(void);
 
-/* pc.c or board/board.c: setup_machine() finds the command line and the console. */
+/*
+ * pc.c or board/board.c: setup_machine() finds the command line and the console, and
+ * behind_program() what QEMU's -initrd names.
+ */
 extern const struct window {
 	u64 base, size;
 } windows[];	/* registers of devices; the console is behind the quiet ones */
 extern const u32 windows_quiet, windows_all;
 void setup_machine(void);
+const void *behind_program(void);
 void put(const char *s, u32 size);
 void quit(int failed);
 void relax(void);

@@ -21,6 +21,14 @@ void setup_machine(void)
 	cmdline = (char *)(u64)((u32 *)(u64)boot_info)[4];
 }
 
+const void *behind_program(void)
+{
+	const u32 *info = (u32 *)(u64)boot_info;
+
+	/* Multiboot's first module */
+	return info[0] & BIT(3) && info[5] ? (void *)(u64)*(u32 *)(u64)info[6] : 0;
+}
+
 void put(const char *s, u32 size)
 {
 	while (size--) {

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import mvex
 import pytest
+import vectors
 from lines import SCRIPTS, TESTS, TOP, Case, built, once, quietly
 
 HERE = f"{TESTS}/emulator"
@@ -478,6 +480,27 @@ def none_left(tree, name, pattern):
     return result(f"install: fixed in {name}", "".join(left) or (not files and "no such file"))
 
 
+def vector_cases(machine):
+    """What a PC and the board compute of random cases of the vector unit, with and without the
+    model of the memory. Of a case that is changed by a bit vectors.py says so."""
+    seed = int(os.environ.get("TEST_FUZZ_SEED", 1))
+    cases = mvex.Random(seed).some(1000)
+    for cpu in ("knc", "knc,pmu-observe=on", "board"):
+        program = vectors.build_program(machine.work, cpu)
+        wrong = [f"{case['text']}, {case}: {why}"
+                 for case, told in vectors.run(machine.qemu, cpu, program, cases, True)
+                 for why in told]
+        yield result(f"vector-cases: {cpu}, TEST_FUZZ_SEED={seed}",
+                     "\n".join(wrong[:10]) or len(cases) != 1000)
+    text = json.dumps(next(case for case in cases if case["text"] == "vpaddd"))
+    for name, old, new in (("a result", '"out": {"zmm": {"', '"out": {"k": {"1": 3}, "zmm": {"'),
+                           ("a fault", '"out": {', '"out": {"fault": "#GP", '),
+                           ("a count", '"active": ', '"active": 1')):
+        changed = json.loads(text.replace(old, new))
+        told = [why for _, why in vectors.run(machine.qemu, cpu, program, [changed], True)]
+        yield result(f"vector-cases: told of {name}", not told[0] and f"{changed}")
+
+
 def install(machine):
     """install-in-qemu, on those of QEMU's files that it changes: once undone it is as if it
     had never been, twice is as good as once, and where a line is missing that it looks for,
@@ -555,6 +578,7 @@ def cases(run):
     checks |= {check.__name__: check
                for check in (clock, limit, stopped, typed, gdb, refused, hotplug, trace, compare,
                              events, style, same, install)}
+    checks["vector-cases"] = vector_cases
     checks["fuzz"] = fuzz_pc
     for name, check in checks.items():
         yield Case(name, lambda *on, check=check: check(Machine(run.kernel, *on)),

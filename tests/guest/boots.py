@@ -27,7 +27,7 @@ MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-
     ownership perf-spflt perf-stat perf-record perf-list perf-tools
     move-throttled any-inherit
     sample-entry sample-syscall-regs bpf-read-add bpf-read-del
-    opens-quiet rdpmc-stale sample-user-only"""
+    opens-quiet rdpmc-stale sample-user-only vector-tasks vector-fork vector-ptrace"""
 # Of each kind one
 QUICK = """count-exact count-both count-kernel count-truth sample-one sample-two sample-throttle
     multiplex constraints groups-refused wrap-period group-read task-switch inherit cpu-wide
@@ -73,7 +73,7 @@ NEW = f"(?!{OLD}).*"
 MODULE = "stock|uos.*"
 OLD_MAIN = without(f"{MAIN} {LIFE}", """modprobe sample-cpu-time cgroup page-times
     spflt-hotplug perf-* bpf-* opens-quiet refuse-reason card-check
-    soak hotplug* first-event unload-exec unload-offline fault-* spflt-first""")
+    soak hotplug* first-event unload-exec unload-offline fault-* spflt-first vector-*""")
 OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are

@@ -270,6 +270,14 @@ class TestDraw(ScriptTest):
                     f"(/opt/a b (2nd try)/c (deleted))\n\t 50 main{offset} (/opt/(x)/c)\n\n"
                 assert self.stacks(text) == {"r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}}
 
+    def test_draw_newer_perf(self):
+        """From perf 6.12 on a TID has seven columns, as no period has, and a task that has ended no name"""
+        for head in "workload   137   cycles: ", "workload     137   cycles: ", "    137   cycles: ", "  137 cycles: ":
+            found = self.stacks(f"{head}\n\t 40 f+0x1 (/c)\n")
+            assert [*found["cycles"].values()] == [(1, 1)], head
+        ended = "".join(f"{name:<8} 137/137  [002] 11.419000:    7 cycles: \n\t 40 f+0x1 (/c)\n\n" for name in ("job", ":137"))
+        assert self.stacks(ended) == {"cycles": {("job", "f"): (2, 14)}}
+
     def test_draw_other_fields(self):
         """Without times, tasks or callers, with lines of the source, on one line; flags and dates; -L"""
         for text, event, stack, weight in (

@@ -56,6 +56,20 @@ class TestRunUos(ScriptTest):
             assert re.search(r"uos/settings\0+token=[0-9a-f]{8}\ninteractive=no\n", said), said
             assert re.search(r"uos/command\0+%s\n" % "".join(command), said), said
 
+    def test_run_uos_k1om(self):
+        """A PC's kernel gets a program of MPSS's machine as one of its own; the file is kept."""
+        begin, end = b"\x7fELF\x02\x01" + bytes(12), b"\0the rest"
+        os.mkdir(self.path("programs"))
+        self.path("programs/one", begin + b"\xb5" + end)
+        init, folder = self.path("init", b"of ours"), self.path("programs")
+        for name in ("programs", "programs/one"):
+            status, said, err = self.boot(f'cat "$initrd"; {FINAL}', "--init", init,
+                                          "--add", self.path(name))
+            assert status == 0, err
+            assert (begin + b"\x3e" + end).decode() in said
+        with open(f"{folder}/one", "rb") as f:
+            assert f.read() == begin + b"\xb5" + end
+
     def boot(self, does, *args, command=("true",), kernel=b"none", **env):
         """run-uos with an emulator that does this."""
         qemu = self.path("qemu", (FAKE_QEMU % does).encode())

@@ -434,11 +434,23 @@ def test_metrics_denied(tmp_path):
 
 def test_metrics_not_counted(tmp_path):
     """What has no count is no 0, and who may have the counters is told"""
-    for value, why in (("<not counted>", "another perf"), ("<not supported>", "not supported")):
-        got = as_json(tmp_path, "-M", "ipc,branch", counts={"BRANCHES": value}).metrics()
+    for value, share, why in (("<not counted>", "0.00", "another perf"),
+                              ("<not counted>", "100.00", "nothing ran"),
+                              ("<not supported>", "100.00", "not supported")):
+        got = as_json(tmp_path, "-M", "ipc,branch", counts={"BRANCHES": value},
+                      shares={"BRANCHES": share}).metrics()
         assert got["branch_mispredict_ratio"]["value"] is None
         assert why in got["branch_mispredict_ratio"]["reason"], got
         assert got["ipc"]["value"]
+
+
+def test_metrics_time(tmp_path):
+    """A perf that has no time of a program has one that begins later, in a run of its own"""
+    run = as_json(tmp_path, "-M", "memory_read_bandwidth,ipc", unstarted=True)
+    assert run.metrics()["memory_read_bandwidth"]["value"], run.out
+    assert ["-D 1 " in call for call in run.calls()].count(True) == 1, run.calls()
+    run = as_json(tmp_path, "-M", "ipc", unstarted=True)
+    assert "-D 1 " not in run.log.read_text()
 
 
 def test_metrics_pmu(tmp_path):
@@ -953,7 +965,7 @@ def test_per_core(tmp_path):
     assert got[0, None]["metrics"]["l1_l2_bytes"]["value"] == 64 * 66
     # Threads that do not agree on what they share, or of which one was not counted
     for clocks, word in (({"0": 4000, "3": 3000}, "do not agree"),
-                         ({"0": 4000, "3": "<not counted>"}, "watchdog")):
+                         ({"0": 4000, "3": "<not counted>"}, "nothing ran")):
         cpus["CPU_CLK_UNHALTED"].update(clocks)
         got = places(tmp_path, "--per-core", *args, cpus=cpus)
         assert word in got[1, None]["metrics"]["clock_rate"]["reason"], got

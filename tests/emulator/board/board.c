@@ -292,6 +292,11 @@ void setup_machine(void)
 	host->card_magic = CARD_READY;
 }
 
+const void *behind_program(void)
+{
+	return (void *)(u64)READ(u32, boot_params + 0x218);
+}
+
 SUITE(crash, "crash")
 {
 	quit(1);
@@ -685,48 +690,6 @@ static code *const vmovnrngoapd = INSN(0x62, 0xe1, 0xfa, 0x88, 0x29, 0x0f);
 static code *const vloadunpackld = INSN(0x62, 0xe2, 0x78, 0x08, 0xd0, 0x0f);
 /* From 64(%rdi): the displacement counts elements. */
 static code *const vloadunpackhd = INSN(0x62, 0xe2, 0x78, 0x08, 0xd4, 0x4f, 16);
-
-/* Which of 16 words are not those of @first, up to @n of them, and then of @rest */
-static u32 other_words(const u32 *first, u32 n, const u32 *rest)
-{
-	const u32 *got = (u32 *)out[0].vector[0];
-	u32 wrong = 0;
-
-	for (u32 i = 0; i < 16; i++)
-		wrong |= (got[i] != (i < n ? first[i] : rest[i])) << i;
-	return wrong;
-}
-
-/* What a copy of memory has: any alignment by two loads, each within its line */
-SUITE(test_unpack, "vectors")
-{
-	const u32 *before = (u32 *)in[1].vector[0];
-	u8 *to = (u8 *)out;
-	u32 low = 0, both = 0, high = 0;
-
-	for (u32 i = 0; i < ARRAY_SIZE(words); i++)
-		words[i] = i * 0x1234567;
-	vectors_load(&in[0]);
-	check("vectors: vmovapd", move(vmovapd, words + 16), -1);
-	check("vectors: vmovnrngoapd", move(vmovnrngoapd, to), -1);
-	check("vectors: what they move", other_words(words + 16, 16, 0), 0);
-	for (u32 at = 0; at < 16; at++) {
-		move(vmovapd, before);
-		move(vloadunpackld, words + at);
-		move(vmovnrngoapd, to);
-		low |= other_words(words + at, 16 - at, before);
-		move(vloadunpackhd, words + at);
-		move(vmovnrngoapd, to);
-		both |= other_words(words + at, 16, 0);
-		move(vmovapd, before);
-		move(vloadunpackhd, words + at);
-		move(vmovnrngoapd, to);
-		high |= other_words(before, 16 - at, words + at);
-	}
-	check("vectors: vloadunpackld alone", low, 0);
-	check("vectors: vloadunpackhd alone", high, 0);
-	check("vectors: both", both, 0);
-}
 
 /* vmovaps (%rdi), %zmm0 and back; kmov %eax, %k1 and back */
 #define LOAD		INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0x07)

@@ -57,10 +57,12 @@ bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr)
  * CPUID leaf 1: logical processors of the package, as the machine says.
  * Programs choose routines by the other bits.
  */
-void knc_cpuid(CPUX86State *env, uint32_t *ebx, uint32_t *ecx, uint32_t *edx)
+void knc_cpuid(CPUX86State *env, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
+               uint32_t *edx)
 {
     uint32_t siblings = env->knc.siblings;
 
+    knc_hide_xsave(env, eax, ebx, ecx, edx);
     if ((uint32_t)env->regs[R_EAX] != 1) {
         return;
     }

@@ -106,10 +106,12 @@
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full_mmu(env, vaddr, 1, type, mmu_idx, host, full)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env_cpu(env), true)
+#define knc_data_mmu_index(env) cpu_mmu_index(env_cpu(env), false)
 #else
 #define knc_probe(env, vaddr, type, mmu_idx, host, full) \
     probe_access_full(env, vaddr, type, mmu_idx, true, host, full, 0)
 #define knc_fetch_mmu_index(env) cpu_mmu_index(env, true)
+#define knc_data_mmu_index(env) cpu_mmu_index(env, false)
 /* The TLB is accessible here and holds most addresses. */
 #define KNC_CAN_SEE_TLB
 #endif

@@ -284,6 +284,7 @@ static void knc_realize(DeviceState *dev, Error **errp)
     }
     vmstate_register(NULL, VMSTATE_INSTANCE_ID_ANY, &vmstate_knc_pmu, cpu);
     knc_set_caches(&cpu->env);
+    knc_set_xsave(&cpu->env);
     knc_apic_realize(cpu);
     knc_pmu_attach(&cpu->env);
     qemu_register_reset(knc_pmu_reset, &cpu->env);

@@ -114,6 +114,11 @@ void knc_cpu_class_init(ObjectClass *oc);
 /* model.c: what CPUID says of the caches */
 void knc_set_caches(CPUX86State *env);
 
+/* xsave.c */
+void knc_set_xsave(CPUX86State *env);
+void knc_hide_xsave(CPUX86State *env, uint32_t *eax, uint32_t *ebx,
+                    uint32_t *ecx, uint32_t *edx);
+
 /* inject.c: an interruption at a chosen instruction */
 #define KNC_INJECT_WRITE        0x8000
 #define KNC_INJECT_RDPMC        0x4000

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The vector unit belongs to a task: another task, a signal's handler, a move to another CPU,
+ * a fork and a tracer leave its registers and masks as they are.
+ */
+#include "lib.h"
+
+/* What a card's own kernel loads is searched for instructions of the unit. */
+#ifndef __k1om__
+#include <elf.h>
+#include <pthread.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define HI16_ZMM	1664	/* registers 16 to 31 in the area of XSAVE */
+#define XSAVE_AREA	2688
+#define ROUNDS		60
+
+struct unit {
+	unsigned int vector[32][16];
+	unsigned int mask[8];
+} __attribute__((aligned(64)));
+
+long unit_over(const struct unit *before, struct unit *after, long nr, long a, long b, long c);
+
+/* Load the unit, make a system call, and store the unit. */
+asm(".text\n"
+    ".macro UNIT opcode, base\n"
+    "	.set	n, 0\n"
+    "	.rept	32\n"
+    "	.byte	0x62, 0xf1 ^ (n & 16) ^ ((n & 8) << 4), 0x78, 0x08, \\opcode\n"
+    "	.byte	0x80 | \\base | (n & 7) << 3\n"
+    "	.long	64 * n\n"
+    "	.set	n, n + 1\n"
+    "	.endr\n"
+    ".endm\n"
+    ".globl	unit_over\n"
+    "unit_over:\n"
+    "	pushq	%rbx\n"
+    "	movq	%rdx, %rbx\n"
+    "	movq	%rsi, %r10\n"
+    "	pushq	%r10\n"
+    "	UNIT	0x28, 7\n"
+    "	.set	n, 0\n"
+    "	.rept	8\n"
+    "	movl	2048 + 4 * n(%rdi), %eax\n"
+    "	.byte	0xc5, 0xf8, 0x92, 0xc0 | n << 3\n"
+    "	.set	n, n + 1\n"
+    "	.endr\n"
+    "	movq	%rbx, %rax\n"
+    "	movq	%rcx, %rdi\n"
+    "	movq	%r8, %rsi\n"
+    "	movq	%r9, %rdx\n"
+    "	syscall\n"
+    "	popq	%rsi\n"
+    "	movq	%rax, %rdx\n"
+    "	UNIT	0x29, 6\n"
+    "	.set	n, 0\n"
+    "	.rept	8\n"
+    "	.byte	0xc5, 0xf8, 0x93, 0xc0 | n\n"
+    "	movl	%eax, 2048 + 4 * n(%rsi)\n"
+    "	.set	n, n + 1\n"
+    "	.endr\n"
+    "	movq	%rdx, %rax\n"
+    "	popq	%rbx\n"
+    "	ret\n");
+
+static void fill(struct unit *u, unsigned int seed)
+{
+	unsigned int i;
+
+	for (i = 0; i < 32 * 16; i++)
+		u->vector[i / 16][i % 16] = seed * 0x9e3779b1 + i * 0x01010101;
+	for (i = 0; i < 8; i++)
+		u->mask[i] = (seed * 0x3141 + i * 0x1111) & 0xffff;
+}
+
+static int same(const struct unit *a, const struct unit *b)
+{
+	return !memcmp(a->vector, b->vector, sizeof(a->vector)) &&
+	       !memcmp(a->mask, b->mask, sizeof(a->mask));
+}
+
+static void handler(int sig)
+{
+	struct unit mine, found;
+
+	fill(&mine, 0x5eed);
+	unit_over(&mine, &found, SYS_sched_yield, 0, 0, 0);
+	must(same(&mine, &found), "in the handler of signal %d", sig);
+}
+
+static void check_over(unsigned int seed, const char *what, long nr, long a, long b, long c)
+{
+	struct unit mine, found;
+
+	fill(&mine, seed);
+	unit_over(&mine, &found, nr, a, b, c);
+	must(same(&mine, &found), "%s", what);
+}
+
+static void *rounds(void *arg)
+{
+	const struct timespec wait = { .tv_nsec = 100000 };
+	long id = (long)arg, cpus = sysconf(_SC_NPROCESSORS_ONLN), i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		unsigned long cpu = 1ul << (id + i) % cpus;
+		unsigned int seed = id * ROUNDS + i;
+
+		check_over(seed, "yield", SYS_sched_yield, 0, 0, 0);
+		check_over(seed, "sleep", SYS_nanosleep, (long)&wait, 0, 0);
+		check_over(seed, "another CPU", SYS_sched_setaffinity, 0, sizeof(cpu), (long)&cpu);
+		check_over(seed, "a signal", SYS_tgkill, getpid(), syscall(SYS_gettid), SIGUSR1);
+	}
+	return NULL;
+}
+
+TEST(vector_tasks, "vector-tasks", 60)
+{
+	pthread_t thread[6];
+	long i;
+
+	signal(SIGUSR1, handler);
+	for (i = 0; i < 6; i++)
+		must(!pthread_create(&thread[i], NULL, rounds, (void *)i), "thread");
+	for (i = 0; i < 6; i++)
+		pthread_join(thread[i], NULL);
+}
+
+TEST(vector_fork, "vector-fork", 60)
+{
+	struct unit mine, found;
+	int status;
+	pid_t pid;
+
+	fill(&mine, 7);
+	pid = unit_over(&mine, &found, SYS_fork, 0, 0, 0);
+	must(same(&mine, &found), "%s", pid ? "the parent" : "the child");
+	if (!pid)
+		_exit(0);
+	must(waitpid(pid, &status, 0) == pid && !status, "the child's status is %#x", status);
+}
+
+/* The tracer reads a stopped task's registers, and changes one. */
+TEST(vector_ptrace, "vector-ptrace", 60)
+{
+	static unsigned char area[XSAVE_AREA];
+	struct iovec iov = { area, sizeof(area) };
+	struct unit mine, found;
+	int status;
+	pid_t pid;
+
+	fill(&mine, 9);
+	pid = fork();
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		unit_over(&mine, &found, SYS_kill, getpid(), SIGSTOP, 0);
+		mine.vector[20][3]++;
+		_exit(!same(&mine, &found));
+	}
+	waitpid(pid, &status, 0);
+	must(WIFSTOPPED(status), "the child's status is %#x", status);
+	must(!ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov), "GETREGSET: %m");
+	must(!memcmp(area + HI16_ZMM, mine.vector[16], 16 * 64), "the tracer reads others");
+	++*(unsigned int *)(area + HI16_ZMM + 4 * 64 + 3 * 4);
+	must(!ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov), "SETREGSET: %m");
+	ptrace(PTRACE_CONT, pid, 0, 0);
+	must(waitpid(pid, &status, 0) == pid && !status, "the child's status is %#x", status);
+}
+#endif
