@@ -121,6 +121,8 @@ typedef unsigned long u64;
 #define EV_L2_PF2		0x10fc
 #define EV_L2_PF2_DROP		0x10fd
 #define EV_L2_PF2_MISS		0x10fe
+#define EV_VPU_READ		0x2000
+#define EV_VPU_WRITE		0x2001
 #define EV_VPU_INSTRUCTIONS	0x2016
 #define EV_VPU_ELEMENTS		0x2018
 

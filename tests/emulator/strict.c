@@ -15,6 +15,9 @@ extern const struct insn strict_has[], strict_lacks[], strict_sysenter[],
 	strict_later[], strict_ports[];
 extern code f_vector_load, f_vector_store;
 
+/* Of the load, without its return */
+#define VECTOR_BYTES	11
+
 /* Of MXCSR: its value after a reset, rounding down, and DUE, which the chip sets */
 #define MXCSR_RESET	0x1f80
 #define MXCSR_DOWN	0x2000
@@ -156,6 +159,41 @@ static void vectors(int strict)
 	more("strict: and one write", &f_vector_store, EV_DATA_WRITE, 1);
 }
 
+/*
+ * A vector load has 16 active elements, which come at once: in one cycle, and over the
+ * end of a period, before the next instruction
+ */
+static void vector_events(void)
+{
+	static const struct {
+		const char *name;
+		u64 sel, want;
+	} counts[] = {
+		{ "instruction", EV_VPU_INSTRUCTIONS, 1 },
+		{ "elements", EV_VPU_ELEMENTS, 16 },
+		{ "elements, CMASK 9", EV_VPU_ELEMENTS | SEL_CMASK(9), 1 },
+		{ "elements, CMASK 16", EV_VPU_ELEMENTS | SEL_CMASK(16), 1 },
+		{ "elements, CMASK 17", EV_VPU_ELEMENTS | SEL_CMASK(17), 0 },
+		{ "elements, E", EV_VPU_ELEMENTS | SEL_E, 1 },
+		{ "elements, CMASK 9 and E", EV_VPU_ELEMENTS | SEL_CMASK(9) | SEL_E, 1 },
+		{ "read", EV_VPU_READ, 1 },
+		{ "write", EV_VPU_WRITE, 0 },
+	};
+	u32 wrong = 0;
+
+	for (u32 i = 0; i < ARRAY_SIZE(counts); i++)
+		check(text("strict: a vector load: %s", counts[i].name),
+		      count0(&f_vector_load, counts[i].sel), counts[i].want);
+	check("strict: a vector store: write", count0(&f_vector_store, EV_VPU_WRITE), 1);
+	for (u32 left = 1; left <= 16; left++) {
+		arm_pmi(EV_VPU_ELEMENTS | SEL_OS | SEL_INT, left, LVT_NMI);
+		measure0(&f_vector_load);
+		wrong |= (!came_at((char *)&f_vector_load + VECTOR_BYTES, KERNEL_CS) ||
+			  rdmsr(MSR_CNT0) != 16 - left) << (left - 1);
+	}
+	check("strict: 16 elements over the end of a period", wrong, 0);
+}
+
 static u64 fault_rip;
 
 static void note_rip(struct regs *r)
@@ -196,6 +234,7 @@ SUITE(test_strict, "strict")
 	across_pages();
 	without_osfxsr(strict);
 	vectors(strict);
+	vector_events();
 	cpuid_in_ring3(strict_user);
 	undefined(strict_has, 0, 0);
 	undefined(strict_lacks, strict, strict_user);
