@@ -178,10 +178,13 @@ SUITE(bench_sample, "bench-sample")
  * Loops of SSE, and of the vector unit: sixteen times as long as the instruction takes, on
  * registers, or on a page of memory at %rdi
  */
-#define REPEAT(n, insn)							\
+#define REPEAT(n, insn) do {						\
+	u32 left;							\
+									\
 	asm volatile("1:\n\t.irp i, 0,1,2,3,4,5,6,7,0,1,2,3,4,5,6,7\n\t"	\
 		     insn "\n\t.endr\n\tdecl %0\n\tjnz 1b"			\
-		     : "=r"(left) : "0"(n), "D"(floats) : "memory", "cc")
+		     : "=r"(left) : "0"(n), "D"(floats) : "memory", "cc");	\
+} while (0)
 
 #define LOOPS		2000000
 
@@ -194,12 +197,9 @@ static void begin_floats(void)
 		*(u32 *)&floats[i] = i % 64 < 32 ? 0x3f7ff000 : 0x3a800001;
 }
 
-
 /* Four times as many instructions for as many floats */
 SUITE(bench_mulps, "bench-mulps")
 {
-	u32 left;
-
 	begin_floats();
 	asm volatile("movaps (%0), %%xmm8; movaps 128(%0), %%xmm9" : : "D"(floats));
 	REPEAT(LOOPS * 4, "mulps %%xmm8, %%xmm\\i; addps %%xmm9, %%xmm\\i");
@@ -207,8 +207,6 @@ SUITE(bench_mulps, "bench-mulps")
 
 SUITE(bench_vfmadd, "bench-vfmadd")
 {
-	u32 left;
-
 	begin_floats();
 	asm volatile(".byte 0x62, 0x71, 0x78, 0x08, 0x28, 0x07 /* vmovaps (%%rdi), %%zmm8 */\n\t"
 		     ".byte 0x62, 0x71, 0x78, 0x08, 0x28, 0x4f, 2 /* 128(%%rdi), %%zmm9 */"
@@ -219,28 +217,20 @@ SUITE(bench_vfmadd, "bench-vfmadd")
 
 SUITE(bench_movaps_load, "bench-movaps-load")
 {
-	u32 left;
-
 	REPEAT(LOOPS, "movaps 64 * \\i(%%rdi), %%xmm\\i");
 }
 
 SUITE(bench_movaps_store, "bench-movaps-store")
 {
-	u32 left;
-
 	REPEAT(LOOPS, "movaps %%xmm\\i, 64 * \\i(%%rdi)");
 }
 
 SUITE(bench_vmovaps_load, "bench-vmovaps-load")
 {
-	u32 left;
-
 	REPEAT(LOOPS, ".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0x47 + 8 * \\i, \\i");
 }
 
 SUITE(bench_vmovaps_store, "bench-vmovaps-store")
 {
-	u32 left;
-
 	REPEAT(LOOPS, ".byte 0x62, 0xf1, 0x78, 0x08, 0x29, 0x47 + 8 * \\i, \\i");
 }

@@ -675,8 +675,10 @@ SUITE(test_vectors, "vectors")
 		fx[i] = i;
 	asm volatile("fxrstor %0" : : "m"(fx));
 	vectors_save(&out[0]);
-	for (u32 i = 0; i < 32; i++)
-		in[0].vector[i][0] = in[0].vector[i][1] = 0;
+	for (u32 i = 0; i < 32; i++) {
+		in[0].vector[i][0] = 0;
+		in[0].vector[i][1] = 0;
+	}
 	check("vectors: FXRSTOR clears bits 127:0", same(&in[0], &out[0], sizeof(*in)), 1);
 	for (u32 i = 160; i < 416; i++)
 		fx[i] = 0x55;
