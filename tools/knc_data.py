@@ -107,17 +107,17 @@ class Jit:
 
 
 @contextlib.contextmanager
-def script(perf, path, options, lines=None):
-    """A reader of what perf script prints, and says on stderr; @lines gets the text."""
+def script(perf, path, options, copy=None):
+    """A reader of what perf script prints, and says on stderr; the file @copy gets the text."""
     symfs = options[options.index("--symfs") + 1] if "--symfs" in options else "/"
     jit = Jit(symfs)
 
     def printed(pipe):
         for line in pipe:
-            if symfs != "/":
+            if symfs != "/" and "/tmp/perf-" in line:
                 line = jit.named(line)
-            if lines is not None:
-                lines.append(line)
+            if copy:
+                copy.write(line)
             yield line
 
     # With SIGPIPE ignored, as it is here, perf script outlives an addr2line that has ended
@@ -127,7 +127,8 @@ def script(perf, path, options, lines=None):
                               stdout=subprocess.PIPE, stderr=said, encoding="utf-8",
                               errors="replace", restore_signals=False,
                               env={**os.environ, "LC_ALL": "C"}) as process:
-            reader = knc_script.Reader(printed(process.stdout))
+            reader = knc_script.Reader(process.stdout if symfs == "/" and not copy else
+                                       printed(process.stdout))
             yield reader
         said.seek(0)
         words = [line for line in said.read().decode(errors="replace").split("\n") if line.strip()]
