@@ -4,7 +4,7 @@
 . ./lib.sh
 symbols_once
 
-into out knc-report -o "$tmp/page.html" -M cpi_thread,l1_tlb_miss_ratio,vectorization_intensity \
+into out knc-report -o "$tmp/page.html" -M cpi_thread,l1_tlb_miss_ratio,vpu_stall_ratio \
 	-- ./columns
 # As text: each tag is a line's end
 sed 's/<[^>]*>/\n/g; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g' "$tmp/page.html" >"$tmp/page"
@@ -24,7 +24,7 @@ has page '^perf version [0-9]'
 has page '^core 0, CPU 0, 1, 2, 3: .*[0-9,]{9,}'
 # Its callers, by DWARF: sum itself has no frame pointer.
 has page '^main: [0-9]+ samples, (100|9[0-9])\.[0-9]%'
-has page 'the emulator has no model of VPU_ELEMENTS_ACTIVE'
+has page 'the emulator has no model of VPU_STALL_REG'
 [ "$(head -n 1 "$tmp/out")" = "sum 66977792" ] || fail "$(head -n 1 "$tmp/out")"
 between "l1_tlb_miss_ratio" "$(sed -n \
 	's/.*id="metric-l1_tlb_miss_ratio"[^#]*value="\([0-9.]*\)".*/\1/p' "$tmp/page.html")" 15 40

@@ -46,7 +46,7 @@ for program in ./marked ./marked-fortran; do
 	between "$program: walks" "$(counted 'side by side' 8)" 512 2912
 	between "$program: walks of pages" "$(counted 'page by page' 8)" 51200 51300
 done
-[ "$(grep -c '^page by page,[0-3],' "$tmp/csv")" -eq 3 ] || fail "Fortran: $(cat "$tmp/csv")"
+[ "$(grep -c '^page by page,,[0-3],' "$tmp/csv")" -eq 3 ] || fail "Fortran: $(cat "$tmp/csv")"
 
 # The threads of a program, and the other formats
 into said knc-metrics -u --regions --per-thread -o "$tmp/text" -M tlb,l1_hit_rate ./marked

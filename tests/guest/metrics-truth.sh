@@ -83,6 +83,12 @@ agree memory_bandwidth GB/s "$(by_hand "64 * r / (c / $rate)")" 10
 agree memory_read_bandwidth GB/s "$(by_hand "64 * r / (c / $rate)")" 10
 agree memory_write_bandwidth GB/s "$(by_hand "524288 / (c / $rate)")" 50
 
+# The prefetcher's are no misses.
+agree memory_read_bytes_by_l2 Bytes "$(by_hand '2 * r')" 2
+agree vpu_share % 0 0 ./walk 64
+agree l1_compute_to_data '' 0 0 ./walk 64
+agree l2_compute_to_data '' 0 0 ./walk 64
+
 # Of what the emulator has no model there is no number.
 none=$(grep -c 'no value: the emulator has no model of' "$ours")
 lacking=$(knc-metrics --list | grep -c 'the emulator has no model of')
@@ -113,6 +119,13 @@ agree l1_l2_bytes Bytes "$(by_hand '2 * 64 * r')" 1 ./walk 64 write
 # The prefetcher has no part in 32 lines, of which the L1 has room for 8.
 knc-metrics -u -o "$ours" -M l1_misses_in_l2 ./walk 4096 rows
 agree l1_misses_in_l2 % 100 1
+
+# Of four instructions a vector load, of 16 floats, and an addition of 3 of them
+knc-metrics -u -o "$ours" -M vectorization_intensity,vpu_share,l1_compute_to_data,vpu_read_miss_ratio ./vpu
+agree vectorization_intensity '' 9.5 1 ./vpu
+agree vpu_share % 50 2 ./vpu
+agree l1_compute_to_data '' 19 2 ./vpu
+agree vpu_read_miss_ratio % 0 0 ./vpu
 
 # The table of pages is another one each time.
 knc-metrics -u -o "$ours" -M tlb ./walk 2097152

@@ -61,7 +61,7 @@ def tools(work):
     # Programs that are the same wherever they are built, so that the boot is the same
     maps = ["-g", f"-ffile-prefix-map={ours}=."]
     quietly("gcc", *maps, "-c", "-o", f"{work}/loops.o", f"{HERE}/loops.S")
-    for program, *libraries in (["walk"], ["where"], ["calls"], ["papi", "-lpapi", "-lpfm"]):
+    for program, *libraries in (["walk"], ["where"], ["calls"], ["vpu"], ["papi", "-lpapi", "-lpfm"]):
         quietly("gcc", "-O2", *maps, "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}",
                 f"{HERE}/tools/{program}.c", f"{work}/loops.o", *libraries)
     # The tutorial's, and its source
