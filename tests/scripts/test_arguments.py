@@ -60,7 +60,7 @@ class TestArguments(ScriptTest):
             assert err.count("no test is called nosuch") == 1, err
 
     def test_unknown_part(self):
-        self.refuses("nosuch: no such part", 4, "check", "nosuch", TEST="")
+        self.refuses("nosuch: no such part", 2, "check", "nosuch", TEST="")
 
 
 class TestInstall(ScriptTest):
