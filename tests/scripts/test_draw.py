@@ -498,7 +498,7 @@ class TestDraw(ScriptTest):
                 (["flame"], self.path("json", b'{\n  "$schema": "x",\n  "name": "y"\n}\n'), "there are no stacks in it"),
                 (["flame"], self.path("long", b"[" * 10 ** 5), "there are no stacks in it"),
                 *((["flame"], self.path(f"odd{i}", text), "there are no stacks in it") for i, text in enumerate((
-                    b"job 7 odd 1.234567: 5 x:\n\t 40 f+0x1 (/c)\n", b"job 7 1.5: 5 x:   0 ffffffffa0000010 f (/c)\n",
+                    b"job     7 odd 1.234567: 5 x:\n\t 40 f+0x1 (/c)\n", b"job 7 1.5: 5 x:   0 ffffffffa0000010 f (/c)\n",
                     b"job 7 1.5: 5 x:   40 |OP N/A 0 f (/c)\n", b"a 1 28 02:13:49 1.5: 5 x:\n 40 f\n",
                     b"a 1 [2] 1.5: 5 U x:\n 40 f\n", b"a 1 1.5: 5 x:\n 40 f+0x1 (/c) cycles\n", b"0x108@p [0x50]: event: 69\n 40 f\n"))),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
