@@ -621,7 +621,7 @@ def test_metrics_list(tmp_path):
     """--list has all metrics, their formulas and their sources"""
     run = Run(tmp_path, "--list", program=())
     for metric in knc_tables.load()[1]:
-        assert re.search(rf"^{metric.name}  \((.*\n)+?    = {re.escape(metric.expr)}\n"
+        assert re.search(rf"^{metric.name}  \((.*\n)+?    = {re.escape(metric.expr)}; {re.escape(str(metric.limits))}\n"
                          rf"(.*\n)?    after {re.escape(metric.source)}\n", run.out, re.M), metric.name
 
 
