@@ -47,8 +47,10 @@ run on Linux 6.1.192 (gcc 12.2), with the fixes and with the series. On
 
 Not in the series, and offered: the chip's SPFLT instruction, with which a
 program says which part of it is counted; the program's registers in
-samples that exclude the kernel, when the interrupt comes late; and KUnit
-tests of the order of register accesses. Tables of the events for
+samples that exclude the kernel, when the interrupt comes late (without
+them such a sample has a kernel address, and from Linux 7.3 on the address
+0: perf_instruction_pointer() hides the kernel's); and KUnit tests of the
+order of register accesses. Tables of the events for
 tools/perf are a patch for that tree.
 """
 

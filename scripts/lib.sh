@@ -173,6 +173,7 @@ watch_log()
 
 # logged WHAT LOG PATTERN TOTAL COMMAND... - run COMMAND with its output in LOG. Print
 # the progress (lines that match PATTERN, of about TOTAL), and LOG's end if it fails.
+# Its processor time is a line of $cache/times, which tests/conftest.py adds up.
 logged()
 {
 	_what=$1 _log=$2 _pattern=$3 _total=$4
@@ -181,13 +182,17 @@ logged()
 	say "$_what ..."
 	watch_log "$_what" "$_log" "$_start" "$_pattern" "$_total" &
 	_watch=$!
-	if "$@" >"$_log" 2>&1 </dev/null; then _rc=0; else _rc=$?; fi
+	if ("$@" && times >"$_log.times") >"$_log" 2>&1 </dev/null; then _rc=0; else _rc=$?; fi
 	kill "$_watch" 2>/dev/null || :
 	wait "$_watch" 2>/dev/null || :
 	if [ "$_rc" -ne 0 ]; then
 		tail -n 25 "$_log" | sed 's/^/    /' >&2
 		die "$_what: failed after $(since "$_start") (whole log: $_log)"
 	fi
+	awk -v what="$_what" 'END { for (i = 1; i <= NF; i++) { split($i, part, "m")
+		seconds += part[1] * 60 + part[2] }; print seconds, what }' \
+		"$_log.times" >>"$cache/times"
+	rm -f "$_log.times"
 	say "$_what: done in $(since "$_start")"
 }
 

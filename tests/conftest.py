@@ -172,6 +172,8 @@ class Results:
         self.config, self.results, self.wanted = config, {}, None
         # Why runs have ended early, as told; how many tests had no result for that reason
         self.ends, self.untold = set(), 0
+        # Processor time: of the tests of a folder, in seconds; and where that of builds begins
+        self.seconds, self.builds = collections.Counter(), len(build_times())
         # For each run that run-uos keeps: when it was used last
         self.kept = {entry.name: entry.stat().st_mtime for entry in self.runs()}
 
@@ -214,6 +216,7 @@ class Results:
             print("".join(f"    {line}\n" for line in more[:60]), end="", flush=True)
 
     def pytest_runtest_logreport(self, report):
+        self.seconds[folder_of(report.nodeid)] += getattr(report, "processor_time", 0)
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             why = f"{crash.message}\n{report.longrepr}" if crash else str(report.longrepr)
@@ -255,6 +258,12 @@ class Results:
         counts = list(self.results.values())
         if self.untold:
             print(f"{self.untold} more failed, as their runs had ended: failures above say why")
+        if self.seconds.total() > 60:
+            builds = collections.Counter()
+            for seconds, what in (line.split(" ", 1) for line in build_times()[self.builds:]):
+                builds[what] += float(seconds)
+            print(f"Processor time, seconds: {in_words(self.seconds)}")
+            print(f"  of that, and {self.seconds.total():.0f} in all, builds: {in_words(builds)}")
         again = sum(entry.stat().st_mtime > self.kept.get(entry.name, float("inf"))
                     for entry in self.runs())
         if again:
@@ -262,6 +271,30 @@ class Results:
                   "succeeded (KNC_PMU_RUNS= makes all)")
         print(f"{counts.count('ok')} passed, {counts.count('FAIL')} failed" +
               (f", {counts.count('skip')} skipped" if counts.count("skip") else ""))
+
+
+def build_times():
+    """What "logged" of scripts/lib.sh has noted: seconds, and of what"""
+    with contextlib.suppress(FileNotFoundError), open(f"{CACHE}/times", encoding="utf-8") as f:
+        return f.read().splitlines()
+    return []
+
+
+def in_words(seconds):
+    return ", ".join(f"{what} {n:.0f}" for what, n in seconds.most_common() if n >= 1)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    item.begun = sum(os.times()[:4])
+    yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if call.when == "teardown":
+        outcome.get_result().processor_time = sum(os.times()[:4]) - item.begun
 
 
 def damaged_builds():
