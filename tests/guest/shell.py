@@ -73,7 +73,7 @@ def shell(work):
     want("errors at boot", there.type("dmesg | grep -c 'ACPI.*Error'"), "^0$")
     want("perf record", there.type("perf record -q -c 100000 -e instructions ./workload"),
          "primes below")
-    for asked, named in (("-e VPU_ELEMENTS_ACTIVE/u,cycles", "vpu_elements_active"),
+    for asked, named in (("-e VPU_STALL_REG/u,cycles", "vpu_stall_reg"),
                          ("-M v_pipe_share", "v_pipe_share"), ("-M pairing", "pairing")):
         want("what has no model", there.type(f"perf stat {asked} true"),
              f"^perf: not modelled by the emulator, so a 0 is not a count: {named}\n(?!perf: not)")

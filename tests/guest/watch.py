@@ -150,7 +150,7 @@ def end(cards, watch):
 
 def leaves_room(cards, watch):
     """Without the driver at first; while another process has events open, and after it"""
-    until("it is refused", lambda: watch.has_said("mic0: cycles is not supported"))
+    until("it is refused", lambda: watch.has_said("mic0: cycles:u is not supported"))
     for card in "mic0", "mic1":
         cards.ssh(card, "modprobe knc_pmu")
     until("mic0 is up", lambda: watch.is_up("mic0"))
