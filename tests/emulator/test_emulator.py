@@ -387,13 +387,11 @@ def compare(machine):
 
 
 def documented():
-    """The tables of Documentation/emulator.rst: (event, what it stands for) of those that
+    """The lists of Documentation/emulator.rst: (event, what it stands for) of those that
     count, (event, why it does not) of the others"""
-    document = Path(TOP, "Documentation/emulator.rst").read_text("utf-8")
-    counting, others = document.split("\nThese are not modelled.")
-    counting = counting.split("\nEvent  ")[1]
-    return (re.findall(r"^([A-Z0-9_]+)(?:  +(.*))?$", counting, re.M),
-            re.findall(r"^([A-Z0-9_]+)(?:  +(.*))?$", others.split("\nLooking in")[0], re.M))
+    counting, others = Path(TOP, "Documentation/emulator.rst").read_text("utf-8").split(
+        "\nThese are not modelled, ")
+    return [re.findall(r"^- ([A-Z0-9_]+):(?: (.*))?$", text, re.M) for text in (counting, others)]
 
 
 def events(_machine):
