@@ -46,7 +46,7 @@ ENDLESS = r"""#!/usr/bin/env -S --default-signal=INT,TERM sh
 [ -z "$START" ] || { trap '' INT; echo $$ $$ >pids; sleep $START; }
 trap 'echo counted >&4; exit 130' INT
 [ "$1" = record ] && exec 4>&1 || exec 4>&3
-env --default-signal=INT sleep 1000 4>&- >/dev/null 2>&1 & echo $! $$ >pids
+env --default-signal=INT sh -c "echo \$\$ $$ >pids; exec sleep 1000" 4>&- >/dev/null 2>&1 &
 wait
 """
 
