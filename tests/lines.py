@@ -99,15 +99,6 @@ def read(name):
         return f.read()
 
 
-COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
-
-
-def strip_comments(text):
-    """C with blanks for the comments: each line stays where it is."""
-    return COMMENT.sub(lambda found: found.group() if found.group()[0] == '"' else
-                       re.sub(r"[^\n]", " ", found.group()), text)
-
-
 @functools.cache
 def sources(pattern):
     """Files of the checkout whose names match."""

@@ -1,158 +1,72 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Faults that are written (faults.txt): read, and each put into the file that it is for.
 
-Faults are separated by blank lines, "#" begins a comment. A line "in FILE FUNCTION" says
-where the faults below it are, "in FILE" that they may be anywhere in the file. A fault is
+"#" begins a comment. A line "in FILE FUNCTION" says where the faults below it are, "in FILE"
+that they may be anywhere in the file. A fault is
 
     fault NAME: TEXT            what no longer holds
-    unit CASE...                KUnit cases that must notice: "suite.case", or
-                                with "*" at the end all that begin like it
+    unit CASE...                KUnit cases that must notice it: "suite.case", or a pattern
     guest TEST...               the same for tests of the module in the guest
     beside TEST...              run with these, and need not notice
     builtin TEST...             and of the driver that is built in
-    uos TEST...                 and of the module on the kernel of the cards, a boot
-                                for each; skipped where there is no such kernel
+    uos TEST...                 and of the module on the kernel of the cards
     proof OBLIGATION...         and of "make prove", which tries these itself
     -<a line of the file>
     +<what it becomes>
      <a line that stays>
 
-A fault without tests is one that any unit test may notice.
-
-The lines without "+" must be in the file exactly once, one after the other; what
-they are indented with does not matter, nor do comments and blank lines. TEXT goes
-on in lines that begin with a tab. "boot" among the tests of the guest is what is
-looked at when all is over: the kernel's log, and the balance of interrupts.
+The lines without "+" must be in the file exactly once, one after the other. TEXT goes on in lines
+that begin with a tab. "boot" among the tests of the guest is what is looked at when all is over:
+the kernel's log, and the balance of interrupts.
 """
-import collections
-import fnmatch
 import re
-
-from lines import strip_comments
-
-KINDS = ("unit", "guest", "builtin", "uos")
-FUNCTION = re.compile(r"^(?=[A-Za-z_]).*?\b(\w+)\(")
+from dataclasses import dataclass, field
+from pathlib import Path
 
 
-def functions(lines):
-    """(name, first line, the line after the last) of each function that is defined"""
-    name, first = "", 0
-    for number, line in enumerate(lines):
-        found = FUNCTION.match(line)
-        if found and not line.endswith(";"):
-            name, first = found.group(1), number
-        elif line == "}":
-            yield name, first, number + 1
-
-
-class Wrong(Exception):
-    """A fault that cannot be used, or does not match the driver."""
-
-
+@dataclass
 class Fault:
     """One line of the driver, or some, that are not what they should be."""
-
-    def __init__(self, file, function, where="", name="", breaks=""):
-        self.file, self.function, self.where, self.name = file, function, where, name
-        self.breaks = breaks
-        self.unit, self.guest, self.builtin, self.uos, self.proof = [], [], [], [], []
-        self.before, self.after, self.beside = [], [], []
-        # By kind, the tests that failed with it, or None if the guest died
-        self.failed = {}
-        # Why it could not be tried
-        self.broken = ""
-
-    def check(self):
-        """Does it say all that a fault must say?"""
-        if not re.fullmatch(r"[a-z0-9-]{1,44}", self.name):
-            raise Wrong(f"{self.where}: \"{self.name}\" is no name")
-        if not self.before:
-            raise Wrong(f"{self.where}: {self.name} has no line of the driver")
-        if not self.breaks:
-            raise Wrong(f"{self.where}: {self.name} does not say what it breaks")
-        if not any(getattr(self, kind) for kind in (*KINDS, "proof")):
-            self.unit = ["*"]
-
-    def tests(self, kind):
-        """What runs in the guest; "boot" is always looked at."""
-        return [*self.beside, *(name for name in getattr(self, kind) if name != "boot")]
-
-    def tell(self, kind, failed):
-        self.failed[kind] = failed
-
-    def noticed_by(self, kind):
-        failed = self.failed[kind]
-        return ["a crash"] if failed is None else sorted(failed)
-
-    def missed(self):
-        """The tests that should have noticed, and have not"""
-        if not self.failed:
-            return ["everything"]
-        return [f"{kind} {pattern}" for kind, failed in self.failed.items()
-                for pattern in getattr(self, kind)
-                if failed is not None and not fnmatch.filter(failed, pattern)]
+    file: str
+    function: str
+    name: str
+    breaks: str
+    before: str = ""
+    after: str = ""
+    # By kind, and those "beside"
+    tests: dict = field(default_factory=dict)
 
     def apply(self, text):
         """The text of the driver's file with the fault in it."""
-        lines, bare = text.split("\n"), strip_comments(text).split("\n")
-        before = [line.strip() for line in strip_comments("\n".join(self.before)).split("\n")
-                  if line.strip()]
-        places = []
-        for first, end in self.ranges(lines):
-            code = [at for at in range(first, end) if bare[at].strip()]
-            for at in range(len(code) - len(before) + 1):
-                found = code[at:at + len(before)]
-                if [bare[number].strip() for number in found] == before:
-                    places.append((found[0], found[-1] + 1))
-        if len(places) != 1:
-            raise Wrong(f"{self.where}: {self.name}: its lines are in {self.file} "
-                        f"{len(places)} times")
-        first, end = places[0]
-        return "\n".join(lines[:first] + self.after + lines[end:])
-
-    def ranges(self, lines):
-        """Where to look: (first, end) of the function, or of each that #if knows."""
-        if not self.function:
-            return [(0, len(lines))]
-        found = [(first, end) for name, first, end in functions(lines) if name == self.function]
-        if not found:
-            raise Wrong(f"{self.where}: {self.name}: {self.file} has no function "
-                        f"{self.function}()")
-        return found
+        # A function may be there for each #if.
+        places = [found.start() + at.start() for found in re.finditer(
+                      rf"^(?:\w[^\n;]*\b)?{self.function}\(.*?^}}$" if self.function else ".*",
+                      text, re.M | re.S)
+                  for at in re.finditer(f"^{re.escape(self.before)}", found[0] + "\n", re.M)]
+        if len(places) != 1 or not self.before:
+            raise ValueError(f"{self.name}: its lines are in {self.file} {self.function} "
+                             f"{len(places)} times")
+        return text[:places[0]] + self.after + text[places[0] + len(self.before):]
 
 
-def read_faults(path):
-    """All that the file has, in its order"""
-    faults, fault, field, file, function = [], None, "", "", ""
-    for number, line in enumerate(path.read_text().split("\n"), 1):
-        where = f"{path.name}:{number}"
-        if line.startswith("#") or (not line.strip() and not line.startswith(("-", "+"))):
-            field = ""
-            continue
-        if line.startswith("\t") and field:
-            setattr(fault, field, f"{getattr(fault, field)} {line.strip()}")
-            continue
+def read_faults():
+    """All that faults.txt has, in its order"""
+    faults, file, function = {}, "", ""
+    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
         word, _, rest = line.partition(" ")
-        field = ""
-        if word == "fault":
+        if word == "in":
+            file, _, function = rest.partition(" ")
+        elif word == "fault":
             name, _, breaks = rest.partition(": ")
-            fault = Fault(file, function, where, name, breaks.strip())
-            faults.append(fault)
-            field = "breaks"
-        elif word == "in":
-            file, _, function = rest.strip().partition(" ")
-        elif not fault:
-            raise Wrong(f"{where}: no fault begins here")
-        elif line[0] in "-+ ":
-            fault.before += [line[1:]] * (line[0] != "+")
-            fault.after += [line[1:]] * (line[0] != "-")
-        elif word in (*KINDS, "proof", "beside"):
-            getattr(fault, word).extend(rest.split())
-        else:
-            raise Wrong(f"{where}: \"{word}\" is none of the words of a fault")
-    names = collections.Counter(fault.name for fault in faults)
-    for fault in faults:
-        fault.check()
-        if names[fault.name] > 1:
-            raise Wrong(f"{fault.where}: there are two faults called {fault.name}")
-    return faults
+            assert name not in faults, f"there are two faults called {name}"
+            fault = faults[name] = Fault(file, function, name, breaks)
+        elif line[:1] == "\t":
+            fault.breaks += f" {line.strip()}"
+        elif line[:1] in ("-", "+", " "):
+            fault.before += f"{line[1:]}\n" * (line[0] != "+")
+            fault.after += f"{line[1:]}\n" * (line[0] != "-")
+        elif word in ("unit", "guest", "beside", "builtin", "uos", "proof"):
+            fault.tests[word] = rest.split()
+        elif line[:1] not in ("", "#"):
+            raise ValueError(f"faults.txt: \"{word}\" is none of the words of a fault")
+    return [*faults.values()]

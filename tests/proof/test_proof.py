@@ -230,7 +230,7 @@ def faulty(fault):
 def check_fault(fault):
     """A fault of tests/mutants/faults.txt breaks each obligation that it names."""
     with faulty(fault) as top:
-        results = {name: prove(name, top)[0] or "it holds" for name in fault.proof}
+        results = {name: prove(name, top)[0] or "it holds" for name in fault.tests["proof"]}
     none_of(f"{name}: {why}" for name, why in results.items() if "FAILED: " not in why)
     return ", ".join(why.splitlines()[-1] for why in results.values())
 
@@ -246,8 +246,8 @@ def cases(_run):
     for name in OBLIGATIONS:
         yield Case(name, lambda name=name: check(name), seconds=20)
     yield Case("table", check_table, seconds=30)
-    for fault in read_faults(Path(TESTS, "mutants/faults.txt")):
-        if fault.proof:
+    for fault in read_faults():
+        if "proof" in fault.tests:
             yield Case(f"fault-{fault.name}", lambda fault=fault: check_fault(fault), seconds=10)
 
 

@@ -9,7 +9,7 @@ must be found.
 """
 import re
 
-from lines import read, sources, strip_comments
+from lines import read, sources
 
 # What, since when, and a line that has it
 NEWER = (
@@ -63,6 +63,15 @@ def find(text, table):
             found = re.search(pattern, line)
             if found:
                 yield number, found.group(0).strip(), since
+
+
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.S)
+
+
+def strip_comments(text):
+    """Each line stays where it is."""
+    return COMMENT.sub(lambda found: found.group() if found.group()[0] == '"' else
+                       "\n" * found.group().count("\n"), text)
 
 
 def wrong():

@@ -190,5 +190,5 @@ def wrong():
     for build in itertools.product(("prepared", "clang"), ("-O2", "-O3")):
         yield from (f"{' '.join(build)}: {what}" for what in compiled(*build))
     said = "\n".join(compiled("prepared", "-O2", [
-        fault for fault in read_faults(Path(TESTS, "mutants/faults.txt")) if fault.name in FAULTS]))
+        fault for fault in read_faults() if fault.name in FAULTS]))
     yield from (f"not found: {name}" for name, pair in FAULTS.items() if pair not in said)
