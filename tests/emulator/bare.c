@@ -176,11 +176,8 @@ void skip2(struct regs *r)
 
 void map_and_retry(struct regs *r)
 {
-	u64 addr;
-
 	count_trap(r);
-	asm volatile("movq %%cr2, %0" : "=r"(addr));
-	map_page((addr - PAGED_AREA) / 4096, 1, 1);
+	map_page((read_cr2() - PAGED_AREA) / 4096, 1, 1);
 }
 
 /* Software interrupts of ring 3 */
@@ -370,6 +367,14 @@ int came_at(void *rip, u64 cs)
 	       pmi.status == 1;
 }
 
+/* Whether the interrupt @after events of fn() is not there */
+int misses(void *rip, code *fn, u64 sel, u64 after)
+{
+	arm_pmi(sel | SEL_OS | SEL_INT, after, LVT_NMI);
+	measure0(fn);
+	return !came_at(rip, KERNEL_CS);
+}
+
 /* The events in ring 0, or in ring 3, of a run of fn() there */
 u64 count0(code *fn, u64 sel)
 {
@@ -394,11 +399,7 @@ void count_each(u64 (*count)(code *fn, u64 sel), const struct counting *c, u32 n
 /* Allow RDPMC in ring 3. */
 void set_pce(int on)
 {
-	u64 cr4;
-
-	asm volatile("movq %%cr4, %0" : "=r"(cr4));
-	cr4 = on ? cr4 | 0x100 : cr4 & ~0x100ul;
-	asm volatile("movq %0, %%cr4" : : "r"(cr4));
+	write_cr4(on ? read_cr4() | 0x100 : read_cr4() & ~0x100ul);
 }
 
 void cpuid(u32 leaf, u32 r[4])
@@ -617,6 +618,27 @@ const char *find(const char *begin)
 			return s + n;
 	}
 	return 0;
+}
+
+/* A number follows, decimal or with 0x, and then a comma or a blank. */
+u64 number_of(const char *begin)
+{
+	const char *s = find(begin);
+	u32 base = s && s[0] == '0' && s[1] == 'x' ? 16 : 10;
+	u64 n = 0;
+
+	for (s += base == 16 ? 2 : 0; s && *s > ' ' && *s != ','; s++)
+		n = n * base + (*s >= 'a' ? *s - 'a' + 10 : *s - '0');
+	return n;
+}
+
+int same(const void *a, const void *b, u32 size)
+{
+	const u8 *p = a, *q = b;
+
+	while (size && *p == *q)
+		p++, q++, size--;
+	return !size;
 }
 
 extern const struct suite __start_suites[], __stop_suites[];

@@ -194,6 +194,24 @@ static inline void wrmsr(u32 msr, u64 val)
 PORT_ACCESS(b, u8)
 PORT_ACCESS(l, u32)
 
+#define CONTROL_REGISTER(name)						\
+	static inline u64 read_##name(void)				\
+	{								\
+		u64 val;						\
+									\
+		asm volatile("movq %%" #name ", %0" : "=r"(val));	\
+		return val;						\
+	}								\
+	static inline void write_##name(u64 val)			\
+	{								\
+		asm volatile("movq %0, %%" #name : : "r"(val) : "memory"); \
+	}
+
+CONTROL_REGISTER(cr0)
+CONTROL_REGISTER(cr2)
+CONTROL_REGISTER(cr3)
+CONTROL_REGISTER(cr4)
+
 static inline u64 rdtsc(void)
 {
 	u32 lo, hi;
@@ -302,6 +320,7 @@ u64 switch_off(void);
 void overflow_after(u64 events, u64 sel, u32 lvt);
 void arm_pmi(u64 sel, u64 after, u32 lvt);
 int came_at(void *rip, u64 cs);
+int misses(void *rip, code *fn, u64 sel, u64 after);
 void send_nmi(int cpu);
 u64 count0(code *fn, u64 sel);
 u64 count3(code *fn, u64 sel);
@@ -322,6 +341,8 @@ int faults3(code *fn);
 void cpuid(u32 leaf, u32 r[4]);
 int modern(void);
 const char *find(const char *begin);
+u64 number_of(const char *begin);
+int same(const void *a, const void *b, u32 size);
 void own_stacks(void);
 void copy_trampoline(void);
 void start_cpus(void);

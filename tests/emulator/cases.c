@@ -59,14 +59,6 @@ static void copy(void *to, const void *from, u32 size)
 	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-static int same_chunk(const u64 *a, const u64 *b)
-{
-	for (int i = 0; i < CHUNK / 8; i++)
-		if (a[i] != b[i])
-			return 0;
-	return 1;
-}
-
 static void note_fault(struct regs *r)
 {
 	fault = r->vector;
@@ -77,16 +69,13 @@ static void note_fault(struct regs *r)
 /* Where the state is saved for each task, the kernel has to have it on before it is used. */
 static void enable(void)
 {
-	u64 cr4;
 	u32 r[4];
 
 	cpuid(1, r);
 	if (!(r[2] & CPUID_XSAVE))
 		return;
-	asm volatile("movq %%cr4, %0" : "=r"(cr4));
-	asm volatile("movq %0, %%cr4\n\t"
-		     ".byte 0x0f, 0x01, 0xd1"	/* xsetbv */
-		     : : "r"(cr4 | CR4_OSXSAVE), "a"(XCR0_ALL), "c"(0), "d"(0));
+	write_cr4(read_cr4() | CR4_OSXSAVE);
+	asm volatile(".byte 0x0f, 0x01, 0xd1 /* xsetbv */" : : "a"(XCR0_ALL), "c"(0), "d"(0));
 }
 
 static const u8 *apply(struct image *image, const u8 *p, u32 count)
@@ -154,7 +143,7 @@ static void run_one(u32 n, int ring, int flags)
 		wanted.flags = arithmetic;
 	wanted.flags &= ARITHMETIC;
 	for (u32 i = 0; i < sizeof(case_now) / CHUNK; i++)
-		if (!same_chunk((u64 *)&case_now + i * CHUNK / 8, (u64 *)&wanted + i * CHUNK / 8))
+		if (!same((u8 *)&case_now + i * CHUNK, (u8 *)&wanted + i * CHUNK, CHUNK))
 			show(n, ring, i);
 }
 

@@ -85,16 +85,21 @@ static void idle(void)
 	on_time("clock: halted until a timer", rdtsc() - tsc, 1000000000, 3000);
 }
 
+static void wait_for_timer(void)
+{
+	asm volatile("sti");
+	while (!ticked)
+		;
+	asm volatile("cli");
+}
+
 /* The timer is on time while CPUs execute. */
 static void busy_until_timer(const char *name)
 {
 	u64 tsc = rdtsc();
 
 	start_timer(1000000);
-	asm volatile("sti");
-	while (!ticked)
-		;
-	asm volatile("cli");
+	wait_for_timer();
 	on_time(name, rdtsc() - tsc, 1000000, LEAD + 3000);
 }
 
@@ -114,10 +119,7 @@ static void near_overflow(void)
 		user_run(f_int80);
 	}
 	runs = rdtsc() - tsc;
-	asm volatile("sti");
-	while (!ticked)
-		;
-	asm volatile("cli");
+	wait_for_timer();
 	timer = rdtsc() - tsc;
 	on_time("clock: into ring 0 near an overflow", runs, 0, 100000);
 	on_time("clock: a timer, after that", timer, 1000000, 3000);

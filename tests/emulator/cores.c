@@ -44,18 +44,20 @@ static void do_job(void)
 	end();
 }
 
-static void run0(u32 event, void (*fn)(void))
+static u64 run0(u32 event, void (*fn)(void))
 {
 	job[0].event = event;
 	job[0].fn = fn;
 	do_job();
+	return job[0].count;
 }
 
-static void run1(u32 event, void (*fn)(void))
+static u64 run1(u32 event, void (*fn)(void))
 {
 	job[1].event = event;
 	job[1].fn = fn;
 	on_cpu(1, do_job);
+	return job[1].count;
 }
 
 static void about(const char *name, u64 got, u64 want)
@@ -64,11 +66,11 @@ static void about(const char *name, u64 got, u64 want)
 }
 
 /* CPU 1 gets all lines from memory; nobody has them before. */
-static void fill1(u32 event, void (*fn)(void))
+static u64 fill1(u32 event, void (*fn)(void))
 {
 	run0(EV_L2_READ_MISS, evict_all);
 	run1(EV_L2_READ_MISS, evict_all);
-	run1(event, fn);
+	return run1(event, fn);
 }
 
 /* Returns what CPU 1 counts while CPU 0 does something to its lines. */
@@ -83,24 +85,19 @@ static u64 watched(u32 event1, u32 event0, void (*fn)(void))
 
 static void reads(void)
 {
-	fill1(EV_L2_DATA_READ_MEM, read_all);
-	about("cores: nobody has it: from memory", job[1].count, LINES);
+	about("cores: nobody has it: from memory", fill1(EV_L2_DATA_READ_MEM, read_all), LINES);
 	about("cores: a clean line is asked for: snoop hits",
 	      watched(EV_SNP_HIT, EV_L2_DATA_READ_CACHE, read_all), LINES);
 	about("cores: and comes from the other cache", job[0].count, LINES);
 	run0(EV_L2_DATA_READ_CACHE, evict_inner);
-	run0(EV_L2_READ_HIT_S, read_all);
-	about("cores: both have it: shared", job[0].count, LINES);
+	about("cores: both have it: shared", run0(EV_L2_READ_HIT_S, read_all), LINES);
 	run1(EV_L2_READ_HIT_S, evict_inner);
-	run1(EV_L2_READ_HIT_S, read_all);
-	about("cores: for the other one, too", job[1].count, LINES);
+	about("cores: for the other one, too", run1(EV_L2_READ_HIT_S, read_all), LINES);
 
 	fill1(EV_L2_DATA_READ_MEM, read_all);
-	run0(EV_L2_DATA_READ_MEM, read_all);
-	about("cores: not from memory as well", job[0].count, 0);
+	about("cores: not from memory as well", run0(EV_L2_DATA_READ_MEM, read_all), 0);
 	run0(EV_L2_READ_HIT_E, evict_inner);
-	run0(EV_L2_READ_HIT_E, read_all);
-	about("cores: nor exclusive", job[0].count, 0);
+	about("cores: nor exclusive", run0(EV_L2_READ_HIT_E, read_all), 0);
 }
 
 static void writes(void)
@@ -110,30 +107,27 @@ static void writes(void)
 	      watched(EV_SNP_HITM, EV_L2_DATA_READ_CACHE, read_all), LINES);
 	about("cores: and they come from there", job[0].count, LINES);
 	run1(EV_L2_READ_HIT_M, evict_inner);
-	run1(EV_L2_READ_HIT_M, read_all);
-	about("cores: then they are modified no more", job[1].count, 0);
+	about("cores: then they are modified no more", run1(EV_L2_READ_HIT_M, read_all), 0);
 
 	fill1(EV_L2_DATA_WRITE_MEM, write_all);
 	about("cores: modified lines are written back",
 	      watched(EV_WRITTEN_BACK, EV_L2_DATA_WRITE_CACHE, write_all),
 	      LINES);
 	about("cores: write misses filled by another cache", job[0].count, LINES);
-	run1(EV_L2_DATA_READ_CACHE, read_all);
-	about("cores: they have left the one that wrote before", job[1].count, LINES);
+	about("cores: they have left the one that wrote before",
+	      run1(EV_L2_DATA_READ_CACHE, read_all), LINES);
 
 	/* Both have the lines, and one writes. */
 	about("cores: writes to shared lines take them from the other one",
 	      watched(EV_SNP_HIT, EV_DATA_WRITE_MISS, write_all), LINES);
 	about("cores: and are no misses", job[0].count, 0);
-	run1(EV_L2_READ_MISS, read_all);
-	about("cores: which misses them", job[1].count, LINES);
+	about("cores: which misses them", run1(EV_L2_READ_MISS, read_all), LINES);
 
 	fill1(EV_L2_DATA_READ_MEM, read_all);
 	about("cores: a prefetch for writing takes lines",
 	      watched(EV_SNP_HIT, EV_L2_DATA_WRITE_CACHE, prefetch_all), LINES);
 	about("cores: from the other cache", job[0].count, LINES);
-	run0(EV_L2_READ_HIT_E, read_all);
-	about("cores: and has them alone", job[0].count, LINES);
+	about("cores: and has them alone", run0(EV_L2_READ_HIT_E, read_all), LINES);
 }
 
 /* CPU 1 fetches code that CPU 0 has just run. */
@@ -142,8 +136,7 @@ static void fetches(void)
 	extern void code16k(void);
 
 	run0(EV_L2_CODE_MEM, code16k);
-	run1(EV_L2_CODE_CACHE, code16k);
-	about("cores: code from another cache", job[1].count, 16384 / LINE);
+	about("cores: code from another cache", run1(EV_L2_CODE_CACHE, code16k), 16384 / LINE);
 }
 
 /*
@@ -293,13 +286,10 @@ SUITE(test_streams, "streams")
 	      watched(EV_SNP_HIT, EV_HWP_L2MISS, write_all), LINES);
 	about("cores: by prefetches", job[0].count, fetched);
 	run0(EV_L2_WRITE_HIT, evict_inner);
-	run0(EV_L2_READ_HIT_M, read_all);
-	about("cores: and has written them", job[0].count, LINES);
+	about("cores: and has written them", run0(EV_L2_READ_HIT_M, read_all), LINES);
 
 	fill1(EV_L2_DATA_READ_MEM, read_all);
-	run0(EV_HWP_L2MISS, read_all);
-	about("cores: a stream that reads", job[0].count, fetched);
+	about("cores: a stream that reads", run0(EV_HWP_L2MISS, read_all), fetched);
 	run0(EV_L2_READ_HIT_S, evict_inner);
-	run0(EV_L2_READ_HIT_S, read_all);
-	about("cores: leaves the other core its lines", job[0].count, LINES);
+	about("cores: leaves the other core its lines", run0(EV_L2_READ_HIT_S, read_all), LINES);
 }

@@ -202,30 +202,11 @@ static void sandbox(void)
 		map_page(i, 1, 1);
 }
 
-/* What instructions of ring 0 have changed */
-static void mend(u64 cr0, u64 cr3, u64 cr4)
-{
-	asm volatile("movq %0, %%cr0; movq %1, %%cr3; movq %2, %%cr4; movq %3, %%dr7\n\t"
-		     "lgdt gdt_pointer"
-		     : : "r"(cr0), "r"(cr3), "r"(cr4), "r"(0x400ul) : "memory");
-}
-
-/* That stands behind a word of the command line */
-static u64 number(const char *word)
-{
-	u64 n = 0;
-
-	for (const char *s = find(word); s && *s >= '0' && *s <= '9'; s++)
-		n = n * 10 + *s - '0';
-	return n;
-}
-
 SUITE(test_fuzz, "fuzz")
 {
-	u64 cr0, cr3, cr4, rounds;
+	u64 cr0 = read_cr0(), cr3 = read_cr3(), cr4 = read_cr4(), rounds = number_of("rounds=");
 
-	seeds[0] = number("seed=");
-	rounds = number("rounds=");
+	seeds[0] = number_of("seed=");
 	sandbox();
 	own_stacks();
 	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
@@ -239,10 +220,12 @@ SUITE(test_fuzz, "fuzz")
 	}
 	result(1, "fuzz: all rounds of ring 3", "");
 
-	asm volatile("movq %%cr0, %0; movq %%cr3, %1; movq %%cr4, %2"
-		     : "=r"(cr0), "=r"(cr3), "=r"(cr4));
 	for (u64 i = 0; i < rounds; i++) {
-		mend(cr0, cr3, cr4);
+		/* What instructions of ring 0 have changed */
+		write_cr0(cr0);
+		write_cr3(cr3);
+		write_cr4(cr4);
+		asm volatile("movq %0, %%dr7; lgdt gdt_pointer" : : "r"(0x400ul));
 		device(windows_all);
 		instructions(KERNEL_CS, KERNEL_DS);
 	}
@@ -353,10 +336,10 @@ SUITE(test_same, "same")
 		EV_EXEC_STAGE, EV_LONG_DATA_PAGE_WALK, EV_LONG_CODE_PAGE_WALK,
 		EV_L2_READ_MISS, EV_L2_WRITE_HIT, EV_L2_DATA_READ_MEM,
 	};
-	u64 rounds = number("rounds="), wrong = 0;
+	u64 rounds = number_of("rounds="), wrong = 0;
 	static u8 data[DATA_SIZE];
 
-	seeds[0] = number("seed=");
+	seeds[0] = number_of("seed=");
 	sandbox();
 	own_stacks();
 	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)

@@ -4,11 +4,17 @@
 
 extern code f_int80, f_rep_movsb, delayed, user_stub;
 
+/* These and all behind them */
+static void others_asleep(int first)
+{
+	for (int n = first; n < 4; n++)
+		send_to_sleep(n, wait_for_nmi);
+}
+
 /* An issue slot costs as many cycles as threads run, but at least two. */
 static void cost(void)
 {
-	for (int n = 1; n < 4; n++)
-		send_to_sleep(n, wait_for_nmi);
+	others_asleep(1);
 	for (int running = 1; running <= 4; running++) {
 		int slot = running;
 
@@ -154,8 +160,7 @@ static void naps(u64 sel0, u64 sel1)
 /* All threads are halted, and so the core is, except to set the timer and end its interrupt. */
 static void whole_core(void)
 {
-	for (int n = 1; n < 4; n++)
-		send_to_sleep(n, wait_for_nmi);
+	others_asleep(1);
 	naps(EV_CYCLES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
 	check("halt: no cycles while the whole core is halted",
 	      rdmsr(MSR_CNT0), 2 * (rdmsr(MSR_CNT1) + 8 * DEVICE_SLOTS));
@@ -234,8 +239,7 @@ SUITE(test_halt, "halt")
 	cost();
 	edges();
 	whole_core();
-	for (int n = 2; n < 4; n++)
-		send_to_sleep(n, wait_for_nmi);
+	others_asleep(2);
 	around();
 	woken_by_pmi();
 }

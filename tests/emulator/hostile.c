@@ -66,12 +66,8 @@ static void code_of_its_own(void)
 	asm volatile(ASM_VPREFETCH0 : : "a"(any()) : "memory");
 	asm volatile(ASM_CLEVICT1 : : "a"(pages[r % 16]) : "memory");
 	asm volatile("rdpmc" : : "c"(r & 1) : "rax", "rdx");
-	if (!(r & 0x3f00)) {
-		u64 cr3;
-
-		asm volatile("movq %%cr3, %0; movq %0, %%cr3"
-			     : "=r"(cr3) : : "memory");
-	}
+	if (!(r & 0x3f00))
+		write_cr3(read_cr3());
 }
 
 static void take_nmi(struct regs *r)

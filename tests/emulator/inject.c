@@ -34,15 +34,21 @@ static void order(u32 what, u32 after, u32 access)
 	outl(TESTDEV + 0x18, what);
 }
 
+/* The nops with an order from their start on: measure0() starts with this write. */
+#define FROM_START	WRITE_OF(MSR_GLOBAL)
+
+static void run_nops(u32 what, u32 after)
+{
+	order(what, after, FROM_START);
+	measure0(f_nops);
+}
+
 static void few_nops(void)
 {
 	asm volatile("nop\n\tnop\n\tnop\n\tnop" : : : "memory");
 }
 
-/* measure0() starts with this write; the call is the first instruction after it. */
-#define FROM_START	WRITE_OF(MSR_GLOBAL)
-
-/* One NMI, after @n of the nops */
+/* One NMI, after @n instructions: the call, and nops */
 static int came_after(int n, u64 status)
 {
 	return nmi.count == 1 && nmi.rip == (u64)f_nops + n - 1 &&
@@ -56,8 +62,7 @@ static void nmis(void)
 	mark();
 	for (int n = 1; n <= 101; n++) {
 		pmu_quiet();
-		order(NMI | RING0, n, FROM_START);
-		measure0(f_nops);
+		run_nops(NMI | RING0, n);
 		wrong += !came_after(n, 0);
 	}
 	check("nmi: after any of 101 instructions", wrong, 0);
@@ -72,8 +77,7 @@ static void nmis(void)
 	       "nmi: from the second access on", "%d, at 0x%lx", nmi.count,
 	       nmi.rip);
 
-	order(NMI | RING3, 10, FROM_START);
-	measure0(f_nops);
+	run_nops(NMI | RING3, 10);
 	check("nmi: only instructions of the ring count", nmi.count, 0);
 	check("nmi: what is left", item(0, ITEM_INJECT_LEFT), 10);
 	order(NMI | RING0, 1000000, 0);
@@ -108,8 +112,7 @@ static void overflows(void)
 		u64 total = item(0, ITEM_TOTAL0);
 
 		arm(1 << 20);
-		order(OVERFLOW | COUNTER(0) | RING0, n, FROM_START);
-		measure0(f_nops);
+		run_nops(OVERFLOW | COUNTER(0) | RING0, n);
 		wrong += !came_after(n, 1);
 		/* The total and the counter have all events of the order. */
 		wrong += item(0, ITEM_TOTAL0) - total !=
@@ -120,8 +123,7 @@ static void overflows(void)
 
 	arm(1 << 20);
 	wrmsr(MSR_SEL0, 0);
-	order(OVERFLOW | COUNTER(0) | RING0, 50, FROM_START);
-	measure0(f_nops);
+	run_nops(OVERFLOW | COUNTER(0) | RING0, 50);
 	check("overflow: not of a counter that is off", nmi.count, 0);
 	check("overflow: nor in STATUS", rdmsr(MSR_STATUS), 0);
 }
@@ -180,8 +182,7 @@ static void stops(void)
 {
 	mark();
 	arm(1 << 20);
-	order(STOP | RING0, 50, FROM_START);
-	measure0(f_nops);
+	run_nops(STOP | RING0, 50);
 	check("stop: goes on after a while", since(0, ITEM_INJECTED), 1);
 	check("stop: is not counted", rdmsr(MSR_CNT0), WRAP - (1 << 20) + 106);
 }

@@ -50,19 +50,13 @@ static void precise(void)
 {
 	int wrong = 0;
 
-	for (int n = 1; n <= 10; n++) {
-		arm_pmi(EV_DATA_READ | SEL_OS | SEL_INT, n, LVT_NMI);
-		measure0(ten_loads);
-		wrong += !came_at((char *)ten_loads + 5 + 2 * n, KERNEL_CS);
-	}
+	for (int n = 1; n <= 10; n++)
+		wrong += misses((char *)ten_loads + 5 + 2 * n, ten_loads, EV_DATA_READ, n);
 	check("memory: no skid after any of 10 loads", wrong, 0);
 
 	/* The call has one write. */
-	for (int n = 2; n <= 20; n++) {
-		arm_pmi(EV_DATA_WRITE | SEL_OS | SEL_INT, n, LVT_NMI);
-		measure0(saved);
-		wrong += !came_at(at_saved, KERNEL_CS);
-	}
+	for (int n = 2; n <= 20; n++)
+		wrong += misses(at_saved, saved, EV_DATA_WRITE, n);
 	check("memory: no skid after fxsave", wrong, 0);
 }
 
@@ -81,13 +75,6 @@ static const struct counting mask_cases[] = {
 	{ "memory: mask: inverted without cmask", mixed,
 	  EV_DATA_READ_OR_WRITE | SEL_INV, 27 },
 };
-
-static void load_cr3(void)
-{
-	u64 cr3;
-
-	asm volatile("movq %%cr3, %0; movq %0, %%cr3" : "=r"(cr3) : : "memory");
-}
 
 /* What walk_read and walk_write go over */
 static void walk_over(u64 from, u64 size, u64 step)
@@ -182,7 +169,7 @@ static void caches(void)
 	/* 128 pages of 4 KiB, over the same 16 of memory */
 	for (int n = 0; n < 128; n++)
 		paged_table[n] = (u64)pages[n % 16] | 7;
-	load_cr3();
+	write_cr3(read_cr3());
 	for (u32 i = 0; i < ARRAY_SIZE(walks); i++)
 		walk(text("walk: %s", walks[i].name), walks[i].fn, walks[i].event,
 		     walks[i].from, walks[i].size, walks[i].step, walks[i].want);
@@ -253,17 +240,15 @@ static u64 hinted(u32 event, code *before, code *fn)
  */
 static void misses_between(const char *name, code *fn, char *at, int step)
 {
-	u64 sel = EV_DATA_MISS | SEL_OS, events;
 	int wrong = 0;
+	u64 events;
 
 	hint_from = (u64)buffer + MB;
 	clevict1();
 	events = count0(fn, EV_DATA_MISS);
 	for (int n = 0; n < 10; n++) {
 		clevict1();
-		arm_pmi(sel | SEL_INT, events - 9 + n, LVT_NMI);
-		measure0(fn);
-		wrong += !came_at(at + n * step, KERNEL_CS);
+		wrong += misses(at + n * step, fn, EV_DATA_MISS, events - 9 + n);
 	}
 	check(name, wrong, 0);
 }
@@ -337,14 +322,11 @@ static void precise_misses(const char *name, u64 offset, u32 event, int each)
 	hint_from = (u64)buffer;
 	walk_from = (u64)buffer + offset;
 	for (int n = 1; n <= 10 * each; n++) {
-		int load = (n + each - 1) / each;
-
 		/* Apart from those lines all is in the cache. */
 		count0(ten_lines, event);
 		count0(clevict1, event);
-		arm_pmi(event | SEL_OS | SEL_INT, n, LVT_NMI);
-		measure0(ten_lines);
-		wrong += !came_at((char *)ten_lines + 7 + 6 * load, KERNEL_CS);
+		wrong += misses((char *)ten_lines + 7 + 6 * ((n + each - 1) / each), ten_lines,
+				event, n);
 	}
 	check(name, wrong, 0);
 }
@@ -378,7 +360,7 @@ static void tlbs(void)
 	measure0(walk_read);
 	check("tlb: invlpg drops one page", rdmsr(MSR_CNT0), 1);
 	wrmsr(MSR_CNT0, 0);
-	load_cr3();
+	write_cr3(read_cr3());
 	measure0(walk_read);
 	near("tlb: loading cr3 drops all", rdmsr(MSR_CNT0), 16, 4);
 }

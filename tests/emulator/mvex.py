@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Random cases of the vector unit, as vectors.py runs them: an encoder, and what each instruction
 computes, written from the manual's words and with exact fractions, apart from the emulator."""
-import json
 import random
 import struct
 from fractions import Fraction
@@ -320,8 +319,3 @@ class Random:
         makers = [self.binary] * 8 + [self.compare, self.masks, self.unaligned, self.gather,
                                       self.refused]
         return [self.draw.choice(makers)() for _ in range(count)]
-
-
-def dump(cases, path):
-    with open(path, "w", encoding="utf-8") as f:
-        f.writelines(json.dumps(case) + "\n" for case in cases)

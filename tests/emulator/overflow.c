@@ -52,8 +52,7 @@ static void precise(void)
 	int wrong = 0;
 
 	for (int n = 1; n <= 101; n++) {
-		run_nops(n, SEL_INT);
-		wrong += !came_at((char *)f_nops + n - 1, KERNEL_CS);
+		wrong += misses((char *)f_nops + n - 1, f_nops, EV_INSTRUCTIONS, n);
 		arm_pmi(EV_INSTRUCTIONS | SEL_USR | SEL_INT, n, LVT_NMI);
 		user_run(f_nops);
 		wrong += !came_at((char *)f_nops + n - 1, USER_CS);
@@ -61,13 +60,9 @@ static void precise(void)
 	check("pmi: no skid after any of 101 instructions", wrong, 0);
 
 	for (int n = 1; n <= 9; n++) {
-		arm_pmi(EV_BRANCHES | SEL_OS | SEL_INT, n + 1, LVT_NMI);
-		measure0(f_loop10);
-		wrong += !came_at(at_loop, KERNEL_CS);
+		wrong += misses(at_loop, f_loop10, EV_BRANCHES, n + 1);
 		/* 2 cycles an instruction: an odd number waits for the end. */
-		arm_pmi(EV_CYCLES | SEL_OS | SEL_INT, 2 * n - n % 2, LVT_NMI);
-		measure0(f_nops);
-		wrong += !came_at((char *)f_nops + n - 1, KERNEL_CS);
+		wrong += misses((char *)f_nops + n - 1, f_nops, EV_CYCLES, 2 * n - n % 2);
 	}
 	check("pmi: no skid after branches and cycles", wrong, 0);
 }
@@ -147,16 +142,10 @@ static void places(void)
 	at_breakpoint("pmi: before a breakpoint", f_nops, 10, (char *)f_nops + 9);
 	at_breakpoint("pmi: before a breakpoint that a call reaches", f_indirect, 4, f_empty);
 	fetched_twice();
-	for (int n = 3; n <= 4; n++) {
-		arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, n, LVT_NMI);
-		measure0(f_shadow);
-		result(came_at(at_shadow_end, KERNEL_CS), "pmi: not in the shadow of MOV SS",
-		       "%d at 0x%lx", pmi.count, pmi.rip);
-	}
-
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 3, LVT_NMI);
-	measure0(f_hlt);
-	result(came_at(at_hlt_end, KERNEL_CS), "pmi: after hlt, which it ends",
+	for (int n = 3; n <= 4; n++)
+		result(!misses(at_shadow_end, f_shadow, EV_INSTRUCTIONS, n),
+		       "pmi: not in the shadow of MOV SS", "%d at 0x%lx", pmi.count, pmi.rip);
+	result(!misses(at_hlt_end, f_hlt, EV_INSTRUCTIONS, 3), "pmi: after hlt, which it ends",
 	       "%d at 0x%lx", pmi.count, pmi.rip);
 }
 

@@ -176,9 +176,7 @@ static void precise(void)
 	for (u32 n = 1; n <= ARRAY_SIZE(load); n++) {
 		cold(EV_HWP_L2MISS, ten_next);
 		count0(evict_all, EV_HWP_L2MISS);
-		arm_pmi(EV_HWP_L2MISS | SEL_OS | SEL_INT, n, LVT_NMI);
-		measure0(ten_next);
-		wrong += !came_at((char *)ten_next + 7 + 6 * load[n - 1], KERNEL_CS);
+		wrong += misses((char *)ten_next + 7 + 6 * load[n - 1], ten_next, EV_HWP_L2MISS, n);
 	}
 	check("prefetcher: no skid", wrong, 0);
 }

@@ -137,19 +137,6 @@ static void wait_us(u32 us)
 		relax();
 }
 
-static u64 cr0(void)
-{
-	u64 val;
-
-	asm volatile("movq %%cr0, %0" : "=r"(val));
-	return val;
-}
-
-static void set_cr0(u64 val)
-{
-	asm volatile("movq %0, %%cr0" : : "r"(val) : "memory");
-}
-
 static void interrupts_on(void)
 {
 	asm volatile("sti" : : : "memory");
@@ -234,29 +221,6 @@ void put(const char *s, u32 size)
 		host_put(s, size);
 }
 
-static int same(const void *a, const void *b, u32 size)
-{
-	const u8 *p = a, *q = b;
-
-	while (size && *p == *q)
-		p++, q++, size--;
-	return !size;
-}
-
-static u64 hex(const char *s)
-{
-	u64 n = 0;
-
-	for (s += 2; ; s++) {
-		if (*s >= '0' && *s <= '9')
-			n = n * 16 + *s - '0';
-		else if (*s >= 'a' && *s <= 'f')
-			n = n * 16 + *s - 'a' + 10;
-		else
-			return n;
-	}
-}
-
 static void take_irq(struct regs *r)
 {
 	came[this_cpu()]++;
@@ -266,8 +230,6 @@ static void take_irq(struct regs *r)
 
 void setup_machine(void)
 {
-	const char *where;
-
 	boot_params = (u8 *)(u64)boot_info;
 	handlers[VEC_FIXED] = take_irq;
 	handlers[VEC_HVC] = take_irq;
@@ -275,16 +237,13 @@ void setup_machine(void)
 	if (entry_cr0) {
 		map_memory();
 		/* The first channel is the console. */
-		region = (u32 *)hex(find("phi.ring="));
+		region = (u32 *)number_of("phi.ring=");
 		ring_in = (struct ring *)((u8 *)region + region[18]);
 		ring_out = (struct ring *)((u8 *)region + region[20]);
 		return;
 	}
-	where = find("vcons_hdr_addr=");
-	if (!where)
-		quit(1);
-	host = (struct host_header *)hex(where);
-	if (host->host_magic != HOST_READY)
+	host = (struct host_header *)number_of("vcons_hdr_addr=");
+	if (!host || host->host_magic != HOST_READY)
 		quit(1);
 	host->card_version = host->host_version;
 	host->in_header = (u64)&card;
@@ -355,13 +314,13 @@ SUITE(test_boot, "board")
 	check("boot: the initrd", same((void *)(u64)READ(u32, boot_params + 0x218),
 				       "initrd", 6), 1);
 	check("boot: RAM in the memory map, except 640 KiB to 1 MiB",
-	      e820_ram(), hex(find("ram=")) - 0x60000);
+	      e820_ram(), number_of("ram=") - 0x60000);
 
 	check("sfi: SYST", sum(sfi("SYST")), 0);
 	check("sfi: CPUS", sum(list), 0);
 	check("sfi: APIC", sum(ioapic), 0);
 	cpus = (READ(u32, list + 4) - 24) / 4;
-	check("sfi: number of threads", cpus, hex(find("threads=")));
+	check("sfi: number of threads", cpus, number_of("threads="));
 	for (u32 i = 0; i < cpus; i++)
 		wrong += READ(u32, list + 24 + 4 * i) != i;
 	check("sfi: IDs of threads", wrong, 0);
@@ -668,8 +627,8 @@ SUITE(test_vectors, "vectors")
 
 	for (u32 i = 0; i < sizeof(fx); i++)
 		fx[i] = 0x55;
-	asm volatile("movq %%cr4, %%rax; orl $0x200, %%eax; movq %%rax, %%cr4\n\t"
-		     "fninit; fxsave %0; fxrstor %0" : "+m"(fx) : : "rax");
+	write_cr4(read_cr4() | 0x200);
+	asm volatile("fninit; fxsave %0; fxrstor %0" : "+m"(fx));
 	vectors_load(&in[0]);
 	for (u32 i = 160; i < 416; i++)
 		fx[i] = i;
@@ -743,14 +702,14 @@ static const struct {
 
 SUITE(test_moves, "vectors")
 {
-	u64 old = cr0();
+	u64 old = read_cr0();
 
 	paged_table[0] = ((u64)words & ~4095ul) | 7;
 	for (u32 i = 0; i < ARRAY_SIZE(moves); i++) {
-		set_cr0(old | moves[i].cr0);
+		write_cr0(old | moves[i].cr0);
 		check(text("vectors: %s", moves[i].name),
 		      move(moves[i].insn, moves[i].at), moves[i].fault);
-		set_cr0(old);
+		write_cr0(old);
 	}
 	paged_table[0] = 0;
 }
@@ -784,15 +743,9 @@ SUITE(test_new_code, "vectors")
 /* More than the ring, in lines that the test knows */
 SUITE(test_output, "vectors")
 {
-	char line[] = "line 0000 of the console's ring, as wide as that\n";
-
-	for (int n = 0; n < 1500; n++) {
-		line[5] = '0' + n / 1000;
-		line[6] = '0' + n / 100 % 10;
-		line[7] = '0' + n / 10 % 10;
-		line[8] = '0' + n % 10;
-		print(line);
-	}
+	for (int n = 0; n < 1500; n++)
+		print("line %d%d%d%d of the console's ring, as wide as that\n", n / 1000,
+		      n / 100 % 10, n / 10 % 10, n % 10);
 }
 
 static u8 host_get(void)
