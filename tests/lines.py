@@ -182,16 +182,6 @@ class Lines:
             pytest.fail("\n".join([f"status {status}", *bad, *self.notes[-30:]]), pytrace=False)
 
 
-def listed(run, group):
-    """Cases for the tests that a program lists, and for itself."""
-    def start(names):
-        return Lines(names, run, *names[:-1])
-
-    for name in quietly(run, "--list").split():
-        yield Case(name, start, group, 120)
-    yield Case(f"{group}-run", start, group, 120, True)
-
-
 def check_listed(case, running, record_property):
     """The notes of a test that has passed are printed with --notes, and are in --junit-xml."""
     if case.closes:

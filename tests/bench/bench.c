@@ -235,11 +235,9 @@ static int there[2], back[2];
 
 static void round_switch(unsigned int count)
 {
-	char token = 0;
-
 	while (count--) {
-		must(write(there[1], &token, 1) == 1, "pipe");
-		must(read(back[0], &token, 1) == 1, "pipe");
+		pipe_wake(there);
+		pipe_wait(back);
 	}
 }
 
@@ -254,18 +252,15 @@ static struct cost bench_switch(int cpu, bool on)
 	struct row row = { 5, cpu, cpu, round_switch };
 	struct cost cost;
 	pid_t pid;
+	char c;
 
 	pin(cpu);
-	must(!pipe(there) && !pipe(back), "pipe");
-	pid = fork();
-	must(pid >= 0, "fork");
-	if (!pid) {
-		char token;
-
+	must_pipe(there);
+	must_pipe(back);
+	in_child(pid) {
 		close(there[1]);
-		while (read(there[0], &token, 1) == 1)
-			must(write(back[1], &token, 1) == 1, "pipe");
-		_exit(0);
+		while (read(there[0], &c, 1) == 1)
+			pipe_wake(back);
 	}
 	cost = bench_pair(&row, on, SWITCHES);
 	close(there[1]);

@@ -156,14 +156,14 @@ static void tell_where(pid_t group)
 /* Returns true unless the test failed. */
 static bool run_test(const struct test *t)
 {
+	static const char *const verdicts[] = { "ok", "FAIL", "skip" };
 	/* the seconds that were asked for come on top */
 	u64 limit = t->seconds * (scale() > 1 ? 4 : 1) + setting("TEST_FUZZ_SECONDS", 0);
 	u64 begin = now_ns();
 	int status = 0;
 	pid_t pid;
 
-	outcome->verdict = PASSED;
-	outcome->said = false;
+	memset(outcome, 0, sizeof(*outcome));
 	fflush(stdout);
 	pid = fork();
 	if (pid < 0) {
@@ -196,15 +196,12 @@ static bool run_test(const struct test *t)
 	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 
-	if (outcome->verdict == SKIPPED)
-		printf("skip %s %s\n", t->name, outcome->why);
-	else if (outcome->verdict == FAILED)
-		printf("FAIL %s %s\n", t->name, outcome->why);
-	else if (status)
-		printf("FAIL %s ended with wait status %#x\n", t->name, status);
-	else
-		printf("ok %s\n", t->name);
-	return outcome->verdict == SKIPPED || (outcome->verdict == PASSED && !status);
+	if (outcome->verdict == PASSED && status) {
+		outcome->verdict = FAILED;
+		sprintf(outcome->why, "ended with wait status %#x", status);
+	}
+	printf("%s %s %s\n", verdicts[outcome->verdict], t->name, outcome->why);
+	return outcome->verdict != FAILED;
 }
 
 int main(int argc, char **argv)

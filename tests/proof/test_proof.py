@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The protocol, proved on the driver's sources (proof.c): a test for each obligation."""
-import contextlib
 import itertools
 import json
 import os
@@ -115,24 +114,19 @@ def prepare(work, top):
     Path(work, "table.h").write_text(table(Path(top, "knc_softmask.h").read_text())[0])
 
 
-def write(work, top, name, reach):
-    """What CBMC reads for an obligation"""
+def run(top, name, reach, *options):
+    """What CBMC says of an obligation"""
     operation, state, *more = OBLIGATIONS[name].split()
     to = more.pop(0) if more and more[0] in STATES else state
     defines = {**DEFAULTS, "OPERATION": operation, "FROM": f"KNC_{state}", "TO": f"KNC_{to}",
                "REACH": reach, **dict(word.split("=") for word in more)}
-    quietly("gcc", "-E", *(f"-D{macro}={value}" for macro, value in defines.items()),
-            f"-I{work}", f"-I{top}", f"{HERE}/proof.c", "-o", f"{work}/proof.i")
-    return re.sub("^#.*", "", Path(work, "proof.i").read_text(), flags=re.M).split()
-
-
-def run(work, top, name, reach, *options):
-    """What CBMC says of an obligation"""
-    write(work, top, name, reach)
-    done = subprocess.run(
-        [built("build-cbmc"), "--no-standard-checks", "--object-bits", "10", "--unwind", "4",
-         *options, f"{work}/proof.i"], check=False, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE)
+    with tempfile.TemporaryDirectory(prefix="proof.") as work:
+        prepare(work, top)
+        quietly("gcc", "-E", *(f"-D{macro}={value}" for macro, value in defines.items()),
+                f"-I{work}", f"-I{top}", f"{HERE}/proof.c", "-o", f"{work}/proof.i")
+        done = subprocess.run(
+            [built("build-cbmc"), "--no-standard-checks", "--object-bits", "10", "--unwind", "4",
+             *options, f"{work}/proof.i"], check=False, text=True, capture_output=True)
     return done.stdout if done.returncode in (0, 10) else done.stdout + done.stderr
 
 
@@ -183,10 +177,8 @@ def source(top, file, line, function, **_):
 
 def prove(name, top=TOP):
     """(why an obligation does not hold, if so, and its size)"""
-    with tempfile.TemporaryDirectory(prefix="proof.") as work:
-        prepare(work, top)
-        said = run(work, top, name, 0, "--unwinding-assertions", "--slice-formula", "--stop-on-fail",
-                   "--trace", "--json-ui", "--verbosity", "8")
+    said = run(top, name, 0, "--unwinding-assertions", "--slice-formula", "--stop-on-fail",
+               "--trace", "--json-ui", "--verbosity", "8")
     if '"cProverStatus": "success"' in said:
         return None, "".join(re.findall(r"\d+ variables, \d+ clauses", said)[-1:])
     trace = [part["trace"] for part in json.loads(said) if "trace" in part] \
@@ -195,18 +187,13 @@ def prove(name, top=TOP):
 
 
 def reaches_end(name):
-    with tempfile.TemporaryDirectory(prefix="proof.") as work:
-        prepare(work, TOP)
-        return re.search(r"^\[\S+coverage\S+ .*: SATISFIED$",
-                         run(work, TOP, name, 1, "--cover", "cover"), re.M)
+    return re.search(r"^\[\S+coverage\S+ .*: SATISFIED$",
+                     run(TOP, name, 1, "--cover", "cover"), re.M)
 
 
 def broken_rows(name):
     """What an obligation does that a table without it would not allow"""
-    with tempfile.TemporaryDirectory(prefix="proof.") as work:
-        prepare(work, TOP)
-        return {*re.findall(r"^\[broken_.*\] line \d+ (.*): FAILURE$",
-                            run(work, TOP, name, 2), re.M)}
+    return {*re.findall(r"^\[broken_.*\] line \d+ (.*): FAILURE$", run(TOP, name, 2), re.M)}
 
 
 def check(name):
@@ -219,17 +206,11 @@ def check(name):
     return f"{took:.1f} s, {size or 'trivial'}"
 
 
-@contextlib.contextmanager
-def faulty(fault):
+def check_fault(fault):
+    """A fault of tests/mutants/faults.txt breaks each obligation that it names."""
     with tempfile.TemporaryDirectory(prefix="proof.") as top:
         copy(sources(r"knc_\w+\.[ch]"), top)
         Path(top, fault.file).write_text(fault.apply(read(fault.file)))
-        yield top
-
-
-def check_fault(fault):
-    """A fault of tests/mutants/faults.txt breaks each obligation that it names."""
-    with faulty(fault) as top:
         results = {name: prove(name, top)[0] or "it holds" for name in fault.tests["proof"]}
     none_of(f"{name}: {why}" for name, why in results.items() if "FAILED: " not in why)
     return ", ".join(why.splitlines()[-1] for why in results.values())

@@ -7,13 +7,14 @@ import shutil
 from common import TOP, ScriptTest
 
 PROGRAM = """#!/bin/sh
-[ "$1" != --list ] || exec echo a b c e
 echo "ok a"; echo "FAIL b because"; echo "FAIL d strange"
 exit 3
 """
-LISTED = """from lines import TESTS, check_listed as test, listed
+LISTED = """from lines import TESTS, Case, Lines, check_listed as test
+def start(names):
+    return Lines(names, TESTS + "/demo/run")
 def cases(_run):
-    return listed(TESTS + "/demo/run", "demo")
+    return [Case(name, start, "demo", closes=name == "demo-run") for name in [*"abce", "demo-run"]]
 """
 DEAD = """import os
 def test_dies(): os._exit(3)

@@ -93,12 +93,5 @@ static int __init knc_test_nmi_init(void)
 }
 module_init(knc_test_nmi_init);
 
-static void __exit knc_test_nmi_exit(void)
-{
-	unregister_die_notifier(&knc_test_swallow_notifier);
-	unregister_die_notifier(&knc_test_nmi_notifier);
-}
-module_exit(knc_test_nmi_exit);
-
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("A handler of unknown NMIs, for tests");

@@ -123,11 +123,5 @@ static int __init knc_test_loop_init(void)
 }
 module_init(knc_test_loop_init);
 
-static void __exit knc_test_loop_exit(void)
-{
-	misc_deregister(&knc_test_loop_device);
-}
-module_exit(knc_test_loop_exit);
-
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("A loop of known length in kernel mode, for tests");

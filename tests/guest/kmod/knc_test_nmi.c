@@ -23,11 +23,5 @@ static int __init knc_test_nmi_init(void)
 }
 module_init(knc_test_nmi_init);
 
-static void __exit knc_test_nmi_exit(void)
-{
-	unregister_nmi_handler(NMI_UNKNOWN, "knc_test_nmi");
-}
-module_exit(knc_test_nmi_exit);
-
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("A handler of unknown NMIs, for tests");

@@ -43,13 +43,7 @@ static int __init knc_test_noprobe_init(void)
 	}
 	return 0;
 }
-
-/* The kernel has no function to remove the entry. */
-static void __exit knc_test_noprobe_exit(void)
-{
-}
-
 module_init(knc_test_noprobe_init);
-module_exit(knc_test_noprobe_exit);
+
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Forbids kprobes on perf_event_overflow, for tests");

@@ -14,6 +14,12 @@
 
 static volatile int overflows;
 
+#define papi(call) do {							\
+	int rc_ = (call);						\
+									\
+	must(rc_ == PAPI_OK, #call ": %s", PAPI_strerror(rc_));		\
+} while (0)
+
 static int new_set(void)
 {
 	int set = PAPI_NULL, rc;
@@ -21,16 +27,8 @@ static int new_set(void)
 	rc = PAPI_library_init(PAPI_VER_CURRENT);
 	must(rc == PAPI_VER_CURRENT, "PAPI_library_init: %s",
 	     rc > 0 ? "another version" : PAPI_strerror(rc));
-	rc = PAPI_create_eventset(&set);
-	must(rc == PAPI_OK, "PAPI_create_eventset: %s", PAPI_strerror(rc));
+	papi(PAPI_create_eventset(&set));
 	return set;
-}
-
-static void add(int set, const char *name)
-{
-	int rc = PAPI_add_named_event(set, name);
-
-	must(rc == PAPI_OK, "%s: %s", name, PAPI_strerror(rc));
 }
 
 static void check(const char *what, long long got, long long want)
@@ -47,16 +45,14 @@ static void test_count(const char *insns, const char *branches, const char *thir
 	long long values[2];
 	int set = new_set(), rc;
 
-	add(set, insns);
-	add(set, branches);
+	papi(PAPI_add_named_event(set, insns));
+	papi(PAPI_add_named_event(set, branches));
 	rc = PAPI_add_named_event(set, third);
 	must(rc == PAPI_EINVAL || rc == PAPI_ECNFLCT, "a third event: %s",
 	     rc == PAPI_OK ? "was taken" : PAPI_strerror(rc));
-	rc = PAPI_start(set);
-	must(rc == PAPI_OK, "PAPI_start: %s", PAPI_strerror(rc));
+	papi(PAPI_start(set));
 	spin20(ROUNDS);
-	rc = PAPI_stop(set, values);
-	must(rc == PAPI_OK, "PAPI_stop: %s", PAPI_strerror(rc));
+	papi(PAPI_stop(set, values));
 	check(insns, values[0], (long long)ROUNDS * PER_ROUND);
 	check(branches, values[1], ROUNDS);
 }
@@ -73,16 +69,15 @@ static void on_overflow(int set, void *address, long long vector, void *context)
 static void test_overflow(void)
 {
 	const int period = ROUNDS * PER_ROUND / OVERFLOWS;
-	int set = new_set(), code, rc;
+	int set = new_set(), code;
 	long long value;
 
-	add(set, "PAPI_TOT_INS");
-	must(PAPI_event_name_to_code("PAPI_TOT_INS", &code) == PAPI_OK, "no PAPI_TOT_INS");
-	rc = PAPI_overflow(set, code, period, 0, on_overflow);
-	must(rc == PAPI_OK, "PAPI_overflow: %s", PAPI_strerror(rc));
-	must(PAPI_start(set) == PAPI_OK, "PAPI_start");
+	papi(PAPI_add_named_event(set, "PAPI_TOT_INS"));
+	papi(PAPI_event_name_to_code("PAPI_TOT_INS", &code));
+	papi(PAPI_overflow(set, code, period, 0, on_overflow));
+	papi(PAPI_start(set));
 	spin20(ROUNDS);
-	must(PAPI_stop(set, &value) == PAPI_OK, "PAPI_stop");
+	papi(PAPI_stop(set, &value));
 	/* Each handler's own instructions count, and add up to less than a period. */
 	must(overflows == value / period && overflows >= OVERFLOWS,
 	     "%d overflows at %lld instructions, %d apart", overflows, value, period);
