@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Bits and fields, in the way of newer kernels. The names are our own, so that
- * the unit tests can hold each against what a newer kernel has.
- */
+/* Bits and fields, in the way of newer kernels; a test in tests/static has each of them. */
 #ifndef _KNC_COMPAT_BITS_H
 #define _KNC_COMPAT_BITS_H
 

@@ -101,12 +101,12 @@ class Judge:
     def line(self, text):
         kind, n, ring, *rest = text.split()
         n = int(n)
-        told = self.wrong[n].append if kind == "differs" else self.ran(n, int(ring), rest)
-        if kind == "differs" and told:
-            chunk, *values = rest
-            for why in self.differs(self.cases[n], int(chunk),
-                                    struct.pack("<8Q", *(int(v, 16) for v in values))):
-                told(f"ring {ring}: {why}")
+        if kind == "case":
+            self.ran(n, int(ring), rest)
+            return
+        chunk, *values = rest
+        self.wrong[n] += [f"ring {ring}: {why}" for why in self.differs(
+            self.cases[n], int(chunk), struct.pack("<8Q", *(int(v, 16) for v in values)))]
 
     def ran(self, n, ring, rest):
         case, told = self.cases[n], self.wrong[n].append
@@ -183,8 +183,7 @@ def boot(qemu, cpu, program, cases, counts):
     # The firmware writes to the port as well, and without line ends.
     for text in re.findall(r"(?:case|differs) \d+ [03] .+", done.stdout):
         judge.line(text)
-    ran = judge.rings.index(next((r for r in judge.rings if r != 2), 2)) \
-        if any(r != 2 for r in judge.rings) else len(cases)
+    ran = next((i for i, rings in enumerate(judge.rings) if rings != 2), len(cases))
     if ran < len(cases):
         said = (done.stdout.splitlines() + done.stderr.splitlines())[-3:]
         judge.wrong[ran].append("the emulator ended here: " +

@@ -3,6 +3,7 @@
 import fnmatch
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 def without(tests, patterns):
@@ -10,44 +11,31 @@ def without(tests, patterns):
                     if not any(fnmatch.fnmatch(test, p) for p in patterns.split()))
 
 
-# 2 cores x 4 threads
-MAIN = """load-owned selftest-unloaded reset-state count-exact count-both count-kernel
-    count-sum count-truth sample-one sample-all sample-two sample-freq
-    sample-callchain sample-throttle sample-throttle-group
-    sample-tiny-all sample-cpu-time multiplex constraints
-    groups-refused pinned user-bits refuse-kinds refuse-any
-    refuse-generic names wrap-count wrap-period task-switch inherit
-    inherit-not attach cpu-wide sample-wide cgroup group-read refresh period-negative spflt-dup
-    spflt-reuse mmap-page page-times spflt-region spflt-switch spflt-migrate
-    spflt-hotplug spflt-inherit
-    spflt-several spflt-sample spflt-wide rdpmc rdpmc-refused
-    regions-rdpmc regions-read regions-nested regions-recursive regions-spflt
-    regions-marks regions-threads regions-churn regions-fork regions-signal regions-nesting regions-many
-    regions-taken regions-refused regions-write regions-exists
-    ownership perf-spflt perf-stat perf-record perf-list perf-tools
-    move-throttled any-inherit
-    sample-entry sample-syscall-regs bpf-read-add bpf-read-del
-    opens-quiet rdpmc-stale sample-user-only vector-tasks vector-fork vector-ptrace"""
+# What the tests in C are written in
+TEXTS = "".join(path.read_text() for path in sorted(Path(__file__).parent.glob("*.c")))
 # Of each kind one
 QUICK = """count-exact count-both count-kernel count-truth sample-one sample-two sample-throttle
     multiplex constraints groups-refused wrap-period group-read task-switch inherit cpu-wide
     spflt-region spflt-switch"""
-# The rest of it, so that both take about as long: CPUs come and go, and random tests
+# As long as all that is in MAIN: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
     hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
     first-event unload-left unload-exec unload-offline fault-open fault-hotplug"""
 
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
-RACES = """race-disable race-read race-read-group race-read-throttle
-    race-read-fault
-    race-read-again race-period race-period-throttle race-add race-move race-pmi
-    race-switch race-spflt-switch race-map
-    race-nmi-disable race-nmi-read race-nmi-period race-nmi-add race-nmi-move
-    race-nmi-pmi race-nmi-switch race-nmi-spflt race-nmi-map
-    race-replace race-switch-counted race-skid-group
-    race-stop-read race-stop-period race-stop-toggle race-stop-wide
-    race-stop-offline"""
+RACES = " ".join(re.findall(r'^(?:RACE|TEST)\(\w+, "(race-[^"]+)"', TEXTS, re.M))
+
+# Tests of other boots: run by name, or on kernels that are named
+OTHERS = """idle-* interrupts-balance load-beside machine-check nmi-swallowed nosym pmi-storm
+    strict-user card-perf* take-over watchdog witness wrong-cpu"""
+# All others, 2 cores x 4 threads: first those that find the driver not loaded; late those from
+# which on a task's switch is also that of its SPFLT bit
+FIRST = "load-owned selftest-unloaded reset-state"
+MAIN = f"{FIRST} " + " ".join(sorted(without(
+    " ".join(re.findall(r'^TEST\(\w+, "([^"]+)"', TEXTS, re.M)),
+    f"{FIRST} {LIFE} race-* {OTHERS}").split(), key=lambda test: bool(re.search("spflt|marks", test)))
+    ) + " perf-spflt perf-stat perf-record perf-list perf-tools"
 
 # Of all kinds of tests, in a card's code: where the chip's instructions are all there are
 STRICT = """strict-user count-exact count-both count-truth sample-one sample-two multiplex

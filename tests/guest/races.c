@@ -646,7 +646,7 @@ static void prepare(void)
 	pin(cpus_online() - 1);
 }
 
-/* A test that is one sweep */
+/* A test that is one sweep, or two */
 #define RACE(fn, name, sweep)						\
 	static void fn(void);						\
 	TEST(fn, name, 3600) { sweep; }
@@ -902,11 +902,7 @@ static const struct race moving_from_1 = {
 	.steps = { ON(2), ON(0), OFF(2), ON(1), OFF(1), OFF(0) },
 };
 
-TEST(race_move, "race-move", 3600)
-{
-	race(&moving_from_0);
-	race(&moving_from_1);
-}
+RACE(race_move, "race-move", race(&moving_from_0); race(&moving_from_1))
 
 /* The interrupt of one event, around that of another event */
 static void open_second(struct shot *s)
@@ -1049,13 +1045,8 @@ RACE(race_nmi_disable, "race-nmi-disable", race_by(&disabling, TD_NMI, NULL))
 RACE(race_nmi_read, "race-nmi-read", race_by(&reading, TD_NMI, NULL))
 RACE(race_nmi_period, "race-nmi-period", race_by(&setting_period, TD_NMI, NULL))
 RACE(race_nmi_add, "race-nmi-add", race_by(&adding, TD_NMI, NULL))
-
-TEST(race_nmi_move, "race-nmi-move", 3600)
-{
-	race_by(&moving_from_0, TD_NMI, NULL);
-	race_by(&moving_from_1, TD_NMI, NULL);
-}
-
+RACE(race_nmi_move, "race-nmi-move",
+     race_by(&moving_from_0, TD_NMI, NULL); race_by(&moving_from_1, TD_NMI, NULL))
 RACE(race_nmi_pmi, "race-nmi-pmi", race_by(&overflowing, TD_NMI, NULL))
 RACE(race_nmi_switch, "race-nmi-switch", race_beside(false, &switching, TD_NMI))
 RACE(race_nmi_spflt, "race-nmi-spflt", race_beside(false, &switching_regions, TD_NMI))

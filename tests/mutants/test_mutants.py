@@ -21,8 +21,8 @@ from lines import TOP, Case, copy, none_of, read, sources
 # Always the same: the cache has builds for each place of a checkout.
 CHECKOUT = f"{CACHE}/mutants{TOP}"
 # What scripts/check is told for tests of each kind
-KINDS = {"unit": ["unit"], "guest": ["guest"], "builtin": ["guest", "--kernel=builtin"],
-         "uos": ["guest", "--kernel=2.6.38"]}
+KINDS = {"unit": ("unit",), "guest": ("guest", "--kernel=stock"),
+         "builtin": ("guest", "--kernel=builtin"), "uos": ("guest", "--kernel=2.6.38")}
 
 
 def run(kind, fault):

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
-from lines import SCRIPTS, TOP, built, copy, sources
+from lines import SCRIPTS, TOP, built, copy, quietly, sources
 from knc_scripts import CACHE
 
 CHECK = f"{SCRIPTS}/check-k1om"
@@ -125,7 +125,7 @@ def assemble(work, name, lines, *assembler):
     with open(source, "w", encoding="utf-8") as f:
         f.write("".join(f"\t.balign 32, 0xcc\n\t{line}\n" for line in lines))
         f.write("1:\tnop\n")
-    subprocess.run([*assembler, target, source], check=True)
+    quietly(*assembler, target, source)
     return target
 
 
@@ -160,8 +160,7 @@ def has(work, env=None, card=MPSS):
 
 def without_python(work):
     """Hosts with an objdump for k1om, without Python and cache: Debian's shell and awk, others"""
-    subprocess.run([f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/root", "gawk", "libsigsegv2"],
-                   check=True, stdout=subprocess.DEVNULL)
+    quietly(f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/root", "gawk", "libsigsegv2")
     # Those that were used last: an older run may have left others.
     binutils = max(glob.glob(f"{CACHE}/binutils-k1om/*/usr"),
                    key=lambda usr: os.path.getmtime(os.path.dirname(usr)))
@@ -198,8 +197,8 @@ def modules(work):
         for more in ("", f"-Wa,{TOP}/scripts/k1om/k1om.s"):
             tree = f"{work}/{compiler}{len(more)}"
             copy(sources(r"[^/]*\.[ch]|Kbuild|compat/.*"), tree)
-            subprocess.run([*MAKE, "-C", built("build-kernel", flavour), f"M={tree}",
-                            f"CC={compiler}", f"KCFLAGS={flags} {more}", "knc_pmu.o"], check=True)
+            quietly(*MAKE, "-C", built("build-kernel", flavour), f"M={tree}", f"CC={compiler}",
+                    f"KCFLAGS={flags} {more}", "knc_pmu.o")
             status, said = check_k1om("--machine=62", f"{tree}/knc_pmu.o")
             # Mainline's __ffs() is TZCNT; a port has BSF there.
             found = {*re.findall(r": ([a-z]+)[^:]*$", said, re.M)} - {"tzcnt"}
@@ -259,17 +258,14 @@ def macros(work):
             f.write("\t.section .rodata\n\t.quad 0\n")
             f.write("words:\n\t.quad 0x3333333333333333, 0x4444444444444444\n"
                     "\t.section .note.GNU-stack, \"\", @progbits\n")
-        subprocess.run(["as", "-o", f"{work}/{prefix}.o", *first, f"{work}/{prefix}.s"],
-                       check=True)
-    text = subprocess.run(["objdump", "-d", f"{work}/ours.o"], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
-    yield from re.findall("[^\t]*(?:cmov|comi|fence|pause|tzcnt).*", text)
+        quietly("as", "-o", f"{work}/{prefix}.o", *first, f"{work}/{prefix}.s")
+    yield from re.findall("[^\t]*(?:cmov|comi|fence|pause|tzcnt).*",
+                          quietly("objdump", "-d", f"{work}/ours.o"))
     with open(f"{work}/driver.c", "w", encoding="utf-8") as f:
         f.write(DRIVER)
-    subprocess.run(["gcc", "-O2", "-no-pie", "-mno-red-zone", "-o", f"{work}/driver",
-                    *(f"{work}/{name}" for name in ("driver.c", "chip.o", "ours.o"))], check=True)
-    said = subprocess.run([f"{work}/driver"], check=True, text=True, stdout=subprocess.PIPE).stdout
-    for i in said.split():
+    quietly("gcc", "-O2", "-no-pie", "-mno-red-zone", "-o", f"{work}/driver",
+            *(f"{work}/{name}" for name in ("driver.c", "chip.o", "ours.o")))
+    for i in quietly(f"{work}/driver").split():
         yield f"is something else as macros: {pieces[int(i)][0]}"
 
 

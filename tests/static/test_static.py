@@ -52,7 +52,6 @@ def unless_passed(check, names, *made_of):
 
 # In the order in which they need each other
 MODULES = (("", "Kbuild"), ("tests/unit", "tests/unit/Makefile"),
-           ("tests/compat", "tests/compat/Makefile"),
            ("tests/guest/kmod", "tests/guest/kmod/Makefile"))
 
 
@@ -82,7 +81,7 @@ def sparse_is_seen():
 def compile_modules(flavour, linked, tool, *make):
     """All modules, anew, in a copy. A tree that was only prepared does not link."""
     tree = built("build-kernel", flavour)
-    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*|tests/(unit|compat|guest/kmod)/.*")
+    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*|tests/(unit|guest/kmod)/.*")
 
     def check():
         with tempfile.TemporaryDirectory(prefix="static.") as work:
@@ -244,6 +243,39 @@ def check_order():
                   *trees, *map(version, ("gcc", "clang")))
 
 
+# Each field, in a value of its own, by shifts
+BITS = """
+#include <linux/types.h>
+typedef __u64 u64;
+typedef __s64 s64;
+#include "bits.h"
+int main(void)
+{
+	for (int low = 0; low < 64; low++)
+		for (int high = low; high < 64; high++) {
+			u64 mask = COMPAT_GENMASK_ULL(high, low), sign = COMPAT_BIT_ULL(high);
+			u64 value = 0x9e3779b97f4a7c15 * (64 * low + high + 1);
+			u64 field = value << (63 - high) >> (63 - high);
+
+			if (mask >> low << low != mask || __builtin_popcountll(mask) != high - low + 1 ||
+			    mask >> high != 1 || sign >> high != 1 ||
+			    COMPAT_FIELD_GET(mask, value) != field >> low ||
+			    compat_sign_extend64(value, high) != (s64)(field - 2 * (value & sign)))
+				return 1;
+		}
+	return 0;
+}
+"""
+
+
+def compat_bits():
+    """Fields and signs as compat/2.6.38 has them, for all bits"""
+    with tempfile.TemporaryDirectory(prefix="static.") as work:
+        Path(work, "bits.c").write_text(BITS)
+        quietly("gcc", "-Wall", f"-I{TOP}/compat/2.6.38", "-o", f"{work}/bits", f"{work}/bits.c")
+        quietly(f"{work}/bits")
+
+
 def anchors():
     """The lines of each fault are in the driver."""
     for fault in read_faults():
@@ -280,7 +312,7 @@ def cases(run):
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": lambda: none_of(licence()),
         "k1om": check_k1om, "order": check_order, "gcc47": lambda: none_of(gcc47.wrong()),
-        "anchors": anchors}
+        "anchors": anchors, "compat-bits": compat_bits}
     if run.names:
         # Of check-compile: kernels that nothing else here needs
         yield from of_series("6.12", "prepared-6.12", False)

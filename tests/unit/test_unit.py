@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""KUnit: all modules are loaded in one boot."""
+"""KUnit, in one boot."""
 import glob
 import os
 import re
@@ -8,8 +8,6 @@ import tempfile
 
 import pytest
 from lines import Case, SCRIPTS, TESTS, built, once
-
-MODULES = (("tests/unit", "knc_pmu_test.ko"), ("tests/compat", "knc_compat_test.ko"))
 
 # KTAP, as KUnit prints it: a suite's cases are indented once, their parameters
 # twice. Up to 6.1 a dash stands before the name.
@@ -48,14 +46,10 @@ def results(lines):
         yield "FAIL", suite, ["did not come to its end"]
 
 
-def modules(kernel):
-    return [built("build-module", kernel, folder, name) for folder, name in MODULES]
-
-
 def names():
     """All cases, as the module will print them: SUITE.CASE."""
     text = ""
-    for file in sorted(glob.glob(f"{TESTS}/unit/*.c") + glob.glob(f"{TESTS}/compat/*.c")):
+    for file in sorted(glob.glob(f"{TESTS}/unit/*.c")):
         with open(file, encoding="utf-8") as f:
             text += f.read()
     for suite, body in re.findall(r"struct kunit_case (\w+)_cases\[\] = {(.*?)^};", text,
@@ -67,10 +61,10 @@ def names():
 @once
 def boot(kernel):
     """{case: (verdict, notes)} of one boot, and its status."""
-    load = [word for module in modules(kernel) for word in ("--module", module)]
+    module = built("build-module", kernel, "tests/unit", "knc_pmu_test.ko")
     with tempfile.TemporaryDirectory(prefix="unit.") as out:
         status = subprocess.run(
-            [f"{SCRIPTS}/run-uos", "--kernel", kernel, "--out", out, *load, "true"],
+            [f"{SCRIPTS}/run-uos", "--kernel", kernel, "--out", out, "--module", module, "true"],
             check=False, stdout=subprocess.DEVNULL).returncode
         if not os.path.exists(f"{out}/console.log"):
             pytest.fail(f"there was no boot: run-uos ended with status {status}")
