@@ -319,14 +319,11 @@ enum td_item {
 enum td_action {
 	TD_NOTHING		= 0,
 	TD_NMI			= 1,	/* of another source than the PMU */
-	TD_OVERFLOW0		= 2,	/* the counter overflows, if it counts */
-	TD_OVERFLOW1		= 2 | 1 << 4,
 	TD_STOP			= 3,	/* until an interrupt or another order */
 	TD_SKID			= 4,	/* each PMI is @after instructions late from now on */
 };
 
 #define TD_RING0		1
-#define TD_RING3		2
 
 bool td_present(void);
 void td_need(void);			/* skip() where there is no test device */
