@@ -4,14 +4,12 @@
  * operation, as the emulator counts them. One line for each: "row NAME RDMSR WRMSR
  * RDPMC LVTPC INSTRUCTIONS".
  *
- * The emulator's time says nothing about a card. Timer interrupts add to some rounds,
- * so each figure is the least of several rounds. With the card's clock ("bench-steady")
- * nearly all rounds are the same, and a few are shorter because an interrupt has done
- * part of the work: each figure is the median.
+ * The emulator's time says nothing about a card. Timer interrupts add to some rounds, and
+ * others are shorter because an interrupt has done part of the work: each figure is the
+ * median of several rounds.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <float.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/param.h>
@@ -21,11 +19,7 @@
 
 #include "../../include/knc_pmu_regions.h"
 
-#define MOST_ROUNDS	200
-#define AGAIN		4
-#define STEADY_ROUNDS	31
-
-static bool steady;
+#define ROUNDS		31
 
 static const enum td_item items[] = {
 	TD_RDMSRS, TD_WRMSRS, TD_RDPMCS, TD_LVTPCS, TD_INSN_KERNEL,
@@ -79,51 +73,22 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct cost measure_median(const struct row *row, unsigned int count)
+static struct cost measure(const struct row *row, unsigned int count)
 {
-	long double seen[NITEMS][STEADY_ROUNDS];
+	long double seen[NITEMS][ROUNDS];
 	struct cost median;
 
-	for (int r = 0; r < STEADY_ROUNDS; r++) {
+	for (int r = 0; r < ROUNDS; r++) {
 		struct cost cost = measure_round(row, count);
 
 		for (size_t i = 0; i < NITEMS; i++)
 			seen[i][r] = cost.item[i];
 	}
 	for (size_t i = 0; i < NITEMS; i++) {
-		qsort(seen[i], STEADY_ROUNDS, sizeof(seen[i][0]), compare);
-		median.item[i] = seen[i][STEADY_ROUNDS / 2];
+		qsort(seen[i], ROUNDS, sizeof(seen[i][0]), compare);
+		median.item[i] = seen[i][ROUNDS / 2];
 	}
 	return median;
-}
-
-/* The least of many rounds, until it has come several times. */
-static struct cost measure_least(const struct row *row, unsigned int count)
-{
-	struct cost best;
-	int again = 0;
-
-	for (size_t i = 0; i < NITEMS; i++)
-		best.item[i] = LDBL_MAX;
-	for (int r = 0; r < MOST_ROUNDS && again < AGAIN; r++) {
-		struct cost cost = measure_round(row, count);
-		bool less = false, same = true;
-
-		for (size_t i = 0; i < NITEMS; i++) {
-			long double d = cost.item[i];
-
-			less |= d < best.item[i];
-			same &= d == best.item[i];
-			best.item[i] = MIN(best.item[i], d);
-		}
-		again = less ? 0 : again + same;
-	}
-	return best;
-}
-
-static struct cost measure(const struct row *row, unsigned int count)
-{
-	return steady ? measure_median(row, count) : measure_least(row, count);
 }
 
 /* The cost of one operation: twice as many, less once, without begin and end */
@@ -370,7 +335,7 @@ static void begin(void)
 	pin(0);
 }
 
-static void bench_operations(void)
+TEST(bench, "bench", 600)
 {
 	begin();
 	print("pmi1", bench_pmi(0, 1));
@@ -389,17 +354,6 @@ static void bench_operations(void)
 		close(ev_open(spflt_attr(INSTRUCTIONS), 0, -1, -1));
 		print("switch-spflt", bench_switch(0, true));
 	}
-}
-
-TEST(bench, "bench", 600)
-{
-	bench_operations();
-}
-
-TEST(bench_steady, "bench-steady", 600)
-{
-	steady = true;
-	bench_operations();
 }
 
 /* Costs on many CPUs at once: for each figure the mean and the maximum. */

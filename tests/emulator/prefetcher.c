@@ -66,11 +66,7 @@ static void loads_of_pages(void)
 			DO(LOAD, from + n * PAGE + i);
 }
 
-static void evict_all(void)
-{
-	for (u8 *at = buffer; at < buffer + PAGES * PAGE; at += LINE)
-		DO(ASM_CLEVICT1, at);
-}
+EACH_LINE(evict_all, buffer, PAGES * PAGE, ASM_CLEVICT1)
 
 /* No cache has the memory that the loops go over; all else is in the caches. */
 static u64 cold(u32 event, code *fn)
