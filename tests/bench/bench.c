@@ -58,14 +58,6 @@ static struct cost difference(struct cost after, struct cost before)
 	return after;
 }
 
-static struct cost measure_round(const struct row *row, unsigned int count)
-{
-	struct cost before = cost_now(row);
-
-	row->round(count);
-	return difference(cost_now(row), before);
-}
-
 static int compare(const void *a, const void *b)
 {
 	long double x = *(const long double *)a, y = *(const long double *)b;
@@ -79,8 +71,10 @@ static struct cost measure(const struct row *row, unsigned int count)
 	struct cost median;
 
 	for (int r = 0; r < ROUNDS; r++) {
-		struct cost cost = measure_round(row, count);
+		struct cost before = cost_now(row), cost;
 
+		row->round(count);
+		cost = difference(cost_now(row), before);
 		for (size_t i = 0; i < NITEMS; i++)
 			seen[i][r] = cost.item[i];
 	}
@@ -119,14 +113,6 @@ static void print(const char *name, struct cost cost)
 static int fds[3];
 static struct ring rings[2];
 
-static int sampler(int group)
-{
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, PERIOD, SAMPLE_TYPE);
-
-	attr.disabled = group < 0;
-	return ev_open(attr, 0, -1, group);
-}
-
 static void round_pmi(unsigned int count)
 {
 	spin((u64)count * PERIOD / 2);
@@ -137,21 +123,21 @@ static void round_pmi(unsigned int count)
 
 static struct cost bench_pmi(int cpu, int events)
 {
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, PERIOD, SAMPLE_TYPE);
 	struct row row = { 50, cpu, cpu, round_pmi };
 	struct cost cost;
 
 	pin(cpu);
 	for (int i = 0; i < events; i++) {
-		fds[i] = sampler(i ? fds[0] : -1);
-		ring_map(&rings[i], fds[i], 64, SAMPLE_TYPE);
+		attr.disabled = !i;
+		fds[i] = ring_open(&rings[i], 64, attr, 0, -1, i ? fds[0] : -1);
 	}
 	/* They start together and count the same, so they overflow together. */
 	ev_on(fds[0]);
 	cost = cost_of(&row);
 	for (int i = events - 1; i >= 0; i--) {
-		ring_unmap(&rings[i]);
+		ring_close(&rings[i], fds[i]);
 		rings[i].page = NULL;
-		close(fds[i]);
 	}
 	return cost;
 }
@@ -244,13 +230,6 @@ static void round_toggle(unsigned int count)
 	}
 }
 
-static struct cost bench_toggle(void)
-{
-	struct row row = { 10, 0, 0, round_toggle };
-
-	return bench_pair(&row, true, 0);
-}
-
 static void round_read(unsigned int count)
 {
 	while (count--)
@@ -265,13 +244,6 @@ static void round_create(unsigned int count)
 		ev_on(fd);
 		close(fd);
 	}
-}
-
-static struct cost bench_create(void)
-{
-	struct row row = { 8, 0, 0, round_create };
-
-	return cost_of(&row);
 }
 
 /*
@@ -343,9 +315,9 @@ TEST(bench, "bench", 600)
 	print("wrap", bench_event(50, round_wrap));
 	print("switch", bench_switch(0, true));
 	print("switch-without", bench_switch(0, false));
-	print("toggle", bench_toggle());
+	print("toggle", bench_pair(&(struct row){ 10, 0, 0, round_toggle }, true, 0));
 	print("read", bench_event(100, round_read));
-	print("create", bench_create());
+	print("create", cost_of(&(struct row){ 8, 0, 0, round_create }));
 	print("migrate", least_of_others(bench_migrate, true));
 	print("migrate-without", least_of_others(bench_migrate, false));
 	print("wide", least_of_others(bench_wide, true));

@@ -215,22 +215,11 @@ SUITE(bench_vfmadd, "bench-vfmadd")
 	REPEAT(LOOPS, ".byte 0x62, 0xd2, 0x39, 0x08, 0xa8, 0xc1 + 8 * \\i");
 }
 
-SUITE(bench_movaps_load, "bench-movaps-load")
-{
-	REPEAT(LOOPS, "movaps 64 * \\i(%%rdi), %%xmm\\i");
-}
+#define MOVES(fn, name, insn)	SUITE(fn, name) { REPEAT(LOOPS, insn); }
 
-SUITE(bench_movaps_store, "bench-movaps-store")
-{
-	REPEAT(LOOPS, "movaps %%xmm\\i, 64 * \\i(%%rdi)");
-}
-
-SUITE(bench_vmovaps_load, "bench-vmovaps-load")
-{
-	REPEAT(LOOPS, ".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0x47 + 8 * \\i, \\i");
-}
-
-SUITE(bench_vmovaps_store, "bench-vmovaps-store")
-{
-	REPEAT(LOOPS, ".byte 0x62, 0xf1, 0x78, 0x08, 0x29, 0x47 + 8 * \\i, \\i");
-}
+MOVES(movaps_load, "bench-movaps-load", "movaps 64 * \\i(%%rdi), %%xmm\\i")
+MOVES(movaps_store, "bench-movaps-store", "movaps %%xmm\\i, 64 * \\i(%%rdi)")
+MOVES(vmovaps_load, "bench-vmovaps-load",
+      ".byte 0x62, 0xf1, 0x78, 0x08, 0x28, 0x47 + 8 * \\i, \\i")
+MOVES(vmovaps_store, "bench-vmovaps-store",
+      ".byte 0x62, 0xf1, 0x78, 0x08, 0x29, 0x47 + 8 * \\i, \\i")

@@ -193,8 +193,13 @@ static void instructions(u64 cs, u64 ss)
 	wrmsr(MSR_GLOBAL, 0);
 }
 
-static void sandbox(void)
+/* What all interrupts and exceptions come to is @handler. */
+static void sandbox(trap_handler *handler)
 {
+	seeds[0] = number_of("seed=");
+	own_stacks();
+	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
+		handlers[i] = handler;
 	for (u32 i = 0; i < 4 * 512; i++)
 		if (i != PAGED_AREA >> 21)
 			pd[i] &= ~USER_PAGE;
@@ -206,11 +211,7 @@ SUITE(test_fuzz, "fuzz")
 {
 	u64 cr0 = read_cr0(), cr3 = read_cr3(), cr4 = read_cr4(), rounds = number_of("rounds=");
 
-	seeds[0] = number_of("seed=");
-	sandbox();
-	own_stacks();
-	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
-		handlers[i] = go_back;
+	sandbox(go_back);
 	/* Else zeros would be executed there, with the PMI masked. */
 	*(volatile u16 *)SMM_ENTRY = RSM;
 	for (u64 i = 0; i < rounds; i++) {
@@ -339,11 +340,7 @@ SUITE(test_same, "same")
 	u64 rounds = number_of("rounds="), wrong = 0;
 	static u8 data[DATA_SIZE];
 
-	seeds[0] = number_of("seed=");
-	sandbox();
-	own_stacks();
-	for (u32 i = 0; i < ARRAY_SIZE(handlers); i++)
-		handlers[i] = keep_end;
+	sandbox(keep_end);
 	handlers[2] = next_sample;
 	while (rounds--) {
 		u8 *p = pages[0];

@@ -156,15 +156,10 @@ static const struct {
 	  128 + 2 },
 };
 
-/* A line of buffer in a set of the L1 that neither walk_from nor the stacks are in */
-static u64 own_set(void)
-{
-	return (u64)buffer + 0xbc0;
-}
-
 static void caches(void)
 {
-	u64 b = own_set();
+	/* In a set of the L1 that neither walk_from nor the stacks are in */
+	u64 b = (u64)buffer + 0xbc0;
 
 	/* 128 pages of 4 KiB, over the same 16 of memory */
 	for (int n = 0; n < 128; n++)

@@ -157,19 +157,13 @@ static void meet(struct meeting *m, unsigned int us)
 	close(fd);
 }
 
-static void meet_often(struct meeting *m, int times)
-{
-	int i;
-
-	for (i = 0; i < times; i++)
-		meet(m, i % 10 * 300);
-}
-
 TEST(spflt_dup, "spflt-dup", 240)
 {
 	struct meeting *m = shared(sizeof(*m));
+	int i;
 
 	spflt_need();
 	pin(0);
-	meet_often(m, TRIALS);
+	for (i = 0; i < TRIALS; i++)
+		meet(m, i % 10 * 300);
 }

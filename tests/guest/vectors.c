@@ -88,7 +88,6 @@ TEST(vector_tasks, "vector-tasks", 60)
 TEST(vector_fork, "vector-fork", 60)
 {
 	struct unit mine, found;
-	int status;
 	pid_t pid;
 
 	fill(&mine, 7);
@@ -96,7 +95,7 @@ TEST(vector_fork, "vector-fork", 60)
 	must(same(&mine, &found), "%s", pid ? "the parent" : "the child");
 	if (!pid)
 		_exit(0);
-	must(waitpid(pid, &status, 0) == pid && !status, "the child's status is %#x", status);
+	reap(pid);
 }
 
 /* The tracer reads a stopped task's registers, and changes one. */
@@ -123,6 +122,6 @@ TEST(vector_ptrace, "vector-ptrace", 60)
 	++*(unsigned int *)(area + HI16_ZMM + 4 * 64 + 3 * 4);
 	must(!ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov), "SETREGSET: %m");
 	ptrace(PTRACE_CONT, pid, 0, 0);
-	must(waitpid(pid, &status, 0) == pid && !status, "the child's status is %#x", status);
+	reap(pid);
 }
 #endif

@@ -135,11 +135,6 @@ static int host_register_kprobe(struct kprobe *probe)
 	return 0;
 }
 
-static void host_unregister_kprobe(const struct kprobe *probe)
-{
-	host_give(host_symbol(probe));
-}
-
 static int host_register_pmu(struct pmu *pmu, const char *name, int type)
 {
 	host.type = type;
@@ -190,7 +185,7 @@ static void *host_vzalloc(size_t size)
 #define cpuhp_remove_state(state)		host_give((int)(state))
 #define cpuhp_remove_state_nocalls(state)	host_give((int)(state))
 #define register_kprobe(probe)			host_register_kprobe(probe)
-#define unregister_kprobe(probe)		host_unregister_kprobe(probe)
+#define unregister_kprobe(probe)		host_give(host_symbol(probe))
 #define perf_pmu_register(pmu, name, type)	host_register_pmu(pmu, name, type)
 #define perf_event_create_kernel_counter(a, c, t, o, x) host_create_counter(a)
 #define perf_event_release_kernel(event)	host_release_kernel(event)
@@ -202,11 +197,6 @@ static void *host_vzalloc(size_t size)
 #define COMPAT_HOOK_BEFORE_EVENTS		(!host.hook_after_events)
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
 
-static struct task_struct *host_current(void)
-{
-	return host.runs ?: get_current();
-}
-
 #undef irqs_disabled
 #undef compat_in_nmi_level
 #undef current
@@ -214,6 +204,6 @@ static struct task_struct *host_current(void)
 /* No test has interrupts on, and a test that calls knc_pmi() is no NMI. */
 #define irqs_disabled()				true
 #define compat_in_nmi_level()			true
-#define current					host_current()
+#define current					(host.runs ?: get_current())
 
 #endif /* _KNC_TEST_HOST_H */

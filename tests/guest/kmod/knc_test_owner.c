@@ -18,20 +18,19 @@ module_param(hold, int, 0444);
 /* PerfCtr0, PerfCtr1, PerfEvtSel0, PerfEvtSel1 */
 static int __init knc_test_owner_init(void)
 {
-	static const unsigned int perfctr[] = { 0x20, 0x21 }, evntsel[] = { 0x28, 0x29 };
+	unsigned int perfctr = 0x20, evntsel = 0x28;
 	int ret = -ENXIO;
-	unsigned int i;
 
 	if (hold)
 		return reserve_evntsel_nmi(HELD) ? 0 : -EBUSY;
 
-	for (i = 0; i < ARRAY_SIZE(perfctr); i++) {
-		if (reserve_perfctr_nmi(perfctr[i]))
-			release_perfctr_nmi(perfctr[i]);
+	for (; perfctr <= 0x21; perfctr++, evntsel++) {
+		if (reserve_perfctr_nmi(perfctr))
+			release_perfctr_nmi(perfctr);
 		else
 			ret = -EBUSY;
-		if (reserve_evntsel_nmi(evntsel[i]))
-			release_evntsel_nmi(evntsel[i]);
+		if (reserve_evntsel_nmi(evntsel))
+			release_evntsel_nmi(evntsel);
 		else
 			ret = -EBUSY;
 	}
