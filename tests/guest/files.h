@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Short texts, and files that are read or written at once */
+/* Short texts, files that are read or written at once, modules and programs */
 #ifndef KNC_TESTS_GUEST_FILES_H
 #define KNC_TESTS_GUEST_FILES_H
 
@@ -10,7 +10,12 @@ char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * there until the next file is read.
  */
 char *file_text(const char *path);
-/* Returns 0, or -1 with errno. */
+/* These return 0, or -1 with errno. */
 int file_write(const char *path, const char *text);
+int module_insert(const char *path, const char *parameters);
+/* Runs a program, with what it prints in a file, and returns its wait status. */
+int run_into(const char *path, char *const argv[]);
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

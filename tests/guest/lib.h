@@ -37,8 +37,6 @@
 typedef unsigned long long u64;
 typedef uint32_t u32;
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-
 struct test {
 	const char *name;
 	void (*run)(void);

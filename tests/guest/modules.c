@@ -27,43 +27,11 @@ bool driver_loaded(void)
 	return !access("/sys/module/knc_pmu", F_OK);
 }
 
-/* As before Linux 3.8 */
-static int insert_contents(int fd, const char *parameters)
-{
-	off_t size = lseek(fd, 0, SEEK_END);
-	void *image = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	int ret;
-
-	if (image == MAP_FAILED)
-		return -1;
-	ret = syscall(SYS_init_module, image, size, parameters);
-	munmap(image, size);
-	return ret;
-}
-
-static int insert_with(const char *path, const char *parameters)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -1;
-	ret = syscall(SYS_finit_module, fd, parameters, 0);
-	if (ret && errno == ENOSYS)
-		ret = insert_contents(fd, parameters);
-	close(fd);
-	return ret;
-}
-
-static int module_insert(const char *path)
-{
-	return insert_with(path, "");
-}
-
 /* Returns 0, or -1 with errno. */
 static int driver_load(void)
 {
 	pmu_forget();
-	return module_insert(DRIVER);
+	return module_insert(DRIVER, "");
 }
 
 unsigned int in_log(const char *text)
@@ -176,7 +144,7 @@ TEST(unload_offline, "unload-offline", 60)
  */
 static bool owned(void)
 {
-	must(module_insert(OWNER) == -1, "%s has been loaded", OWNER);
+	must(module_insert(OWNER, "") == -1, "%s has been loaded", OWNER);
 	must(errno == EBUSY || errno == ENXIO, "%s: %m", OWNER);
 	return errno == EBUSY;
 }
@@ -199,7 +167,7 @@ TEST(load_owned, "load-owned", 60)
 {
 	module_need();
 	must(!owned(), "the counters are reserved before the driver is loaded");
-	must(!insert_with(OWNER, "hold=1"), "%s: %m", OWNER);
+	must(!module_insert(OWNER, "hold=1"), "%s: %m", OWNER);
 	must_not_load("beside a driver with a register", EBUSY, "then load again");
 	must(cards_kernel() || access(PMUS "/cpu", F_OK), "a PMU has been registered");
 	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "%s: %m", OWNER);
@@ -231,7 +199,7 @@ TEST(nosym, "nosym", 60)
 	td_need();
 	module_need();
 	lines = in_log("perf_event_overflow not found");
-	must(!module_insert(NOPROBE), "%s: %m", NOPROBE);
+	must(!module_insert(NOPROBE, ""), "%s: %m", NOPROBE);
 	must_load();
 	must(in_log("perf_event_overflow not found") == lines + 1,
 	     "%u lines in the log say that there is no sampling",

@@ -13,19 +13,9 @@
 
 static char *run_perf(const char *const argv[])
 {
-	int status = -1, fd, i;
+	int status = run_into(SAID, (char *const *)argv), i;
 	char *text, what[500] = "";
-	pid_t pid = fork();
 
-	if (!pid) {
-		fd = open(SAID, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-		dup2(fd, STDOUT_FILENO);
-		dup2(fd, STDERR_FILENO);
-		close(fd);
-		execv(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	waitpid(pid, &status, 0);
 	for (i = 0; argv[i]; i++)
 		snprintf(what + strlen(what), sizeof(what) - strlen(what), " %s", argv[i]);
 	text = file_text(SAID);

@@ -30,7 +30,6 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -38,7 +37,6 @@
 
 #include "../guest/files.h"
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MODULE	"/tests/modules/knc_pmu.ko"
 #define CPUS	"/sys/devices/system/cpu"
 /* What a test prints */
@@ -245,20 +243,6 @@ static void mount_all(void)
 	mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL);
 }
 
-static bool insert_module(const char *path, const char *parameters)
-{
-	static char image[4 << 20];
-	int fd = open(path, O_RDONLY);
-	ssize_t n = 0, got;
-
-	if (fd < 0)
-		return false;
-	while ((got = read(fd, image + n, sizeof(image) - n)) > 0)
-		n += got;
-	close(fd);
-	return !syscall(SYS_init_module, image, n, parameters);
-}
-
 /*
  * Tests may leave CPUs offline: bring them back. If one does not come back the kernel is stuck,
  * and the boot ends.
@@ -297,18 +281,8 @@ static void all_online(void)
 /* Runs a program, with what it prints in OUT, and returns its status. */
 static int run(char *const argv[])
 {
-	int status = -1, fd;
-	pid_t pid = fork();
+	int status = run_into(OUT, argv);
 
-	if (!pid) {
-		fd = open(OUT, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-		dup2(fd, STDOUT_FILENO);
-		dup2(fd, STDERR_FILENO);
-		close(fd);
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	waitpid(pid, &status, 0);
 	/* the children that it has left, if they are ours */
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
@@ -373,7 +347,7 @@ static void test_selftest(void)
 static bool load_driver(const char *test)
 {
 	return !with_module || IS_ONE(test, loading) ||
-		!access("/sys/module/knc_pmu", F_OK) || insert_module(MODULE, "");
+		!access("/sys/module/knc_pmu", F_OK) || !module_insert(MODULE, "");
 }
 
 /* What the kernel says of a module that it refuses is at the end of its log. */
@@ -469,21 +443,21 @@ int main(int argc, char **argv)
 		return 126;
 	}
 	with_module = !strcmp(driver, "module");
-	insert_module("modules/msr.ko", "");
-	insert_module("modules/knc_test_loop.ko", "");
+	module_insert("modules/msr.ko", "");
+	module_insert("modules/knc_test_loop.ko", "");
 	make_nodes("misc");
 #ifdef __k1om__
 	if (!strcmp(boot, "cpus") || !strcmp(boot, "card"))
-		insert_module("modules/knc_test_tsc.ko", "");
+		module_insert("modules/knc_test_tsc.ko", "");
 #endif
 	/* The card's idle driver, which ours looks for when it is loaded */
 	if (!strcmp(boot, "idle"))
-		insert_module("modules/knc_test_idle.ko", "");
+		module_insert("modules/knc_test_idle.ko", "");
 	else if (!strcmp(boot, "idle-other"))
-		insert_module("modules/knc_test_idle_other.ko", "");
+		module_insert("modules/knc_test_idle_other.ko", "");
 	/* these tests send NMIs that have no handler */
 	if (strstr(boot, "races") || strstr(boot, "series"))
-		insert_module("modules/knc_test_nmi.ko", "");
+		module_insert("modules/knc_test_nmi.ko", "");
 
 	for (argv += 2; *argv; argv++)
 		run_test(*argv);
