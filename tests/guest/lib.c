@@ -93,9 +93,7 @@ u64 random_below(u64 *state, u64 n)
 
 unsigned int scale(void)
 {
-	unsigned int n = setting("TEST_SCALE", 1);
-
-	return n ? n : 1;
+	return setting("TEST_SCALE", 1) ?: 1;
 }
 
 /* Files */
