@@ -215,7 +215,9 @@ SUITE(bench_vfmadd, "bench-vfmadd")
 	REPEAT(LOOPS, ".byte 0x62, 0xd2, 0x39, 0x08, 0xa8, 0xc1 + 8 * \\i");
 }
 
-#define MOVES(fn, name, insn)	SUITE(fn, name) { REPEAT(LOOPS, insn); }
+#define MOVES(fn, name, insn)						\
+	static void fn(void);						\
+	SUITE(fn, name) { REPEAT(LOOPS, insn); }
 
 MOVES(movaps_load, "bench-movaps-load", "movaps 64 * \\i(%%rdi), %%xmm\\i")
 MOVES(movaps_store, "bench-movaps-store", "movaps %%xmm\\i, 64 * \\i(%%rdi)")

@@ -1041,16 +1041,20 @@ RACE(race_map, "race-map", race(&mapping))
  * An NMI of another source, after each instruction of the kernel: the handler finds no
  * overflow and changes nothing.
  */
-RACE(race_nmi_disable, "race-nmi-disable", race_by(&disabling, TD_NMI, NULL))
-RACE(race_nmi_read, "race-nmi-read", race_by(&reading, TD_NMI, NULL))
-RACE(race_nmi_period, "race-nmi-period", race_by(&setting_period, TD_NMI, NULL))
-RACE(race_nmi_add, "race-nmi-add", race_by(&adding, TD_NMI, NULL))
-RACE(race_nmi_move, "race-nmi-move",
-     race_by(&moving_from_0, TD_NMI, NULL); race_by(&moving_from_1, TD_NMI, NULL))
-RACE(race_nmi_pmi, "race-nmi-pmi", race_by(&overflowing, TD_NMI, NULL))
+static void race_nmis(const struct race *r)
+{
+	race_by(r, TD_NMI, NULL);
+}
+
+RACE(race_nmi_disable, "race-nmi-disable", race_nmis(&disabling))
+RACE(race_nmi_read, "race-nmi-read", race_nmis(&reading))
+RACE(race_nmi_period, "race-nmi-period", race_nmis(&setting_period))
+RACE(race_nmi_add, "race-nmi-add", race_nmis(&adding))
+RACE(race_nmi_move, "race-nmi-move", race_nmis(&moving_from_0); race_nmis(&moving_from_1))
+RACE(race_nmi_pmi, "race-nmi-pmi", race_nmis(&overflowing))
 RACE(race_nmi_switch, "race-nmi-switch", race_beside(false, &switching, TD_NMI))
 RACE(race_nmi_spflt, "race-nmi-spflt", race_beside(false, &switching_regions, TD_NMI))
-RACE(race_nmi_map, "race-nmi-map", race_by(&mapping, TD_NMI, NULL))
+RACE(race_nmi_map, "race-nmi-map", race_nmis(&mapping))
 
 /* One event takes the place of another; and a switch to a task with events */
 static const struct race replacing = {
