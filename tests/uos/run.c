@@ -359,13 +359,12 @@ static void print_begin(const char *what)
 
 static void run_test(char *test)
 {
-	char *why;
-
 	print_begin(test);
 	if (!load_driver(test)) {
-		why = text_of("the driver does not load: %s", strerror(errno));
+		int error = errno;
+
 		print_log_end();
-		tell("FAIL", test, why);
+		tell("FAIL", test, text_of("the driver does not load: %s", strerror(error)));
 		was_refused = true;
 		return;
 	}
