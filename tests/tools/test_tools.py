@@ -463,13 +463,13 @@ def test_metrics_pmu(tmp_path):
 
 def test_metrics_not_modelled(tmp_path):
     """On the emulated card what it has no model of is not counted, and has no value"""
-    run = as_json(tmp_path, "-M", "v_pipe_share,ipc,memory_read_bytes_by_l2",
+    run = as_json(tmp_path, "-M", "v_pipe_share,ipc,vpu_stall_ratio",
                   files={"cpuinfo": "model name : a card (emulated)"})
     assert len(run.calls()) == 1
     got = run.metrics()
     assert got["ipc"]["value"], got
     for name, event in (("v_pipe_share", "INSTRUCTIONS_EXECUTED_V_PIPE"),
-                        ("memory_read_bytes_by_l2", "L2_WEAKLY_ORDERED_STREAMING_VSTORE_MISS")):
+                        ("vpu_stall_ratio", "VPU_STALL_REG")):
         assert (got[name]["value"], got[name]["reason"]) == \
             (None, f"the emulator has no model of {event}")
     run = Run(tmp_path, "-M", "v_pipe_share", files={"cpuinfo": "model name: (emulated)"})
@@ -899,10 +899,11 @@ def test_intervals(tmp_path):
     run = Run(tmp_path, *args, says="", **fake)
     assert re.search(r"^run 1 of 3: .*\n +seconds +ipc +clock_rate \[GHz\]\n +0\.500 +0\.5000 ",
                      run.err, re.M), run.err
-    run = Run(tmp_path, "-I", "500", "-f", "csv", "-o", "-", "-M", "ipc", "-a", program=(), **fake)
+    run = Run(tmp_path, "-I", "500", "-f", "csv", "-o", "-", "-M", "ipc", "-a", "-u", program=(),
+              cpus={}, files={"cpuinfo": CORES}, **fake)
     assert run.out == "run,begin,end,metric,value,unit,min,max,error,runs,reason\n" \
         "1,0.0,0.5,ipc,0.5,,,,,1,\n1,0.5,1.5,ipc,0.5,,,,,1,\n"
-    assert run.calls()[0].endswith("-a -- sleep 1"), run.calls()
+    assert run.calls()[0].endswith("-A -a -- sleep 1"), run.calls()
 
 
 def test_intervals_missing(tmp_path):
