@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+import pytest
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMS = [os.path.join(TOP, room) for room in ("scripts", "tools")]
 # Where those in Python find their modules
@@ -32,18 +34,19 @@ def load(name):
 class ScriptTest:
     """With a directory of its own, that the programs run in."""
 
-    def setup_method(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.work = self.folder.name
-
-    def teardown_method(self):
-        self.folder.cleanup()
+    @pytest.fixture(autouse=True)
+    def room(self):
+        with tempfile.TemporaryDirectory() as self.work:
+            yield
 
     def path(self, name, content=None):
+        """A file there, which gets this content. What begins with #! is a program."""
         path = os.path.join(self.work, name)
         if content is not None:
+            content = content.encode() if isinstance(content, str) else content
             with open(path, "wb") as f:
                 f.write(content)
+            os.chmod(path, 0o755 if content[:2] == b"#!" else 0o644)
         return path
 
     def passes(self, *command, **env):

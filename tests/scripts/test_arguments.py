@@ -2,6 +2,7 @@
 """What is typed wrongly is refused at once, and nothing is built for it."""
 import glob
 import os
+from pathlib import Path
 
 from common import ROOMS, TOP, ScriptTest
 from lines import built, quietly
@@ -74,8 +75,7 @@ class TestInstall(ScriptTest):
         for kind in ("perf", "perfmon"):
             assert [f for f in there if f.startswith(f"share/knc-pmu/{kind}/") and
                     f.endswith(".json")], f"no tables for {kind}"
-        with open(f"{dest}/opt/knc/share/pkgconfig/knc-pmu.pc", encoding="utf-8") as f:
-            assert "@" not in f.read()
+        assert "@" not in Path(f"{dest}/opt/knc/share/pkgconfig/knc-pmu.pc").read_text()
         flags = self.passes("pkg-config", "--cflags", "knc-pmu",
                             PKG_CONFIG_PATH=f"{dest}/opt/knc/share/pkgconfig")
         assert flags.strip() == "-I/opt/knc/include -I/opt/knc/include/knc-pmu"

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import time
+from pathlib import Path
 
+import pytest
 from common import ScriptTest
 
 # A shell runs the command in the card's directory, which is its /tmp as well.
@@ -27,10 +29,10 @@ int main(void) { puts("ok cpu 0: said"); fflush(stdout); sleep(100); puts("late"
 
 
 class TestCardCheck(ScriptTest):
-    def setup_method(self):
-        super().setup_method()
-        for name, text in (("ssh", SSH), ("phi", PHI)):
-            os.chmod(self.path(name, text.encode()), 0o755)
+    @pytest.fixture(autouse=True)
+    def card(self, room):
+        self.path("ssh", SSH)
+        self.path("phi", PHI)
         os.mkdir(self.path("mic0"))
 
     def card_check(self, *args, CC="gcc", **env):
@@ -38,9 +40,7 @@ class TestCardCheck(ScriptTest):
         status, out, err = self.run_it("card-check", "--prefix", self.path("ssh") + " {}", *args,
                                        WORK=self.work, CC=CC, **env)
         assert out == ""
-        with open(self.path("card-check-mic0.txt"), encoding="utf-8") as f:
-            text = f.read()
-        return status, err, text
+        return status, err, Path(self.path("card-check-mic0.txt")).read_text()
 
     def is_whole(self, status, err, text, tested=True):
         assert (status, "card-check-mic0.txt: please send this file" in err) == \
@@ -88,13 +88,10 @@ class TestCardCheck(ScriptTest):
         """card-cc builds for the machine of the card; for another one the self-test does not run"""
         card_cc = self.path("card-cc", b'#!/bin/sh\necho "$1" >>"$WORK/asked"\n'
                             b'[ "$1" != --machine=62 ] || shift\nexec gcc "$@"\n')
-        uname = self.path("uname", b"#!/bin/sh\necho k1om\n")
-        for name in (card_cc, uname):
-            os.chmod(name, 0o755)
+        self.path("uname", b"#!/bin/sh\necho k1om\n")
         self.is_whole(*self.card_check("mic0", CC=card_cc))
         self.card_check("mic0", CC=card_cc, PATH=f"{self.work}:{os.environ['PATH']}")
-        with open(self.path("asked"), encoding="utf-8") as f:
-            assert f.read() == "--machine=62\n-O2\n"
+        assert Path(self.path("asked")).read_text() == "--machine=62\n-O2\n"
         program = self.program("int main(void) { return 0; }")
         with open(program, "r+b") as f:
             f.seek(18)

@@ -4,6 +4,7 @@ import io
 import random
 import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from unittest import mock
 
 from common import ScriptTest, find, load
@@ -91,10 +92,9 @@ class TestDraw(ScriptTest):
         """A CPU that was offline has fewer intervals, and less of them."""
         lines = "".join(f"     {at}.0,CPU{cpu},{10 + cpu},,cycles,1,100.00,,\n"
                         for at in range(1, 5) for cpu in range(4) if cpu != 2 or at < 2)
-        stat, svg = self.path("stat.csv", lines.encode()), self.path("card.svg")
-        out = self.passes("knc-draw", "card", stat, "--svg", svg, "--topology", self.path("cpuinfo", CPUINFO.encode()))
-        with open(svg, encoding="utf-8") as f:
-            picture = f.read()
+        stat, svg = self.path("stat.csv", lines), self.path("card.svg")
+        out = self.passes("knc-draw", "card", stat, "--svg", svg, "--topology", self.path("cpuinfo", CPUINFO))
+        picture = Path(svg).read_text()
         for text in out, picture:
             assert re.search("!: 1 threads have counts of 1 to 1 of 4 intervals", text), text
             assert "estimates" not in text, text
@@ -118,13 +118,13 @@ class TestDraw(ScriptTest):
         assert {name: [values[cpu].value for cpu in (0, 1)] for name, values in found.items()} == \
             {"cpu/event=0x16,umask=0x0/u": [579, 1801168], "cpu/event=0x16,umask=0x20/u": [3, 5]}
         assert twice == set()
-        same = self.path("same", TWO_MASKS.replace("0x20", "0x0").encode())
+        same = self.path("same", TWO_MASKS.replace("0x20", "0x0"))
         self.refuses("several by the name cpu/event=0x16,umask=0x0/u", 1, "knc-draw", "card", same)
 
     def test_draw_metric_by_its_name(self):
         """Its unit stands before it; without one of its events it is no number."""
-        out = self.passes("knc-draw", "card", self.path("csv", METRIC.encode()), "--topology",
-                          self.path("cpus", CPUINFO.encode()), "--show", "l1_tlb_miss_ratio")
+        out = self.passes("knc-draw", "card", self.path("csv", METRIC), "--topology",
+                          self.path("cpus", CPUINFO), "--show", "l1_tlb_miss_ratio")
         assert "l1_tlb_miss_ratio: 61 cores" in out and "] 0.9 %\nmost:  core 60 thread 0: 0.9\n" in out
 
     def test_draw_locales(self):
@@ -144,9 +144,9 @@ class TestDraw(ScriptTest):
     def test_draw_card_left_out(self):
         """Lines that are no counts, or cut, are left out, and said in the picture"""
         text = STAT + "CPU6,1e3,,cycles,1,100.00,,\n# a comment\n\nCPU7,1116089,,cyc"
-        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", text.encode()))
+        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", text))
         assert (status, out.count("left out, as not understood: 2, first CPU6,1e3,")) == (0, 1), out
-        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", STAT.encode()))
+        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", STAT))
         assert "left out" not in out, out
         assert draw.read_stat(STAT.replace("\n", "\r\n").splitlines(True)) == \
             draw.read_stat(STAT.splitlines(True))
@@ -171,7 +171,7 @@ class TestDraw(ScriptTest):
         assert draw.knc_card.read_topology(SYSFS.partition("\n")[2]) == {}
 
     def test_draw_warns_without_topology(self):
-        stat, cpus = self.path("stat", STAT.encode()), self.path("cpus", CPUINFO.encode())
+        stat, cpus = self.path("stat", STAT), self.path("cpus", CPUINFO)
         status, _, err = self.run_it("knc-draw", "card", stat)
         assert status == 0
         assert "CPU 0 is the last core's" in err
@@ -180,12 +180,12 @@ class TestDraw(ScriptTest):
 
     def test_draw_what_knc_host_prints(self):
         """The card's name is before each line; of two cards it is not one picture."""
-        cpus = self.path("cpus", CPUINFO.encode())
-        plain = self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", STAT.encode()))
+        cpus = self.path("cpus", CPUINFO)
+        plain = self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", STAT))
         lines = "".join(f"mic0,{line}" for line in STAT.splitlines(True))
-        assert self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", lines.encode())) == plain
+        assert self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", lines)) == plain
         self.refuses("it has the counts of mic0 and mic1", 1, "knc-draw", "card",
-                     self.path("both", (lines + lines.replace("mic0", "mic1")).encode()))
+                     self.path("both", lines + lines.replace("mic0", "mic1")))
 
     def test_draw_text_of_a_card(self):
         values = {cpu: 1 for cpu in range(244)} | {51: 1000, 200: None}
@@ -205,8 +205,7 @@ class TestDraw(ScriptTest):
 
     def test_draw_book(self):
         """The book's picture is as it is drawn now; its text can be read where it is 400 pixels wide."""
-        with open(f"{TOP}/Documentation/card.svg", encoding="utf-8") as f:
-            text = f.read().partition("\n")[2]
+        text = Path(f"{TOP}/Documentation/card.svg").read_text().partition("\n")[2]
         values = {int(cpu): int(value.replace(",", ""))
                   for cpus, those in re.findall(r", CPU (.*): (.*)</title>", text)
                   for cpu, value in zip(cpus.split(", "), those.split("; "))}
@@ -326,7 +325,7 @@ class TestDraw(ScriptTest):
         text = "".join(f"job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\n"
                        for n, (period, name) in enumerate(((10, "rare"), (30, "rare"), (460, "often"))))
         text += "swapper 0 1.5: 500 x: \n\n"
-        out = self.passes("knc-draw", "flame", self.path("x", text.encode()))
+        out = self.passes("knc-draw", "flame", self.path("x", text))
         assert "4 samples of x;" in out
         assert re.search(r" 46\.0%  46\.0% .* often\n *4\.0%   4\.0% .* rare\n", out), out
 
@@ -340,7 +339,7 @@ class TestDraw(ScriptTest):
                 "job 7 [001] 1.3: sched:sched_switch: prev_comm=a: b ==> next_comm=c (d)\n"
                 "\t 50 h+0x1 ([kernel.kallsyms])\n\n"
                 "and this\n")
-        script = self.path("x", text.encode())
+        script = self.path("x", text)
         status, out, err = self.run_it("knc-draw", "flame", "--show", "x", script)
         assert (status, out.splitlines()[0].partition(";")[0]) == (0, "1 samples of x:u")
         assert err == "knc-draw: 2 records not understood and left out; the first is line 7: " \
@@ -355,12 +354,12 @@ class TestDraw(ScriptTest):
                 ("Warning:\nProcessed 366 events and lost 3 chunks!", 0,
                  "of 1 samples perf says: Processed 366 events and lost 3 chunks!"),
                 ("0x9 is not a known event", 0, "of 1 samples perf says: 0x9 is not a known event")):
-            got, out, err = self.run_it("knc-draw", "flame", self.path("x", f"{text}{words}\n".encode()))
+            got, out, err = self.run_it("knc-draw", "flame", self.path("x", f"{text}{words}\n"))
             assert (got, err) == (status, f"knc-draw: {said}\n")
             assert out.startswith("1 samples of x;")
         for cut, status, said in ((text[:-5], 1, "the data is cut"), (text[:-2], 0, "the last line has no end"),
                                   ("gt;a 5\ngt;b 12", 0, "the last line has no end")):
-            got, _, err = self.run_it("knc-draw", "flame", self.path("x", cut.encode()))
+            got, _, err = self.run_it("knc-draw", "flame", self.path("x", cut))
             assert (got, said in err) == (status, True), (cut, err)
 
     def test_draw_folded_forms(self):
@@ -377,13 +376,13 @@ class TestDraw(ScriptTest):
                 ("gt;thread 1 5\ngt;b 2\n", "gt;b 2\ngt;thread 1 5\n", ""),
                 ("gt;a 5\ngt;b -2\ngt;c 1e999\ngt;d\nc 3\rd 4\n", "gt;a 5\n",
                  "4 records not understood and left out; the first is line 2: gt;b -2")):
-            status, out, err = self.run_it("knc-draw", "flame", "--folded", self.path("x", text.encode()))
+            status, out, err = self.run_it("knc-draw", "flame", "--folded", self.path("x", text))
             assert (status, out, err) == (0, stacks, said and f"knc-draw: {said}\n")
         for text, why in (("gt;a 1 2\ngt;b 3 0\n", "each stack has two counts, which is a difference"),
                           *((tree, "indented") for tree in (
                               "a 9\n b 5\n", "a 9\n├─ b 5\n", "a 9\n|--b 5\n|  |--c 2\n", "a;x 9\n  a;y 5\n",
                               "m([La;)V 9\n f(La;)V 5\n", "job    30 \n\t 40 f+0x1 (/c)\n"))):
-            self.refuses(why, 1, "knc-draw", "flame", self.path("x", text.encode()))
+            self.refuses(why, 1, "knc-draw", "flame", self.path("x", text))
 
     def test_draw_kernel(self):
         """Modules and vmlinux are the kernel's, by name and by address; the vdso is not."""
@@ -396,7 +395,7 @@ class TestDraw(ScriptTest):
             assert self.stacks(text) == {"x": {("job", "g", f"f{mark}"): (1, 5)}}, file
 
     def test_draw_flame_of_one_event(self):
-        script = self.path("script", SCRIPT.encode())
+        script = self.path("script", SCRIPT)
         status, out, err = self.run_it("knc-draw", "flame", script)
         assert status == 0
         assert "2 samples of instructions:u;" in out
@@ -404,8 +403,7 @@ class TestDraw(ScriptTest):
         svg = self.path("svg")
         status, out, _ = self.run_it("knc-draw", "flame", script, "--show", "cycles:u", "--svg", svg)
         assert "1 samples of cycles:u;" in out
-        with open(svg, encoding="utf-8") as f:
-            assert ">1 samples of cycles:u<" in f.read()
+        assert ">1 samples of cycles:u<" in Path(svg).read_text()
 
     def test_draw_flame(self):
         root = draw.tree(draw.read_stacks(FOLDED.splitlines(True))[0][""])
@@ -433,7 +431,7 @@ class TestDraw(ScriptTest):
         """Each stack with its weight, as others read it, and we do: ";" and blanks in names"""
         text = "".join(f"a job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\t 50 main+0x1 (/c)\n\n"
                        for n, (period, name) in enumerate(((10, "f(a; b)"), (30, "g"), (960, "g"))))
-        out = self.passes("knc-draw", "flame", "--folded", self.path("x", text.encode()))
+        out = self.passes("knc-draw", "flame", "--folded", self.path("x", text))
         assert out == "a job;main;f(a: b) 10\na job;main;g 990\n"
         assert self.stacks(out) == \
             {"": {("a job", "main", "f(a: b)"): (10, 10), ("a job", "main", "g"): (990, 990)}}
@@ -463,9 +461,9 @@ class TestDraw(ScriptTest):
         self.refuses("No such file", 1, "knc-draw", "flame", "--before", self.path("no"), after)
         # Folded stacks name no event: of two it is not known whose these are.
         two, second = (self.path(name, "".join(
-            f"p 8/8 [000] 1.0: {n} {event}: \n\t4005d6 {name}+0x6 (/p)\n\n" for n, event, name in events).encode())
+            f"p 8/8 [000] 1.0: {n} {event}: \n\t4005d6 {name}+0x6 (/p)\n\n" for n, event, name in events))
             for name, events in (("two", ((7, "x:u", "a"), (5, "y:u", "b"))), ("second", ((5, "y:u", "b"),))))
-        stacks = self.path("stacks", self.passes("knc-draw", "flame", "--folded", second).encode())
+        stacks = self.path("stacks", self.passes("knc-draw", "flame", "--folded", second))
         for files in (two, stacks), (stacks, two):
             self.refuses("has x:u, y:u, and folded stacks name no event: --show", 1, "knc-draw", "flame", "--before", *files)
             out = self.passes("knc-draw", "flame", "--show", "y:u", "--before", *files)
@@ -477,13 +475,12 @@ class TestDraw(ScriptTest):
         assert ", 0.3 events; before 200;" in self.passes("knc-draw", "flame", "--before", before, tenths)
 
     def test_draw_command(self):
-        stat, svg = self.path("stat.csv", STAT.encode()), self.path("card.svg")
+        stat, svg = self.path("stat.csv", STAT), self.path("card.svg")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--show", "instructions", "--svg", svg)
         assert status == 0
         assert "most:  core 1 thread 1: ~1.62M" in out
         assert "\x1b" not in out
-        with open(svg, encoding="utf-8") as f:
-            assert "1,616,659" in f.read()
+        assert "1,616,659" in Path(svg).read_text()
         self.refuses("knc-draw: No space left on device", 1, "sh", "-c", f"{find('knc-draw')} card {stat} >/dev/full")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--colour", "yes")
         assert (status, len(re.findall("\x1b.48;2", out)) > 3) == (0, True)
@@ -503,7 +500,7 @@ class TestDraw(ScriptTest):
                     b"a 1 [2] 1.5: 5 U x:\n 40 f\n", b"a 1 1.5: 5 x:\n 40 f+0x1 (/c) cycles\n", b"0x108@p [0x50]: event: 69\n 40 f\n"))),
                 (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
                  "cycles: no CPU has counted it"),
-                (["card", "--show", "x"], self.path("s", STAT.encode()), "it has no x; it has cycles"),
+                (["card", "--show", "x"], self.path("s", STAT), "it has no x; it has cycles"),
                 (["card"], self.path("big", b"CPU99999999,1,,cycles,1,100.00,,\n"), "are no card"),
                 (["card", "--topology", junk], self.path("s"), "the topology has no core id"),
                 (["card"], self.path("nosuch"), "No such file")):

@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from common import ScriptTest, find
@@ -60,16 +61,16 @@ def until(what):
 
 
 class TestHost(ScriptTest):
-    def setup_method(self):
-        super().setup_method()
+    @pytest.fixture(autouse=True)
+    def cards(self, room):
         os.mkdir(self.path("bin"))
         for name, text in (("ssh", SSH), ("phi", PHI), ("bin/perf", PERF)):
-            os.chmod(self.path(name, text.encode()), 0o755)
+            self.path(name, text)
         for i, card in enumerate(("mic0", "mic1")):
             os.mkdir(self.path(card))
-            self.path(f"{card}/kallsyms", f"ffffffff81000000 T {card}\n".encode())
-            self.path(f"{card}/prog", f"the program of {card}".encode())
-            self.path(f"{card}/count", f"{i + 7}".encode())
+            self.path(f"{card}/kallsyms", f"ffffffff81000000 T {card}\n")
+            self.path(f"{card}/prog", f"the program of {card}")
+            self.path(f"{card}/count", f"{i + 7}")
             self.path(f"{card}/cpuinfo", b"processor\t: 0\ncore id\t\t: 60\n")
 
     def host(self, *args):
@@ -77,8 +78,7 @@ class TestHost(ScriptTest):
                            WORK=self.work, PATH=f"{self.path('bin')}:{os.environ['PATH']}")
 
     def content(self, name):
-        with open(self.path(name), "rb") as f:
-            return f.read()
+        return Path(self.path(name)).read_bytes()
 
     def test_host_record(self):
         assert self.host("record", "-d", "run", "mic0", "mic1", "--", "-g", "sh", "-c",
@@ -98,10 +98,10 @@ class TestHost(ScriptTest):
         """A connection that has ended cuts the data; a program that fails does not"""
         sample = "printf '\\011" + "\\0" * 5 + "\\020" + "\\0" * 9 + "'"
         self.path("bin/perf", PERF.replace("printf '%s\\n' \"$@\"", sample, 1).replace(
-            "exit 0", "exit 255", 1).encode())
+            "exit 0", "exit 255", 1))
         for cut in (False, True):
-            self.path("ssh", (SSH.replace("exec sh", "sh") +
-                              "case $2 in *record*) exit 255; esac\n" * cut).encode())
+            self.path("ssh", SSH.replace("exec sh", "sh") +
+                      "case $2 in *record*) exit 255; esac\n" * cut)
             assert self.host("record", "mic0", "--", "true")[0] == 1
             status, out, _ = self.run_it("knc-host", "report", "mic0", WORDS="",
                                          PATH=f"{self.path('bin')}:{os.environ['PATH']}")
@@ -125,7 +125,7 @@ class TestHost(ScriptTest):
                 ("r16", "0,,snp_hitm_bunit,/a,1,100.00,,", "<not modelled>,,snp_hitm_bunit,/a,1,100.00,,"),
                 ("v_pipe_share", "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
                  "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,nan,v_pipe_share")):
-            self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n".encode())
+            self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n")
             status, out, err = self.host("stat", "mic0", "mic1", "--", "-a")
             assert (status, sorted(out.splitlines()), err) == \
                 (0, [f"mic0,{printed}", f"mic1,{kept or printed}"], "")
@@ -147,7 +147,6 @@ class TestHost(ScriptTest):
         os.mkfifo(self.path("mic1/cpuinfo"))
         os.rename(self.path("ssh"), self.path("bin/ssh"))
         self.path("ssh", b"#!/bin/sh\necho \"$@\" >>$WORK/given\nshift 4\nexec $WORK/bin/ssh \"$@\"\n")
-        os.chmod(self.path("ssh"), 0o755)
         for signals in range(3):
             with subprocess.Popen([find("knc-host"), "stat", "mic0", "mic1", "--", "true"],
                                   cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -179,7 +178,7 @@ class TestHost(ScriptTest):
 
     def endless(self, verb, start=""):
         """knc-host as a terminal starts it, when perf counts on both cards, or is about to"""
-        self.path("bin/perf", ENDLESS.encode())
+        self.path("bin/perf", ENDLESS)
         process = subprocess.Popen(
             ["env", "--default-signal=INT,HUP", find("knc-host"), verb, "--prefix",
              self.path("ssh") + " {}", "mic0", "mic1", "--", "x"], cwd=self.work, text=True,
@@ -220,7 +219,7 @@ class TestHost(ScriptTest):
         process.kill()
         process.communicate()
         self.has_ended()
-        self.path("ssh", SSH.replace('exec sh', '</dev/null exec sh').encode())
+        self.path("ssh", SSH.replace('exec sh', '</dev/null exec sh'))
         process = self.endless("record")
         time.sleep(0.5)
         pids = [int(pid) for card in ("mic0", "mic1")
@@ -252,7 +251,7 @@ class TestHost(ScriptTest):
 
     def test_host_stat_status(self):
         """Of a program that fails there are counts all the same, but none of a line that is cut."""
-        self.path("bin/perf", PERF.encode() + b"printf CPU1,9,,cyc >&3\nexit 3\n")
+        self.path("bin/perf", PERF + "printf CPU1,9,,cyc >&3\nexit 3\n")
         status, out, err = self.host("stat", "mic0", "--", "false")
         assert (status, out) == (1, "mic0,CPU0,7,,cycles,1,100.00,,\n")
         assert "mic0 has failed" in err

@@ -31,7 +31,7 @@ class TestHosts(ScriptTest):
     @pytest.mark.parametrize("name", OTHERS)
     def test_host_other(self, name):
         """Another file in place of os-release, in a mount namespace"""
-        self.path("os-release", OTHERS[name].encode())
+        self.path("os-release", OTHERS[name])
         user = () if os.getuid() == 0 else ("--map-root-user",)
         for script in ("setup", "check"):
             self.told("unshare", *user, "--mount", "sh", "-c",
@@ -43,7 +43,7 @@ class TestHosts(ScriptTest):
 
     def test_host_32_bit(self):
         path = self.only(*(set(PROGRAMS) - {"uname"}), "dpkg")
-        os.chmod(self.path("bin/uname", b"#!/bin/sh\necho i686\n"), 0o755)
+        self.path("bin/uname", b"#!/bin/sh\necho i686\n")
         self.told("setup", "demo", PATH=path)
 
     def test_in_debian(self):

@@ -10,6 +10,7 @@ import re
 import subprocess
 import tarfile
 import types
+from pathlib import Path
 
 from common import ScriptTest, load
 
@@ -67,13 +68,11 @@ class TestRunUos(ScriptTest):
                                           "--add", self.path(name))
             assert status == 0, err
             assert (begin + b"\x3e" + end).decode() in said
-        with open(f"{folder}/one", "rb") as f:
-            assert f.read() == begin + b"\xb5" + end
+        assert Path(f"{folder}/one").read_bytes() == begin + b"\xb5" + end
 
     def boot(self, does, *args, command=("true",), kernel=b"none", **env):
         """run-uos with an emulator that does this."""
-        qemu = self.path("qemu", (FAKE_QEMU % does).encode())
-        os.chmod(qemu, 0o755)
+        qemu = self.path("qemu", FAKE_QEMU % does)
         return self.run_it("run-uos", "--kernel", self.path("kernel", kernel), *args, "--",
                            *command, **{"KNC_PMU_QEMU": qemu, "KNC_PMU_RUNS": "", **env})
 
@@ -115,8 +114,7 @@ class TestRunUos(ScriptTest):
         does = f"cat {sent} >$saved; echo said; {FINAL}"
         for made in (1, 0):
             assert again(made, does, "--get", f"file:got{made}")[:2] == (0, "said\n")
-            with open(self.path(f"got{made}"), "rb") as f:
-                assert f.read() == b"x"
+            assert Path(self.path(f"got{made}")).read_bytes() == b"x"
         # Not of other options, another emulator, kernel or file; not with another output
         again(1, does, "--memory", "1G")
         again(1, f"{does}; :")
@@ -219,10 +217,8 @@ class TestRunUos(ScriptTest):
         status, _, err = self.boot(f"cat {sent} >$saved; {FINAL}", "--get", "perf_data",
                                    "--get", "/tmp/empty:other")
         assert status == 0, err
-        with open(old, "rb") as f:
-            assert f.read() == data
-        with open(old + ".old", "rb") as f:
-            assert f.read() == b"of yesterday"
+        assert Path(old).read_bytes() == data
+        assert Path(old + ".old").read_bytes() == b"of yesterday"
         assert os.path.getsize(self.path("other")) == 0
         assert f"perf_data: {len(data)} bytes" in err
 

@@ -3,7 +3,9 @@
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import pytest
 from common import ScriptTest
 
 # As apt-get and dpkg do: a second one fails, and a package that is being replaced is not
@@ -16,11 +18,11 @@ FAKES = {"apt-get": 'echo "$2" >>calls && mkdir busy || exit 100\n'
 
 
 class TestSetup(ScriptTest):
-    def setup_method(self):
-        super().setup_method()
+    @pytest.fixture(autouse=True)
+    def fakes(self, room):
         os.mkdir(self.path("bin"))
         for name, body in FAKES.items():
-            os.chmod(self.path(f"bin/{name}", f"#!/bin/sh\n{body}\n".encode()), 0o755)
+            self.path(f"bin/{name}", f"#!/bin/sh\n{body}\n")
 
     def run_setup(self, beside=""):
         return self.run_it("setup", "demo", "book", KNC_PMU_TESTS_RUN=beside,
@@ -32,8 +34,7 @@ class TestSetup(ScriptTest):
         with ThreadPoolExecutor() as pool:
             for status, _, err in pool.map(lambda _: self.run_setup(), range(4)):
                 assert status == 0, err
-        with open(self.path("calls"), encoding="utf-8") as f:
-            assert f.read().split() == ["update", "install"]
+        assert Path(self.path("calls")).read_text().split() == ["update", "install"]
 
     def test_setup_in_a_test(self):
         """Beside tests nothing is installed, and what is missing is named."""
