@@ -101,13 +101,14 @@ class Threshold:
 class Metric:
     """Something to be computed from events."""
 
-    def __init__(self, name, *, groups, expr, limits, brief, source, more="", of="", unit="",
-                 threshold="", advice="|"):
+    def __init__(self, name, *, groups, expr, brief, source="the events' own definitions", limits="",
+                 more="", of="", unit="", threshold="", advice="|"):
         self.name, self.groups, self.expr, self.brief = name, groups.split(";"), expr, brief
         self.source, self.more, self.of_thread, self.scale_unit = source, more, of == "thread", unit
         found = re.fullmatch(r"([0-9.]*(?:e-?[0-9]+)?)(.*)", unit)
         self.scale, self.unit = float(found.group(1) or 1), found.group(2)
-        self.limits, (least, most) = limits, limits.split("..")
+        self.limits = limits or ("0 .. 100" if self.unit == "%" else "0 ..")
+        least, most = self.limits.split("..")
         self.least, self.most = float(least), float(most or "inf")
         self.thresholds = [Threshold(line) for line in threshold.splitlines() if line.strip()]
         self.advice, self.advisor = parts(advice)
