@@ -394,15 +394,21 @@ def file_there(args, name):
 
 
 def check_perf(args):
-    """Fail at once where there is no perf, or no such machine"""
+    """Fail at once where there is no perf, no such machine, or a shell that says more than its answers"""
     # No pipe: somebody else may have that on.
-    with tempfile.TemporaryFile("w+", errors="backslashreplace") as err:
+    with tempfile.TemporaryFile("w+", errors="backslashreplace") as out, \
+            tempfile.TemporaryFile("w+", errors="backslashreplace") as err:
         status = subprocess.run(there(args, ["--version"]), check=False, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=err).returncode
+                                stdout=out, stderr=err).returncode
+        out.seek(0)
         err.seek(0)
         said = err.read().strip().split("\n")[-1] or f"status {status}"
+        first, found, _ = out.read().partition("perf version")
     if status:
         raise Failed(f"{shlex.join(args.perf)}: {said}")
+    if found and first:
+        raise Failed(f"the card's shell prints \"{knc_perf.printable(first.strip())}\" before its "
+                     "answers: it must print nothing in such sessions")
 
 
 def pmu_there(args):

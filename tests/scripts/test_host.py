@@ -94,6 +94,21 @@ class TestHost(ScriptTest):
             assert found == [self.path(f"run/{card}.symfs/root/prog")]
             assert self.content(found[0]) == f"the program of {card}".encode()
 
+    def test_host_banner(self):
+        """A shell that says more than its answers spoils all data, and is told so"""
+        said = "the card's shell prints \"Welcome\" before its answers: it must print nothing in such sessions\n"
+        self.path("ssh", SSH.replace("cd", "echo Welcome\ncd", 1))
+        for verb in "record", "stat":
+            assert self.host(verb, "mic0", "mic1", "--", "-a") == (1, "", "".join(
+                f"knc-host: {card} has failed:\n    {said}" for card in ("mic0", "mic1")))
+            assert not os.path.exists(self.path("mic0.data")) and not os.path.exists(self.path("mic0.csv"))
+        self.path("ssh", "#!/bin/sh\necho Welcome; shift; eval \"$@\"\n")
+        self.path("bin/perf", "#!/bin/sh\necho perf version 6.1\n")
+        for tool, *words in (("knc-metrics", "--perf", f"{self.work}/ssh mic0 {self.work}/bin/perf", "true"),
+                             ("install-on-card", f"{self.work}/ssh", "mic0")):
+            status, _, err = self.run_it(tool, *words)
+            assert status == 1 and err.endswith(f": {said}"), err
+
     def test_host_record_breaks(self):
         """A connection that has ended cuts the data; a program that fails does not"""
         sample = "printf '\\011" + "\\0" * 5 + "\\020" + "\\0" * 9 + "'"
