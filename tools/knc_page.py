@@ -425,6 +425,18 @@ def picture(ident, title, svg, about):
                        aria_label=title), tag("output", ""))
 
 
+def viewers(page):
+    """Whole commands for programs that show more of the samples, with the card's names"""
+    if not page.data:
+        return ""
+    data, kallsyms, symfs = map(shlex.quote, (
+        page.data, page.kallsyms or "KALLSYMS", page.symfs or "SYMFS"))
+    return (f' "hotspot --kallsyms {kallsyms} --sysroot {symfs} {data}" shows more, and so does the Firefox '
+            f'Profiler of what "perf script -F +pid --kallsyms {kallsyms} --symfs {symfs} -i {data}" prints.'
+            + " KALLSYMS is the card's /proc/kallsyms." * (not page.kallsyms)
+            + " SYMFS is a directory with the card's files." * (not page.symfs))
+
+
 def missing_section(page):
     if not page.missing:
         return section("missing", "What could not be had", tag("p", "Nothing is missing."))
@@ -457,8 +469,7 @@ def as_html(page, args):
                 " ".join(f"! {note}." for note in page.doubts) +
                 " As wide as its samples; callers are below. The pointer, a touch and the Tab key show the "
                 "numbers; a click or Enter makes a box as wide as the picture." +
-                f" hotspot opens {page.data}, and the Firefox Profiler what \"perf script -F +pid\" "
-                "prints of it: both show more." * bool(page.data)),
+                viewers(page)),
         missing_section(page)])
     with open(TEMPLATE, encoding="utf-8") as f:
         # The first line is about that file alone.

@@ -524,6 +524,9 @@ def test_report_proof(tmp_path, monkeypatch):
                                                Path("/proc/kallsyms").read_text(), flags=re.M))
     _, said, early, flame = page("pipe", "kallsyms")
     assert not early and "cards_own_" in flame and "[kernel.kallsyms]" not in said, said
+    for words in ("hotspot --kallsyms kallsyms --sysroot SYMFS pipe", "SYMFS is a directory with",
+                  "perf script -F +pid --kallsyms kallsyms --symfs SYMFS -i pipe"):
+        assert words in flame and "KALLSYMS" not in flame, flame[-900:]
     whole = (tmp_path / "kallsyms").read_text()
     for cut in (whole[:-1], whole[:whole.rindex("\n", 0, 10 ** 6) + 1]):
         (tmp_path / "kallsyms").write_text(cut)
@@ -588,8 +591,9 @@ def test_report_callers(tmp_path):
         page = report.Page()
         report.record_stacks(page, argparse.Namespace(
             perf=[perf], user=True, pmu="cpu", command=["x"], events=events, replay=None,
-            output=f"{tmp_path}/page.html"), tmp_path, report.WORK, 1)
+            output=f"{tmp_path}/page.html", symfs=None), tmp_path, report.WORK, 1)
         assert why in dict(page.missing)["true callers"], page.missing
+        assert (page.kallsyms, page.symfs) == (f"{tmp_path}/page.kallsyms", "/")
 
 
 def test_report_progress(tmp_path):

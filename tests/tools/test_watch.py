@@ -247,7 +247,7 @@ def series(interval, scrape, end, away=(0, 0), restart=0):
 
 
 @pytest.mark.parametrize("interval, scrape, window", (
-    (1, 15, "5m"), (60, 30, "5m"), (600, 60, "50m"), (3600, 300, "5h")))
+    (1, 120, "5m"), (60, 30, "5m"), (600, 60, "50m"), (3600, 300, "5h")))
 def test_watch_rules(tmp_path, interval, scrape, window):
     """A card that is away, or whose knc-host begins anew, does not spoil the sum of the others, and
     no alert is for cards that count"""
