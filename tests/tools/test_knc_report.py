@@ -105,6 +105,10 @@ class Page:
     def text(self, section):
         return self.read.texts.get(section, "")
 
+    def has(self, section, *words):
+        for each in words:
+            assert each in self.text(section), f"{each}: {self.text(section)}"
+
 
 def whole(tmp_path, **files):
     """Of all that a page can be made of"""
@@ -133,17 +137,15 @@ def test_report_numbers(tmp_path):
                         ("l1_tlb_miss_ratio", "24.28 %! above 1.6 %"),
                         ("memory_write_bytes", "~2.483 MB")):
         assert words in rows[f"metric-{name}"], rows
-    assert "19.75 % (± 5 %)" in page.text("lines"), page.text("lines")
-    assert "lines of the kernel need its vmlinux" in page.text("lines"), page.text("lines")
+    page.has("lines", "19.75 % (± 5 %)", "lines of the kernel need its vmlinux")
     missing = page.text("missing")
     assert "vectorization_intensitythe emulator has no model of VPU_STALL_REG" in missing, missing
     assert len(re.findall('<div class="box".*\n?<svg|<div class="box"[^>]*><svg', page.html)) == 2
     assert re.search(r">core 60, CPU 240, 241, 242, 243: .*; 1,243<", page.html), "the heat map"
     assert "sum: 40 samples, 100.0%" in page.html, "the flame graph"
-    for words in ("./columns 'an argument'", "Threads that worked244 of 244 have 1 % or more of the "
-                  "INSTRUCTIONS_EXECUTED of the busiest one: 1,000 to 1,243, mean 1,122", "61 cores, 244 hardware threads", "1052.630 MHz",
-                  "family 11, model 1, stepping 3"):
-        assert words in page.text("run"), page.text("run")
+    page.has("run", "./columns 'an argument'", "Threads that worked244 of 244 have 1 % or more of the "
+             "INSTRUCTIONS_EXECUTED of the busiest one: 1,000 to 1,243, mean 1,122",
+             "61 cores, 244 hardware threads", "1052.630 MHz", "family 11, model 1, stepping 3")
 
 
 def test_report_ambiguous(tmp_path):
@@ -156,8 +158,8 @@ def test_report_ambiguous(tmp_path):
     # What knc-metrics says of its numbers stands beside them.
     page = whole(tmp_path, metrics={**METRICS, "notes": ["! it broke"]},
                  lines={**LINES, "notes": ["! run 1: unknown events", "rows"]})
-    assert "! it broke" in page.text("metrics"), page.text("metrics")
-    assert "263 events. ! run 1: unknown events." in page.text("lines"), page.text("lines")
+    page.has("metrics", "! it broke")
+    page.has("lines", "263 events. ! run 1: unknown events.")
 
 
 def test_report_first(tmp_path):
@@ -165,13 +167,12 @@ def test_report_first(tmp_path):
     page = whole(tmp_path)
     first = page.html.partition('id="run"')[0]
     assert 'id="summary"' in first and "<svg" not in first
-    said = page.text("summary")
-    for words in ("l1_tlb_miss_ratio exceeds its threshold, most of all at columns.c:27 in sum. "
-                  "Change the order of the loops.", "l1_tlb_miss_ratio: 24.28 % is above 1.6 %", "This means: much.", "somebody who measured",
-                  "columns.c:27 in sum has 98.70 % of the samples of DATA_PAGE_WALK",
-                  "> 27 for (i = 0; i < N && j > 0; i++) /* </pre> & \"more\" */",
-                  "What to do: Change the order of the loops. Else <b>do</b> something."):
-        assert words in said, f"{words}: {said}"
+    page.has("summary", "l1_tlb_miss_ratio exceeds its threshold, most of all at columns.c:27 in sum. "
+             "Change the order of the loops.", "l1_tlb_miss_ratio: 24.28 % is above 1.6 %",
+             "This means: much.", "somebody who measured",
+             "columns.c:27 in sum has 98.70 % of the samples of DATA_PAGE_WALK",
+             "> 27 for (i = 0; i < N && j > 0; i++) /* </pre> & \"more\" */",
+             "What to do: Change the order of the loops. Else <b>do</b> something.")
     assert "columns.c:27 in sum" in page.said and "Change the order" in page.said, page.said
 
 
@@ -206,13 +207,11 @@ def test_report_below(tmp_path):
                        "metrics": {"vectorization_intensity": {"value": 8}}},
                       line("half", 2, 150, 600), line("single", 3, 50, 50)]}
     page = whole(tmp_path, metrics=metrics, lines=lines)
-    said = page.text("summary")
-    for words in ("vectorization_intensity is below its threshold, most of all at columns.c:2 in half",
-                  "vectorization_intensity: 6.900 is below 8This",
-                  "columns.c:2 in half has 63.16 % of the missing VPU_ELEMENTS_ACTIVE"):
-        assert words in said, f"{words}: {said}"
-    assert "exceed" not in said, said
-    assert "6.900! below 8" in page.text("metrics"), page.text("metrics")
+    page.has("summary", "vectorization_intensity is below its threshold, most of all at columns.c:2 in half",
+             "vectorization_intensity: 6.900 is below 8This",
+             "columns.c:2 in half has 63.16 % of the missing VPU_ELEMENTS_ACTIVE")
+    assert "exceed" not in page.text("summary"), page.text("summary")
+    page.has("metrics", "6.900! below 8")
     assert [r["data"][0] for r in page.read.rows if r["section"] == "lines" and r["data"]] == \
         [600 / 950, 350 / 950]
 
@@ -256,8 +255,7 @@ def test_report_compared(tmp_path):
                   "bytes is more: 700 to 779.6 MB, +79.60 MB", "4 of 6 metrics differ", "1 metric: too few runs"):
         assert words in first and words in page.said, page.said
     assert first.startswith("elapsed_time is faster") and "none could be" not in page.html, first
-    for words in ("Command./columns 'an argument'", "Before./columns", "Machine beforemic0", "Date beforetoday"):
-        assert words in page.text("run"), page.text("run")
+    page.has("run", "Command./columns 'an argument'", "Before./columns", "Machine beforemic0", "Date beforetoday")
     page = Page(tmp_path, before=after, after=after)
     assert "No metric differs by more than chance does." in page.said, page.said
 
@@ -271,13 +269,13 @@ def test_report_unlike(tmp_path):
         page = Page(tmp_path, before=one, after=result(about(1), context, miss_ratio=about(4)))
         assert page.status == 1 and not page.html and words in page.said, page.said
     page = Page(tmp_path, before=one, after=result(about(1), {"kernel": "6.2"}, miss_ratio=about(4)))
-    assert "The kernel is another one: 6.1, then 6.2." in page.text("summary"), page.text("summary")
+    page.has("summary", "The kernel is another one: 6.1, then 6.2.")
     # Time is no headline on the emulated card.
     page = Page(tmp_path, *[], before=result(about(2), {"emulated": True}, miss_ratio=about(38)),
                 after=result(about(3), {"emulated": True}, miss_ratio=about(4)))
     assert page.text("summary").startswith("miss_ratio is less") and "says nothing of a card's: elapsed_time" in \
         page.said and "slower" not in page.said, page.said
-    assert "mic0 (emulated)" in page.text("run"), page.text("run")
+    page.has("run", "mic0 (emulated)")
     del one["metrics"][0]["values"], one["context"]
     page = Page(tmp_path, before=one, after=one)
     for words in ("1 metric: the file has the spread of the runs, and not", "does not say where it is from"):
@@ -298,15 +296,13 @@ def regions(seconds, walks, *threads):
 def test_report_regions(tmp_path):
     """Each region's metrics, thresholds and threads; and two results of them"""
     page = Page(tmp_path, regions=regions(3, 2.5, 2, 3))
-    for words in ("fill & sum7 calls, 2 threads", "l1_tlb_miss_ratioWhat", "Threads: 2 to 3 %, mean 2.500 %",
-                  "2.500 %2.400 to 2.600 %! above 1.6 %", "elapsed_time"):
-        assert words in page.text("regions"), f"{words}: {page.text('regions')}"
+    page.has("regions", "fill & sum7 calls, 2 threads", "l1_tlb_miss_ratioWhat", "elapsed_time",
+             "Threads: 2 to 3 %, mean 2.500 %", "2.500 %2.400 to 2.600 %! above 1.6 %")
     assert page.text("summary").startswith("l1_tlb_miss_ratio in fill & sum exceeds its threshold."), \
         page.text("summary")
     page = Page(tmp_path, a=regions(3, 2.5), b=regions(2, 1.5))
-    for words in ("elapsed_time in fill & sum is faster: 3 to 2 s, -1 s (-33.3 %)",
-                  "l1_tlb_miss_ratio in fill & sum is less: 2.500 to 1.500 %, -1 percentage points."):
-        assert words in page.text("summary"), page.text("summary")
+    page.has("summary", "elapsed_time in fill & sum is faster: 3 to 2 s, -1 s (-33.3 %)",
+             "l1_tlb_miss_ratio in fill & sum is less: 2.500 to 1.500 %, -1 percentage points.")
 
 
 READS = {**TLB, "threshold": "> 13", "advice": "Change the order of the loops. Else block."}
@@ -403,9 +399,8 @@ def test_report_hostile(tmp_path):
             if key.startswith("on") or key in ("src", "href", "action", "srcset", "xlink:href") or
             "://" in value or "url(" in value and "url(#scale)" not in value] == []
     assert not re.search("@import|url\\(|@font-face|expression", page.read.root.find(".//style").text)
-    for words in (f"{name}:1 in {HOSTILE} has", "</code></pre><script>alert(1)</script>"):
-        assert words in page.text("summary"), page.text("summary")
-    assert "f<int>(T&&)" in page.text("lines"), page.text("lines")
+    page.has("summary", f"{name}:1 in {HOSTILE} has", "</code></pre><script>alert(1)</script>")
+    page.has("lines", "f<int>(T&&)")
     assert page.html.count("<h1>") == 1
     assert page.html.count("</html>") == 1
 
@@ -417,14 +412,14 @@ def test_report_sources(tmp_path):
                        (row("f", None, None, 900), "no debug information says"),
                        (row("f", None, None, 900, reason="stripped"), "stripped")):
         page = whole(tmp_path, lines=lines_of(lines))
-        assert why in page.text("summary"), f"{why}: {page.text('summary')}"
+        page.has("summary", why)
     kernel = {**row("clear_page", None, None, 900), "object": "[kernel.kallsyms]"}
     page = whole(tmp_path, lines=lines_of(kernel))
-    assert "the kernel, at work for the program: -u leaves" in page.text("summary"), page.text("summary")
+    page.has("summary", "the kernel, at work for the program: -u leaves")
     (tmp_path / "far").mkdir()
     (tmp_path / "far/no.c").write_text("found = it;\n")
     page = Page(tmp_path, "--source", "far", metrics=METRICS, lines=lines_of(row("f", "/src/no.c", 1, 900)))
-    assert "> 1 found = it;" in page.text("summary"), page.text("summary")
+    page.has("summary", "> 1 found = it;")
 
 
 def test_report_lines(tmp_path):
@@ -432,7 +427,7 @@ def test_report_lines(tmp_path):
     (tmp_path / "f.c").write_text("\f\nint\ra;\r\n\v\x1c\u2028\nhot(\x1b[2J);\n")
     page = Page(tmp_path, metrics=METRICS, lines=lines_of(row("f\x07", "f.c", 4, 900)),
                 stacks=STACK.replace("main", "ma\x1bin"))
-    assert "> 4 hot(?[2J);" in page.text("summary"), page.text("summary")
+    page.has("summary", "> 4 hot(?[2J);")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", page.html + page.said), page.said
     assert ">ma?in: 1 samples" in page.html
 
@@ -450,12 +445,11 @@ def test_report_missing(tmp_path):
             ({"card": CARD.replace("100.00", "40.00")}, "the counters were shared"),
             ({"cpuinfo": "processor\t: 0\n"}, "no /proc/cpuinfo with core ids")):
         page = whole(tmp_path, **files)
-        assert words in page.text("missing"), f"{words}: {page.text('missing')}"
+        page.has("missing", words)
     page = Page(tmp_path, stacks="gt;main 1 2\n")
     assert page.status == 1 and "each stack has two counts" in page.said, page.said
     page = Page(tmp_path, metrics={**METRICS, "metrics": METRICS["metrics"][:1]})
-    for words in ("knc-metrics --by line", "perf stat -a -A", "neither perf.data nor"):
-        assert words in page.text("missing"), page.text("missing")
+    page.has("missing", "knc-metrics --by line", "perf stat -a -A", "neither perf.data nor")
 
 
 PROGRAM = """#include <unistd.h>
@@ -571,10 +565,10 @@ def test_report_run(tmp_path):
         assert ((tmp_path / f"log{status}").read_text().count("\n") == 1) == (status > 0)
         rows = {r["id"]: r["data"] for r in page.read.rows if r["id"]}
         assert rows["metric-l1_tlb_miss_ratio"][0] == near(50)
-        for section, words in (("summary", "l1_tlb_miss_ratio exceeds its threshold. Change the"),
-                               ("run", "./program"), ("metrics", "elapsed_time"),
-                               *(("missing", words) for words in missing)):
-            assert words in page.text(section), page.text(section)
+        page.has("summary", "l1_tlb_miss_ratio exceeds its threshold. Change the")
+        page.has("run", "./program")
+        page.has("metrics", "elapsed_time")
+        page.has("missing", *missing)
 
 
 def test_report_callers(tmp_path):
