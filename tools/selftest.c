@@ -337,45 +337,35 @@ static void look_at_modules(void)
 		fclose(modules);
 }
 
-/* The threads of the core that a CPU is on; false if that is not known */
-static int siblings(int of, cpu_set_t *set)
+/* The core that a CPU is on, or -1 if the CPU is not there */
+static int core_of(int of)
 {
-	unsigned int first, last;
 	char path[96];
-	FILE *list;
+	int core = -1;
+	FILE *file;
 
-	CPU_ZERO(set);
-	snprintf(path, sizeof(path),
-		 "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", of);
-	list = fopen(path, "r");
-	if (!list)
-		return 0;
-	/* such as "0,241-243" */
-	do {
-		if (fscanf(list, "%u", &first) != 1)
-			break;
-		if (fscanf(list, "-%u", &last) != 1)
-			last = first;
-		for (; first <= last; first++)
-			CPU_SET(first, set);
-	} while (fgetc(list) == ',');
-	fclose(list);
-	return 1;
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/core_id", of);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%d", &core) != 1)
+		core = -1;
+	if (file)
+		fclose(file);
+	return core;
 }
 
 /* CPU 0, whose core has no deep states on a card, and those of another core if there is one */
 static void choose(cpu_set_t *set)
 {
-	cpu_set_t core_0;
-	int i;
+	int i, core = core_of(0);
 
-	siblings(0, &core_0);
-	for (i = 1; i < CPU_SETSIZE; i++)
-		if (!CPU_ISSET(i, &core_0) && siblings(i, set))
-			break;
-	if (i == CPU_SETSIZE)
-		*set = core_0;
+	for (i = 1; i < CPU_SETSIZE && core == core_of(0); i++)
+		if (core_of(i) >= 0)
+			core = core_of(i);
+	CPU_ZERO(set);
 	CPU_SET(0, set);
+	for (i = 1; i < CPU_SETSIZE; i++)
+		if (core >= 0 && core_of(i) == core)
+			CPU_SET(i, set);
 }
 
 int main(void)
