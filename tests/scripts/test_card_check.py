@@ -9,17 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from common import ScriptTest
+from common import PHI, ScriptTest
 
 # A shell runs the command in the card's directory, which is its /tmp as well.
 SSH = """#!/bin/sh
 cd "$WORK/$1" || exit 255
 [ ! -e hangs ] || { trap '' TERM; exec sleep 100; }
 exec sh -c "$(echo "$2" | sed "s|/tmp/|$WORK/$1/|g")"
-"""
-# Another way to the card: it runs a command as it stands, and knows no card's name.
-PHI = """#!/bin/sh
-[ "$#: $1 $2 $3" = "4: run sh -c" ] && exec "$WORK/ssh" mic0 "$4"
 """
 # A self-test of which the card does not come back
 STUCK = """#include <stdio.h>

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from common import ScriptTest, find
+from common import PHI, ScriptTest, find
 
 # How perf.data of a pipe begins
 PIPE = struct.pack("<8sQ", b"PERFILE2", 16)
@@ -19,13 +19,6 @@ SSH = r"""#!/bin/sh
 cd "$WORK/$1" || exit 255
 [ ! -e broken ] || { echo "no route to $1" >&2; exit 255; }
 PATH=$WORK/bin:$PATH exec sh -c "$(echo "$2" | sed "s|/proc/\([a-z]\)|\1|; s|/root/||")"
-"""
-# Another way to the card: it runs a command as it stands, knows no card's name, and serves one
-# session at a time.
-PHI = """#!/bin/sh
-exec 9>"$WORK/session"
-flock -n 9 || { echo "a session is open" >&2; exit 1; }
-[ "$#: $1 $2 $3" = "4: run sh -c" ] && exec "$WORK/ssh" mic0 "$4"
 """
 PERF = r"""#!/bin/sh
 # What it was given, a word a line

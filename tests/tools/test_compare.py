@@ -94,6 +94,3 @@ def test_compare_in_turn(tmp_path):
     assert "No metric differs by more than chance does." in run.err and "not different: " in run.err, run.err
     run = Run(tmp_path, *options, seconds=[1, 1, 1, 3] * 2, **fake)
     assert "before: ! the runs took 1.000000 to 3.000000 seconds" in run.err, run.err
-    for wrong in (("--versus", "x", "-a"), ("--versus", "x", "--regions"), ("--versus", "x", "-f", "csv")):
-        run = Run(tmp_path, *wrong)
-        assert run.status == 2 and not run.log.exists(), run.err
