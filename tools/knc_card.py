@@ -33,7 +33,6 @@ def is_card(cpuinfo):
 
 
 def is_emulated(cpuinfo):
-    """Its CPUID says so."""
     return processor(cpuinfo).get("model name", "").endswith("(emulated)")
 
 

@@ -148,7 +148,6 @@ def change(m):
 
 
 def how_sure(m):
-    """What the runs say of a difference"""
     d, unit = m["difference"], m["unit"]
     if d.why:
         return d.why

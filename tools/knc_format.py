@@ -57,7 +57,6 @@ def counted(count, what):
 
 
 def differ(durations):
-    """What there is to say of runs that are not alike"""
     if durations and max(durations) > (1 + ALIKE) * min(durations):
         yield (f"the runs took {min(durations):.6f} to {max(durations):.6f} seconds: they differ, "
                "and a metric of several runs mixes them")
@@ -148,7 +147,6 @@ class Text:
                 yield f"      ({t['advisor']})"
 
     def over(self, rows):
-        """Of the entries of each thread"""
         found = over_threads(rows)
         if found:
             lines = [(f"over {len(rows)} threads", "", "min", "max", "mean")] + [
@@ -178,8 +176,6 @@ class Data:
 
 
 class Csv(Data):
-    """A line for each entry"""
-
     def place(self, keys, entries, events=(), **_text):
         for e in [*events, *entries]:
             # A place has a reason if it has no name.

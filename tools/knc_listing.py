@@ -33,8 +33,6 @@ ROOM = 8192
 
 
 class Zydis:
-    """The decoder, if it is here"""
-
     def __init__(self):
         self.library = None
         for name in ZYDIS if ctypes else ():

@@ -47,7 +47,6 @@ def ranked(lines):
 
 
 def place(row):
-    """Where a row is, in a few words"""
     where = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
     function = row.get("function") or "[unknown]"
     return f"{where} in {function}" if where else f"{function} in {row.get('object') or '?'}"
@@ -128,7 +127,6 @@ def values_of(page):
 
 
 def verdict(page, args):
-    """The first sentence, with what to do"""
     if not measured(page):
         return "No metrics were given, so there is nothing to compare with a threshold."
     if exceeded(page):
@@ -216,7 +214,6 @@ def amount(value, text):
 
 
 def code_block(sources, row):
-    """The source around a line, and its instructions beside that"""
     shown = [tag("span", a) if isinstance(a, str) else
              tag("b" if a["share"] else "span", f"{a['share']:6.1%}  {a['address']}: "
                  f"{a['instruction']}") for a in row.get("assembly", ())]

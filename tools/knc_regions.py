@@ -154,7 +154,6 @@ def paranoid(args):
 
 
 def count(args, needed, run):
-    """Run the program once, with these events in its regions."""
     level = paranoid(args)
     if level > 2:
         raise Failed(only_root(level))

@@ -167,7 +167,6 @@ class Plan:
         return self.overlap
 
     def notes(self, status):
-        """What there is to know of the whole"""
         if self.args.all_cpus and any(each.is_core for each in self.needed.values()):
             yield "what each thread counts for its core is counted by one thread of each core"
         yield from broken(self.args, status)
@@ -180,7 +179,6 @@ class Plan:
         return {metric.name: reason for metric, reason in self.reasons.items()}
 
     def head(self, **more):
-        """What JSON says of the whole"""
         # A user who may not count the kernel is denied it in the first run only.
         return {"command": self.args.command, **more,
                 "context": {**(self.args.context or {}), "user": self.args.user},
@@ -319,7 +317,6 @@ class Said:
         self.kept = b""
 
     def reason(self):
-        """The first line in which perf says something."""
         return perf_reason((self.kept or self.last).decode(errors="replace"))
 
     def killed(self, program):
@@ -377,7 +374,6 @@ def room(args):
 
 
 def held(args, program, *words):
-    """The command for a program that counts there"""
     return there(args, ["-c", HELD, args.room, program, *words], "sh") if is_by_ssh(args) else \
         there(args, words, program)
 
@@ -412,7 +408,6 @@ def check_perf(args):
 
 
 def pmu_there(args):
-    """What the PMU is called"""
     for pmu in ("knc", "cpu"):
         if file_there(args, f"{DEVICES}/{pmu}/type"):
             return pmu
@@ -463,7 +458,6 @@ def rewindable():
 
 
 def target(args):
-    """What perf is to look at"""
     what = ["-a"] if args.all_cpus else ["-p", args.pid] if args.pid else []
     return [*what, "--", *(args.command or ["sleep", f"{args.turn:g}"])]
 
@@ -554,7 +548,6 @@ def settle(args, said, status, counted):
 
 
 def count(args, needed, run):
-    """Run perf once for these events."""
     events, labels = events_of(args, needed, run)
     counts = Counts()
     records, said, status = run_stat(args, events)
@@ -634,7 +627,6 @@ class Formula:
 
 
 def check_limits(metric, value):
-    """Can it have this value?"""
     if not metric.least <= value <= metric.most:
         raise Outside(f"{knc_format.quantity(value, metric.unit)} is outside of {metric.limits}: its events do "
                       "not count the same things here, or were counted in runs that differ")

@@ -193,7 +193,6 @@ def place_of(args, frame, source):
 
 
 def why_unknown(args, function, file):
-    """Why a place has no function, or no line"""
     if file.startswith("[") or knc_script.is_kernel(file):
         if file == "[vdso]":
             return "the kernel's page in each program has no lines"
@@ -292,7 +291,6 @@ class Report:
                   [*self.notes()])
 
     def notes(self):
-        """What there is to know of the whole"""
         yield from broken(self.args, next(filter(None, (run.counts.status for run in self.runs)), 0))
         rest = sum(not row.is_shown() for row in self.rows)
         if rest:
@@ -343,7 +341,6 @@ class Row:
                                exceeded=exceeded(metric, value))
 
     def error(self, report, formula, counts, value):
-        """The relative error of a value"""
         variance = 0.0
         for run, of_run in zip(report.runs, counts):
             for key in set(formula.keys) & set(of_run.values):

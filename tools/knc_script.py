@@ -85,7 +85,6 @@ NO_KERNEL = re.compile(r"\[(vdso\d*|vsyscall|vvar|uprobes|heap|stack.*|anon.*|un
 
 
 def is_kernel(file):
-    """Is this the kernel, or a module?"""
     return bool(KERNEL.fullmatch(file) and not NO_KERNEL.fullmatch(file))
 
 
@@ -365,7 +364,6 @@ class Reader:
         return sample if source else None
 
     def says(self):
-        """What there is to say of what is not among the samples"""
         if self.left_out:
             yield (f"{self.left_out} record{'s' * (self.left_out > 1)} not understood and left "
                    f"out; the first is {self.first}")

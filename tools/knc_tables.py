@@ -99,8 +99,6 @@ class Threshold:
 
 
 class Metric:
-    """Something to be computed from events."""
-
     def __init__(self, name, *, groups, expr, brief, source="the events' own definitions", limits="",
                  more="", of="", unit="", threshold="", advice="|"):
         self.name, self.groups, self.expr, self.brief = name, groups.split(";"), expr, brief
@@ -144,7 +142,6 @@ def one_line(text):
 
 
 def read_events(macros=("KNC_EVENTS", "KNC_EVENTS_EXTRA")):
-    """These lists, in their order."""
     header = read(HEADER)
     units = dict(UNIT.findall(header))
     return [Event(row, units) for macro in macros
@@ -180,7 +177,6 @@ def describe(events, tables):
 
 
 def load():
-    """All events and all metrics."""
     events, tables = read_events(), read_tables(read(TABLES))
     describe(events, tables)
     return events, [Metric(section.split(" ", 1)[1], **entry)
@@ -190,7 +186,6 @@ def load():
 # --- the formats of others ----------------------------------------------------
 
 def sentences(*texts):
-    """Joined, each with its full stop."""
     return " ".join(text.rstrip(".") + "." for text in texts if text)
 
 

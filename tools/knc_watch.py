@@ -265,7 +265,6 @@ class Card:
         self.online, self.cpus = online, number_of(online)
 
     def note(self, record):
-        """A count of the interval that ended at that time"""
         if record.time != self.time:
             self.add()
             self.time = record.time
@@ -283,7 +282,6 @@ class Card:
             self.ask()
 
     def add(self):
-        """What was counted in an interval"""
         if not self.pending:
             return
         self.up = self.lacks = False
