@@ -170,14 +170,6 @@ class TestDraw(ScriptTest):
         assert (places[1], places[3], places[0]) == ((0, 0), (0, 2), (60, 3))
         assert draw.knc_card.read_topology(SYSFS.partition("\n")[2]) == {}
 
-    def test_draw_warns_without_topology(self):
-        stat, cpus = self.path("stat", STAT), self.path("cpus", CPUINFO)
-        status, _, err = self.run_it("knc-draw", "card", stat)
-        assert status == 0
-        assert "CPU 0 is the last core's" in err
-        assert "most:  core 60 thread 0: ~2.48M" in \
-            self.passes("knc-draw", "card", stat, "--topology", cpus)
-
     def test_draw_what_knc_host_prints(self):
         """The card's name is before each line; of two cards it is not one picture."""
         cpus = self.path("cpus", CPUINFO)
@@ -247,14 +239,6 @@ class TestDraw(ScriptTest):
             {"": {("main",): (1, 1), ("a::b",): (2, 2), ("gt", "main"): (4, 4)}}
         assert not [*draw.read_stacks(FOLDED.splitlines(True))[1].says()]
 
-    def test_draw_reads_events_by_number(self):
-        """Behind an event that perf has no name for stand what it has no value for."""
-        assert self.stacks(
-            "gt   286     7.429589:        260 WALK:                0         5080021 "
-            "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK  N/A\n"
-            "\t            169d fill+0x4d (/root/gt)\n"
-            "\t            14ff main+0xf (/root/gt)\n") == {"WALK": {("gt", "main", "fill"): (1, 260)}}
-
     def test_draw_names(self):
         """Blanks, colons and parentheses in names of functions, tasks and files, with an offset
         behind the function or without; and no name at all
@@ -283,6 +267,9 @@ class TestDraw(ScriptTest):
                 ("job 7 cycles: \n\t 40 f+0x1 (/c)\n  /s/f.c:12\n", "cycles", ("job", "f"), 1),
                 ("   1.5:  30 cycles:u: \n\t 40 f+0x1 (/c)\n  c[40]\n", "cycles:u", ("f",), 30),
                 ("cycles: \n\t 40 f (/c)\n", "cycles", ("f",), 1),
+                # Behind an event by its number
+                ("job   286     7.429589:        260 WALK:                0         5080021 |OP N/A|LVL N/A|SNP N/A|"
+                 "TLB N/A|LCK N/A|BLK  N/A\n\t 40 f+0x1 (/c)\n", "WALK", ("job", "f"), 260),
                 ("job cycles: \n\t 40 f\n", "cycles", ("job", "f"), 1),
                 ("   job 7 1.5:  30 x:   40 f+0x1 (/c (2))\n", "x", ("job", "f"), 30),
                 *((f"{head}x: \n\t 40 f+0x1 (/c)\n{below}", "x", ("job", "f"), 30) for head, below in (
@@ -476,8 +463,8 @@ class TestDraw(ScriptTest):
 
     def test_draw_command(self):
         stat, svg = self.path("stat.csv", STAT), self.path("card.svg")
-        status, out, _ = self.run_it("knc-draw", "card", stat, "--show", "instructions", "--svg", svg)
-        assert status == 0
+        status, out, err = self.run_it("knc-draw", "card", stat, "--show", "instructions", "--svg", svg)
+        assert status == 0 and "CPU 0 is the last core's" in err
         assert "most:  core 1 thread 1: ~1.62M" in out
         assert "\x1b" not in out
         assert "1,616,659" in Path(svg).read_text()

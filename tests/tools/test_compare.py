@@ -90,7 +90,8 @@ def test_compare_in_turn(tmp_path):
     assert context.pop("driver") and context == {
         "machine": os.uname().nodename, "kernel": os.uname().release, "perf": "perf version 6.1",
         "emulated": False, "user": False, "turns": False, "pmu": "cpu", "date": "9999-99-99 99:99:99"}
-    run = Run(tmp_path, *options, **fake)
+    run = Run(tmp_path, *options, seconds=[1, 1.05] * 4, **fake)
     assert "No metric differs by more than chance does." in run.err and "not different: " in run.err, run.err
+    assert "the runs took" not in run.err, run.err
     run = Run(tmp_path, *options, seconds=[1, 1, 1, 3] * 2, **fake)
     assert "before: ! the runs took 1.000000 to 3.000000 seconds" in run.err, run.err

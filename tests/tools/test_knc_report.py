@@ -146,6 +146,16 @@ def test_report_numbers(tmp_path):
     page.has("run", "./columns 'an argument'", "Threads that worked244 of 244 have 1 % or more of the "
              "INSTRUCTIONS_EXECUTED of the busiest one: 1,000 to 1,243, mean 1,122",
              "61 cores, 244 hardware threads", "1052.630 MHz", "family 11, model 1, stepping 3")
+    # What is exceeded, the hot line, its source, and what to do come first.
+    first = page.html.partition('id="run"')[0]
+    assert 'id="summary"' in first and "<svg" not in first
+    page.has("summary", "l1_tlb_miss_ratio exceeds its threshold, most of all at columns.c:27 in sum. "
+             "Change the order of the loops.", "l1_tlb_miss_ratio: 24.28 % is above 1.6 %",
+             "This means: much.", "somebody who measured",
+             "columns.c:27 in sum has 98.70 % of the samples of DATA_PAGE_WALK",
+             "> 27 for (i = 0; i < N && j > 0; i++) /* </pre> & \"more\" */",
+             "What to do: Change the order of the loops. Else <b>do</b> something.")
+    assert "columns.c:27 in sum" in page.said and "Change the order" in page.said, page.said
 
 
 def test_report_ambiguous(tmp_path):
@@ -160,20 +170,6 @@ def test_report_ambiguous(tmp_path):
                  lines={**LINES, "notes": ["! run 1: unknown events", "rows"]})
     page.has("metrics", "! it broke")
     page.has("lines", "263 events. ! run 1: unknown events.")
-
-
-def test_report_first(tmp_path):
-    """What is exceeded, the hot line, its source, and what to do come first"""
-    page = whole(tmp_path)
-    first = page.html.partition('id="run"')[0]
-    assert 'id="summary"' in first and "<svg" not in first
-    page.has("summary", "l1_tlb_miss_ratio exceeds its threshold, most of all at columns.c:27 in sum. "
-             "Change the order of the loops.", "l1_tlb_miss_ratio: 24.28 % is above 1.6 %",
-             "This means: much.", "somebody who measured",
-             "columns.c:27 in sum has 98.70 % of the samples of DATA_PAGE_WALK",
-             "> 27 for (i = 0; i < N && j > 0; i++) /* </pre> & \"more\" */",
-             "What to do: Change the order of the loops. Else <b>do</b> something.")
-    assert "columns.c:27 in sum" in page.said and "Change the order" in page.said, page.said
 
 
 def test_report_nothing_exceeded(tmp_path):
