@@ -382,13 +382,11 @@ class TestDraw(ScriptTest):
             assert self.stacks(text) == {"x": {("job", "g", f"f{mark}"): (1, 5)}}, file
 
     def test_draw_flame_of_one_event(self):
-        script = self.path("script", SCRIPT)
+        script, svg = self.path("script", SCRIPT), self.path("svg")
         status, out, err = self.run_it("knc-draw", "flame", script)
-        assert status == 0
-        assert "2 samples of instructions:u;" in out
+        assert status == 0 and "2 samples of instructions:u;" in out
         assert "instructions:u, instructions, cycles:u" in err
-        svg = self.path("svg")
-        status, out, _ = self.run_it("knc-draw", "flame", script, "--show", "cycles:u", "--svg", svg)
+        out = self.passes("knc-draw", "flame", script, "--show", "cycles:u", "--svg", svg)
         assert "1 samples of cycles:u;" in out
         assert ">1 samples of cycles:u<" in Path(svg).read_text()
 
