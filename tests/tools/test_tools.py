@@ -594,7 +594,8 @@ def test_metrics_refused(tmp_path):
             ("--by line -r 2 x", "do not go together"), ("--by line -I 10 x", "do not go together"),
             ("--by word x", "invalid choice"), ("--per-core x", "wants -a"), ("--symfs / x", "is for --by"),
             ("--versus x -a x", "takes two programs"), ("--versus x -f csv x", "takes two programs"),
-            ("--versus x --regions x", "--regions takes a program"),
+            *((f"--regions {more}", "--regions takes a program") for more in (
+                "--versus x x", "-a x", "-p 1", "-a")),
             *(("-M ipc,nosuch x", why) for why in ("nosuch: no such metric", "l1_hit_rate", " tlb"))):
         run = Run(tmp_path, *words.split(), program=())
         assert run.status in (1, 2) and why in run.err and not run.log.exists(), (words, run.err)
