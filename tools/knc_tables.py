@@ -72,10 +72,6 @@ class Event:
         self.topic, self.period, self.more, self.emulated = None, None, "", True
         self.in_core = "sum"
 
-    @property
-    def counter(self):
-        return ",".join(map(str, self.counters))
-
     def terms(self):
         """For perf, where nothing knows the name."""
         return f"event={self.code},umask={self.umask}"
@@ -190,7 +186,7 @@ def sentences(*texts):
 
 
 def perf_event(event):
-    entry = {"BriefDescription": event.brief, "Counter": event.counter,
+    entry = {"BriefDescription": event.brief, "Counter": ",".join(map(str, event.counters)),
              "EventCode": event.code, "EventName": event.name,
              "SampleAfterValue": event.period, "UMask": event.umask}
     if event.more:
@@ -245,10 +241,7 @@ PERFMON_NONE = {"MSRIndex": "0", "MSRValue": "0", "TakenAlone": "0", "CounterMas
 
 
 def perfmon_event(event):
-    return {"EventCode": event.code, "UMask": event.umask, "EventName": event.name,
-            "BriefDescription": event.brief,
-            "PublicDescription": sentences(event.brief, event.more),
-            "Counter": event.counter, "SampleAfterValue": event.period, **PERFMON_NONE}
+    return {**perf_event(event), "PublicDescription": sentences(event.brief, event.more), **PERFMON_NONE}
 
 
 def perfmon_files():
