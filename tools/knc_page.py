@@ -445,17 +445,13 @@ def missing_section(page):
         for why, what in reasons.items())))
 
 
-def facts_section(page):
-    return section("run", "What was run, and where", tag("dl", join(
-        tag("dt", term) + tag("dd", text) for term, text in page.facts if text)))
-
-
 def as_html(page, args):
     note_doubts(page)
     command = (page.metrics or {}).get("command")
     title = f"Report of {shlex.join(command)}" if command else "Report of a Knights Corner"
     body = join([
-        tag("h1", title), summary(page, args), facts_section(page),
+        tag("h1", title), summary(page, args), section("run", "What was run, and where", tag("dl", join(
+            tag("dt", term) + tag("dd", text) for term, text in page.facts if text))),
         metrics_table(page, args), regions_section(page, args),
         lines_section(page, "Functions", "function"),
         lines_section(page, "Hottest lines", "line"),

@@ -240,13 +240,10 @@ PERFMON_NONE = {"MSRIndex": "0", "MSRValue": "0", "TakenAlone": "0", "CounterMas
                 "Errata": "null", "Offcore": "0"}
 
 
-def perfmon_event(event):
-    return {**perf_event(event), "PublicDescription": sentences(event.brief, event.more), **PERFMON_NONE}
-
-
 def perfmon_files():
     """Lists in the format of Intel's perfmon: {file: text}."""
-    entries = [perfmon_event(event) for event in load()[0]]
+    entries = [{**perf_event(event), "PublicDescription": sentences(event.brief, event.more),
+                **PERFMON_NONE} for event in load()[0]]
     name = f"{CODENAME}_core_v{VERSION}"
     # One row for each model: of two, pmu-tools keeps the last one's file.
     mapping = ["Family-model,Version,Filename,EventType", mapfile_line(f"/KNC/{name}.json")]
