@@ -583,7 +583,7 @@ def test_report_callers(tmp_path):
             perf=[perf], user=True, pmu="cpu", command=["x"], events=events, replay=None,
             output=f"{tmp_path}/page.html", symfs=None), tmp_path, report.WORK, 1)
         assert why in dict(page.missing)["true callers"], page.missing
-        assert (page.kallsyms, page.symfs) == (f"{tmp_path}/page.kallsyms", "/")
+        assert page.symfs == "/" and os.path.getsize(tmp_path / "page.kallsyms"), page.kallsyms
 
 
 def test_report_progress(tmp_path):
