@@ -75,6 +75,13 @@ def quietly(*command, silent=False, **options):
     return done.stdout
 
 
+def executable(path, text):
+    """A script, at this path"""
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
 def looked_at(page, folder):
     """What a page's script leaves in its body, as JSON, in headless Chromium"""
     with open(f"{folder}/page.html", "w", encoding="utf-8") as f:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lines import SCRIPTS, TOP, none_of, quietly
+from lines import SCRIPTS, TOP, executable, none_of, quietly
 
 # Of people who build kernels, and of others
 NONSENSE = dict.fromkeys(
@@ -77,9 +77,8 @@ def test_library_upgrade(name, what, tmp_path):
     shutil.copy(f"{TOP}/knc_pmu_events.h", tmp_path)
     (tmp_path / "bin").mkdir()
     for fake, body in FAKES.items():
-        path = tmp_path / ("scripts" if fake in ("setup", "build-kernel") else "bin") / fake
-        path.write_text(f"#!/bin/sh\n{body}\n")
-        path.chmod(0o755)
+        executable(tmp_path / ("scripts" if fake in ("setup", "build-kernel") else "bin") / fake,
+                   f"#!/bin/sh\n{body}\n")
     for upgrade in "12":
         done = subprocess.run([tmp_path / "scripts" / name], check=False, capture_output=True, env={
             **os.environ, "KNC_PMU_UPGRADE": upgrade, "KNC_PMU_CACHE": str(tmp_path / "cache"),

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 import test_tools
-from lines import TOP, quietly
+from lines import TOP, executable, quietly
 
 sys.path.insert(0, f"{TOP}/tools")
 import knc_regions  # noqa: E402
@@ -154,9 +154,7 @@ def test_regions_differ(tmp_path):
 
 def test_regions_ssh(tmp_path):
     """Words stay words for the shell of the other machine"""
-    ssh = tmp_path / "ssh"
-    ssh.write_text(f'#!/bin/sh\nshift\nexec sh -c "{HERE}/perf $*"\n')
-    ssh.chmod(0o755)
+    ssh = executable(tmp_path / "ssh", f'#!/bin/sh\nshift\nexec sh -c "{HERE}/perf $*"\n')
     env = {**os.environ, "FAKE_PERF": json.dumps({"files": CARD}), "FAKE_REGIONS": json.dumps(
         {"log": str(tmp_path / "log"), "rows": [[row("a", 1, **clocks(8, 4))]]})}
     done = subprocess.run(

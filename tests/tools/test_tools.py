@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lines import TOP, quietly
+from lines import TOP, executable, quietly
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = f"{TOP}/tools"
@@ -392,9 +392,7 @@ def test_overlap():
 
 def test_metrics_background(tmp_path):
     """perf has ended, though a process of the program's goes on with its stderr"""
-    script = tmp_path / "perf"
-    script.write_text(f'#!/bin/sh\nsleep 60 >/dev/null &\nexec {HERE}/perf "$@"\n')
-    script.chmod(0o755)
+    script = executable(tmp_path / "perf", f'#!/bin/sh\nsleep 60 >/dev/null &\nexec {HERE}/perf "$@"\n')
     began = time.monotonic()
     for options in ((), ("-I", "100")):
         assert as_json(tmp_path, "-M", "ipc", *options, perf=str(script), times=[0.5]).out
@@ -475,9 +473,7 @@ def test_metrics_stderr(tmp_path):
 
 def test_metrics_ssh_breaks(tmp_path):
     """What may be counted in part is told beside the values, in each form, and by the status."""
-    ssh = tmp_path / "ssh"
-    ssh.write_text('#!/bin/sh\nshift\nbash -c "$*"\ncase $* in *" stat "*) exit 255; esac\n')
-    ssh.chmod(0o755)
+    ssh = executable(tmp_path / "ssh", '#!/bin/sh\nshift\nbash -c "$*"\ncase $* in *" stat "*) exit 255; esac\n')
     for options, fake in (((), {}), (("-I", "500"), {"times": [0.5]}),
                           (("-a", "--per-thread"), {"cpus": {}, "files": {"cpuinfo": CORES}})):
         perf = f"{ssh} mic0 {HERE}/perf" + " perf" * bool(options and "cpus" in fake)
@@ -550,9 +546,7 @@ def test_metrics_once(tmp_path):
         assert run.err.count("./program has ended with status 3, and is not run") == 1, run.err
     run = Run(tmp_path, "-M", "cpi,tlb", perf=f"{HERE}/nosuch")
     assert (run.status, run.err) == (1, f"knc-metrics: {HERE}/nosuch: No such file or directory\n")
-    ssh = tmp_path / "ssh"
-    ssh.write_text("#!/bin/sh\necho ssh: no such host >&2; exit 255\n")
-    ssh.chmod(0o755)
+    ssh = executable(tmp_path / "ssh", "#!/bin/sh\necho ssh: no such host >&2; exit 255\n")
     run = Run(tmp_path, "-M", "cpi,tlb", perf=f"{ssh} mic9 perf")
     assert (run.status, run.err) == (1, f"knc-metrics: {ssh} mic9 perf: ssh: no such host\n")
 
@@ -799,8 +793,7 @@ def perf_here(tmp_path):
     """$PATH with the perf that is none as perf"""
     here = tmp_path / "bin"
     here.mkdir(exist_ok=True)
-    (here / "perf").write_text(f'#!/bin/sh\nexec {HERE}/perf "$@"\n')
-    (here / "perf").chmod(0o755)
+    executable(here / "perf", f'#!/bin/sh\nexec {HERE}/perf "$@"\n')
     return f"{here}:{os.environ['PATH']}"
 
 

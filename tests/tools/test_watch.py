@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lines import TOP, built, once, quietly
+from lines import TOP, built, executable, once, quietly
 
 sys.path.insert(0, f"{TOP}/tools")
 import knc_tables  # noqa: E402
@@ -63,9 +63,8 @@ def runs(pid):
 class Watch:
     def __init__(self, work):
         self.work, self.file, self.said = work, work / "knc.prom", work / "said"
-        for name, text in (("ssh", SSH), ("perf", PERF)):
-            (work / name).write_text(text)
-            (work / name).chmod(0o755)
+        executable(work / "ssh", SSH)
+        executable(work / "perf", PERF)
         self.process = None
 
     def card(self, name, *turns, last=""):
@@ -412,8 +411,7 @@ def test_watch_turns(watch):
         watch.card(name, "".join(f'interval {i}.0 "{INSTRUCTIONS}" "9;;branches;20000000000;50.00"\n'
                                  for i in (1, 2)))
         (watch.work / name / "release").write_text(release)
-    (watch.work / "uname").write_text("#!/bin/sh\ncat release\n")
-    (watch.work / "uname").chmod(0o755)
+    executable(watch.work / "uname", "#!/bin/sh\ncat release\n")
     watch.start("mic0", "mic1", "-e", "instructions,branches")
     watch.until(events("mic1", "branches"), "9")
     watch.until_said("mic0 does not count: branches takes turns, which Linux 2.6.38 counts wrongly")
