@@ -6,6 +6,7 @@
 #include <asm/processor.h>
 
 #include "../perf_event.h"
+#include "knc_counter.h"
 #include "knc_pmu.h"
 
 static void knc_disable_all(void)

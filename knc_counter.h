@@ -18,6 +18,14 @@ static inline s64 knc_counter_to_signed(u64 value)
 	return sign_extend64(value, KNC_COUNTER_WIDTH - 1);
 }
 
+/* hw.interrupts of an event that perf core has throttled: MAX_INTERRUPTS of its core.c */
+#define KNC_THROTTLED		(~0ULL)
+
+static inline bool knc_event_is_throttled(const struct perf_event *event)
+{
+	return event->hw.interrupts == KNC_THROTTLED;
+}
+
 /**
  * knc_event_account() - add to an event what its counter has counted
  * @event: the event in slot @idx

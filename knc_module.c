@@ -11,8 +11,8 @@
 
 #include "knc_pmu.h"
 
-/* NULL until perf core has registered the PMU */
-static struct pmu *knc_pmu;
+/* True when perf core has registered the PMU */
+static bool knc_registered;
 
 /* The registers are reserved from load on. */
 
@@ -54,7 +54,7 @@ int knc_event_init(struct perf_event *event)
 	int ret;
 
 	/* perf core calls this before perf_pmu_register() returns. */
-	if (!smp_load_acquire(&knc_pmu))
+	if (!smp_load_acquire(&knc_registered))
 		return -ENOENT;
 
 	switch (event->attr.type) {
@@ -168,7 +168,7 @@ static int __init knc_module_init(void)
 	/* Nothing below fails. */
 	knc_spflt_init();
 	/* Pairs with knc_event_init(). */
-	smp_store_release(&knc_pmu, pmu);
+	smp_store_release(&knc_registered, true);
 	pr_info("%u counters of %u bits for each hardware thread, registered as \"%s\"\n",
 		KNC_NUM_COUNTERS, KNC_COUNTER_WIDTH, pmu->name);
 

@@ -10,6 +10,8 @@
 struct pt_regs;
 
 /* knc_config.c: what can be counted */
+#define KNC_CONFIG1_SPFLT	BIT_ULL(0)		/* of attr.config1 */
+
 extern const struct attribute_group knc_pmu_format_group;
 extern const struct attribute_group knc_pmu_events_group;
 
@@ -24,40 +26,6 @@ void knc_event_start(struct perf_event *event);
 bool knc_event_stop(struct perf_event *event);
 void knc_event_read(struct perf_event *event);
 
-/**
- * knc_pmu_disable() - stop the counters of this CPU
- * @kc: the PMU of this hardware thread
- *
- * Return: the state before, for knc_pmu_restore().
- */
-static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
-{
-	enum knc_state state = kc->state;
-
-	if (state == KNC_RUN) {
-		/* Before the write, so that a PMI after it leaves the counters stopped. */
-		knc_set_state(kc, KNC_STOP);
-		if (knc_filled_slots(kc))
-			knc_write_global_ctrl(0);
-	}
-
-	return state;
-}
-
-void knc_pmu_enable(struct knc_cpu *kc);
-
-/* The counters run again if they did before knc_pmu_disable(), which returned @state. */
-static inline void knc_pmu_restore(struct knc_cpu *kc, enum knc_state state)
-{
-	if (state == KNC_RUN)
-		knc_pmu_enable(kc);
-}
-
-static inline bool knc_event_is_throttled(const struct perf_event *event)
-{
-	return event->hw.interrupts == ~0ULL;	/* MAX_INTERRUPTS of kernel/events/core.c */
-}
-
 /* knc_pmi.c: the interrupt */
 int knc_pmi(struct pt_regs *regs);
 void knc_pmi_replay(struct knc_cpu *kc);
@@ -67,8 +35,6 @@ void knc_find_syscall(void);
 void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 
 /* spflt.c: user-controlled counting */
-#define KNC_CONFIG1_SPFLT	BIT_ULL(0)		/* of attr.config1 */
-
 void knc_spflt_init(void);
 int knc_spflt_event_init(struct perf_event *event);
 void knc_spflt_reset(struct knc_cpu *kc);

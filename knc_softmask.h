@@ -185,4 +185,33 @@ static inline void knc_run_counters(const struct knc_cpu *kc)
 		knc_write_global_ctrl(filled);
 }
 
+/**
+ * knc_pmu_disable() - stop the counters of this CPU
+ * @kc: the PMU of this hardware thread
+ *
+ * Return: the state before, for knc_pmu_restore().
+ */
+static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
+{
+	enum knc_state state = kc->state;
+
+	if (state == KNC_RUN) {
+		/* Before the write, so that a PMI after it leaves the counters stopped. */
+		knc_set_state(kc, KNC_STOP);
+		if (knc_filled_slots(kc))
+			knc_write_global_ctrl(0);
+	}
+
+	return state;
+}
+
+void knc_pmu_enable(struct knc_cpu *kc);
+
+/* The counters run again if they did before knc_pmu_disable(), which returned @state. */
+static inline void knc_pmu_restore(struct knc_cpu *kc, enum knc_state state)
+{
+	if (state == KNC_RUN)
+		knc_pmu_enable(kc);
+}
+
 #endif /* _KNC_SOFTMASK_H */

@@ -300,9 +300,10 @@ def soft_masking():
     text += "static DEFINE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);\n\n"
     text += of_driver(SOFTMASK, "knc_set_state", "knc_set_pending", "knc_fill_slot", "knc_find_slot",
                       "knc_filled_slots", "knc_run_counters")
-    text += of_driver("knc_counter.h", "knc_counter_to_signed", "knc_event_account",
-                      "knc_event_next_period", "knc_event_load")
-    text += of_driver("knc_pmu.h", "knc_event_is_throttled")
+    counter = read(TOP, "knc_counter.h")
+    text += between(counter, "/* hw.interrupts of", "static inline bool knc_event_is_throttled")
+    text += of_driver("knc_counter.h", "knc_counter_to_signed", "knc_event_is_throttled",
+                      "knc_event_account", "knc_event_next_period", "knc_event_load")
     text += between(read(TOP, PMI), "/*\n * The performance monitoring interrupt", "#include") + "\n"
     pmi = of_driver(PMI, "knc_pmi_reset_counter", "knc_pmi_handle", "knc_pmi_late", "knc_pmi_masked",
                     "knc_pmi", "knc_pmi_replay")
@@ -311,8 +312,8 @@ def soft_masking():
 		    knc_pmi_deliver_user(event, &data, regs) :
 		    perf_event_overflow(event, &data, regs))
 """, "\t\tif (perf_event_overflow(event, &data, regs))\n")
-    text += of_driver("knc_pmu.h", "knc_pmu_disable")
-    pmu = quiesce() + of_driver("knc_pmu.c", "knc_pmu_enable") + of_driver("knc_pmu.h", "knc_pmu_restore")
+    text += of_driver(SOFTMASK, "knc_pmu_disable")
+    pmu = quiesce() + of_driver("knc_pmu.c", "knc_pmu_enable") + of_driver(SOFTMASK, "knc_pmu_restore")
     pmu += of_driver("knc_pmu.c", "knc_event_start", "knc_event_stop", "knc_account_slot",
                      "knc_event_read")
     pmu = once(pmu, "\t\tknc_spflt_update(kc);\n")

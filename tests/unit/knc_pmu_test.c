@@ -132,7 +132,7 @@ static void host_begin(void)
 	vfree(knc_spflt_bits);
 	knc_spflt_bits = NULL;
 	knc_spflt_hooked = false;
-	knc_pmu = NULL;
+	knc_registered = false;
 	memset(&host, 0, sizeof(host));
 	host.raw_event = -ENOENT;
 }
