@@ -21,9 +21,8 @@ static void knc_enable_all(int added)
 
 static int knc_hw_config(struct perf_event *event)
 {
-	int ret;
+	int ret = knc_event_config(event);
 
-	ret = knc_event_config(event);
 	if (ret)
 		return ret;
 

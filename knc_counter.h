@@ -12,12 +12,6 @@
 
 #include "knc_softmask.h"
 
-/* Sign-extended, as for programs that use RDPMC: the counter counts up to 0. */
-static inline s64 knc_counter_to_signed(u64 value)
-{
-	return sign_extend64(value, KNC_COUNTER_WIDTH - 1);
-}
-
 /* hw.interrupts of an event that perf core has throttled: MAX_INTERRUPTS of its core.c */
 #define KNC_THROTTLED		(~0ULL)
 
@@ -34,12 +28,12 @@ static inline bool knc_event_is_throttled(const struct perf_event *event)
  * While the counter is stopped an NMI may account for the same event between any two of
  * these instructions. As prev_count is exchanged, each count is added only once.
  *
- * Return: the counter, sign-extended; it is negative until it wraps.
+ * Return: the counter, sign-extended as by programs that use RDPMC: negative until it wraps.
  */
 static inline s64 knc_event_account(struct perf_event *event, unsigned int idx)
 {
 	struct hw_perf_event *hwc = &event->hw;
-	s64 now = knc_counter_to_signed(knc_rdpmc(idx));
+	s64 now = sign_extend64(knc_rdpmc(idx), KNC_COUNTER_WIDTH - 1);
 	u64 delta = (now - local64_xchg(&hwc->prev_count, now)) & KNC_COUNTER_BITS;
 
 	knc_assert(knc_may_account(this_cpu_ptr(&knc_cpu)));

@@ -49,22 +49,20 @@ static void knc_quiesce_this_cpu(void *unused)
 	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
 }
 
+/* Events of other types are for other PMUs. */
+bool knc_event_is_ours(const struct perf_event *event)
+{
+	return event->attr.type == PERF_TYPE_HARDWARE || event->attr.type == PERF_TYPE_HW_CACHE ||
+	       event->attr.type == PERF_TYPE_RAW;
+}
+
 int knc_event_init(struct perf_event *event)
 {
 	int ret;
 
 	/* perf core calls this before perf_pmu_register() returns. */
-	if (!smp_load_acquire(&knc_registered))
+	if (!smp_load_acquire(&knc_registered) || !knc_event_is_ours(event))
 		return -ENOENT;
-
-	switch (event->attr.type) {
-	case PERF_TYPE_HARDWARE:
-	case PERF_TYPE_HW_CACHE:
-	case PERF_TYPE_RAW:
-		break;
-	default:
-		return -ENOENT;
-	}
 
 	ret = knc_event_config(event);
 	if (ret)

@@ -25,9 +25,8 @@ int knc_pmu_probe(void)
 {
 	u64 value;
 
-	if (!boot_cpu_has(X86_FEATURE_APIC) || x2apic_enabled())
-		return -ENODEV;
-	if (rdmsrq_safe(KNC_MSR_GLOBAL_CTRL, &value) ||
+	if (!boot_cpu_has(X86_FEATURE_APIC) || x2apic_enabled() ||
+	    rdmsrq_safe(KNC_MSR_GLOBAL_CTRL, &value) ||
 	    rdmsrq_safe(KNC_MSR_GLOBAL_STATUS, &value) ||
 	    rdmsrq_safe(KNC_MSR_SPFLT_CONTROL, &value))
 		return -ENODEV;

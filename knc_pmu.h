@@ -44,6 +44,7 @@ void knc_spflt_update(struct knc_cpu *kc);
 extern const struct pmu knc_pmu_callbacks;
 
 /* knc_module.c: loads, and accepts events */
+bool knc_event_is_ours(const struct perf_event *event);
 int knc_event_init(struct perf_event *event);
 
 /*

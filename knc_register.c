@@ -31,10 +31,9 @@ DEFINE_STATIC_CALL_NULL(knc_perf_sample_event_took, perf_sample_event_took);
 static void *knc_find_symbol(const char *name)
 {
 	struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
+	int ret = register_kprobe(&probe);
 	void *address;
-	int ret;
 
-	ret = register_kprobe(&probe);
 	if (ret)
 		return ERR_PTR(ret);
 

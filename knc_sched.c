@@ -8,24 +8,11 @@
 #include "knc_pmu.h"
 
 /* Which event each counter is for, whether or not the event is on it */
-
 struct knc_owners {
 	struct perf_event *event[KNC_NUM_COUNTERS];
 };
 
 static DEFINE_PER_CPU(struct knc_owners, knc_owners);
-
-static unsigned long knc_free_counters(const struct knc_owners *owners)
-{
-	unsigned long free = 0;
-	unsigned int idx;
-
-	for (idx = 0; idx < KNC_NUM_COUNTERS; idx++)
-		if (!owners->event[idx])
-			free |= BIT(idx);
-
-	return free;
-}
 
 /* Prefer a counter whose PerfEvtSel has this event already: that saves a write. */
 static int knc_pick_counter(const struct perf_event *event, unsigned long counters)
@@ -61,7 +48,7 @@ static void knc_move(struct knc_owners *owners, struct perf_event *event, int id
 static int knc_find_counter(struct knc_owners *owners, struct perf_event *event)
 {
 	unsigned long counters = knc_event_counters(event);
-	unsigned long free = knc_free_counters(owners);
+	unsigned long free = (owners->event[0] ? 0 : BIT(0)) | (owners->event[1] ? 0 : BIT(1));
 	struct perf_event *other;
 	int idx;
 

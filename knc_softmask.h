@@ -158,13 +158,10 @@ static inline void knc_fill_slot(struct knc_cpu *kc, unsigned int idx,
 
 static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_event *event)
 {
-	int idx;
+	if (READ_ONCE(kc->event[1]) == event)
+		return 1;
 
-	for (idx = KNC_NUM_COUNTERS - 1; idx >= 0; idx--)
-		if (READ_ONCE(kc->event[idx]) == event)
-			break;
-
-	return idx;
+	return READ_ONCE(kc->event[0]) == event ? 0 : -1;
 }
 
 static inline u32 knc_filled_slots(const struct knc_cpu *kc)

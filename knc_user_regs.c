@@ -20,7 +20,7 @@
 
 #include "knc_pmu.h"
 
-/* The general registers are the first in struct pt_regs, up to RDI. */
+/* The general registers are the first in struct pt_regs, up to RDI. Elsewhere @frame has all. */
 static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,
 			   const struct pt_regs *regs)
 {
@@ -28,7 +28,7 @@ static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,
 	unsigned long start = (unsigned long)frame;
 
 	*user = *frame;
-	if (regs->sp > start)
+	if (regs->sp > start && regs->sp <= (unsigned long)&frame->ip)
 		memcpy(user, regs, min(regs->sp - start, general));
 }
 
@@ -147,10 +147,8 @@ void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs)
 		knc_syscall_regs(user, regs);
 	else if (end)
 		knc_entry_stack_regs(user, end, regs);
-	else if (regs->sp > (unsigned long)saved && regs->sp <= (unsigned long)&saved->ip)
-		knc_merge_regs(user, saved, regs);
 	else
-		*user = *saved;
+		knc_merge_regs(user, saved, regs);
 
 	if (!user_mode(user))
 		user->cs = __USER_CS;

@@ -302,8 +302,8 @@ def soft_masking():
                       "knc_filled_slots", "knc_run_counters")
     counter = read(TOP, "knc_counter.h")
     text += between(counter, "/* hw.interrupts of", "static inline bool knc_event_is_throttled")
-    text += of_driver("knc_counter.h", "knc_counter_to_signed", "knc_event_is_throttled",
-                      "knc_event_account", "knc_event_next_period", "knc_event_load")
+    text += of_driver("knc_counter.h", "knc_event_is_throttled", "knc_event_account",
+                      "knc_event_next_period", "knc_event_load")
     text += between(read(TOP, PMI), "/*\n * The performance monitoring interrupt", "#include") + "\n"
     pmi = of_driver(PMI, "knc_pmi_reset_counter", "knc_pmi_handle", "knc_pmi_late", "knc_pmi_masked",
                     "knc_pmi", "knc_pmi_replay")

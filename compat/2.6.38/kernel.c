@@ -130,11 +130,6 @@ void cpuhp_remove_state_nocalls(enum cpuhp_state state)
 		unregister_cpu_notifier(&compat_cpu_notifier);
 }
 
-void cpuhp_remove_state(enum cpuhp_state state)
-{
-	cpuhp_remove_state_nocalls(state);
-}
-
 /* sched_switch, the only tracepoint */
 
 void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),

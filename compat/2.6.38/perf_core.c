@@ -67,23 +67,11 @@ int knc_perf_event_overflow(struct perf_event *event,
 	return compat_overflow(event, 1, data, regs);
 }
 
-static bool compat_is_hardware(const struct perf_event *event)
-{
-	switch (event->attr.type) {
-	case PERF_TYPE_HARDWARE:
-	case PERF_TYPE_HW_CACHE:
-	case PERF_TYPE_RAW:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static int compat_event_init(struct perf_event *event)
 {
 	int ret;
 
-	if (!compat_is_hardware(event))
+	if (!knc_event_is_ours(event))
 		return -ENOENT;
 	/* Newer perf cores refuse a period that is negative as a signed number. */
 	if (!event->attr.freq && (s64)event->attr.sample_period < 0)

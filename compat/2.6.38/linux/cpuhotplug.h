@@ -16,7 +16,7 @@ int cpuhp_setup_state(enum cpuhp_state state, const char *name,
 int cpuhp_setup_state_nocalls(enum cpuhp_state state, const char *name,
 			      int (*startup)(unsigned int cpu),
 			      int (*teardown)(unsigned int cpu));
-void cpuhp_remove_state(enum cpuhp_state state);
 void cpuhp_remove_state_nocalls(enum cpuhp_state state);
+#define cpuhp_remove_state	cpuhp_remove_state_nocalls
 
 #endif /* _KNC_COMPAT_LINUX_CPUHOTPLUG_H */
