@@ -7,8 +7,13 @@ kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR)
 
 all: modules
 
-modules modules_install clean: kdir-is-there
+modules modules_install: kdir-is-there
 	$(kbuild) $@
+
+# The folders that .gitignore has are the user's.
+clean:
+	find . -name .git -prune -o \( $(patsubst %,-name '%' -o,$(subst /,,$(shell \
+		grep '^[^#/]' .gitignore))) -false \) -exec rm -rf {} +
 
 kdir-is-there:
 	@test -e '$(KDIR)/Makefile' || { \

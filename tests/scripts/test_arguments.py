@@ -2,6 +2,7 @@
 """What is typed wrongly is refused at once, and nothing is built for it."""
 import glob
 import os
+import shutil
 from pathlib import Path
 
 from common import ROOMS, TOP, ScriptTest
@@ -47,11 +48,24 @@ class TestArguments(ScriptTest):
             self.refuses(why, status, "cards", *args)
 
     def test_make_without_headers(self):
-        for target in ("all", "modules_install", "clean"):
+        for target in ("all", "modules_install"):
             status, _, err = self.unbuilt("make", "-C", TOP, target, "KDIR=/nosuch")
             assert status == 2
             assert "/nosuch: there is no kernel build tree." in err
             assert '"make KDIR=<build tree of the kernel' in err
+
+    def test_make_clean(self):
+        """It needs no kernel, and leaves sources and the user's folders."""
+        for name in "Makefile", ".gitignore":
+            shutil.copy(f"{TOP}/{name}", self.work)
+        kept = {"Makefile", ".gitignore", "a/x.c", "cards/x"}
+        for name in ("a/x.c", "a/x.o", "a/.x.o.cmd", "a/x~", "cards/x", "x.ko", "x.mod.c",
+                     "Module.symvers", "modules.order", "a/__pycache__/x.pyc"):
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            self.path(name, b"")
+        self.passes("make", "-s", "clean", "KDIR=/nosuch")
+        assert {os.path.relpath(os.path.join(folder, name), self.work)
+                for folder, _, names in os.walk(self.work) for name in names} == kept
 
     def test_unknown_test(self):
         for target in ("check", "check-guest", "check-unit", "check-debug"):
