@@ -43,10 +43,10 @@ static int knc_set_period(struct perf_event *event)
 }
 
 /*
- * An event's last overflow is handled when the event is stopped, and may throttle it.
- * perf core does not expect that, and starts an event that was stopped to be moved, or for
- * a new period. It must stay stopped until the tick, unless perf core unthrottles it right
- * after starting it for a new period: n_added is 0 then, and is not when events are moved.
+ * An event's last overflow is handled when the event is stopped, and may throttle it. perf
+ * core starts it all the same, where it was moved or has a new period, and again at the
+ * tick: an error for the x86 core. So it stays stopped until the tick, unless n_added is 0,
+ * as it is for a new period, and perf core unthrottles it right after this start.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {

@@ -16,23 +16,33 @@
 #include "knc_counter.h"
 #include "knc_pmu.h"
 
-/* An event that excludes the kernel overflowed in user mode. Its PMI came late. */
-static noinline int knc_pmi_deliver_user(struct perf_event *event,
+/*
+ * An event that excludes the kernel overflowed in user mode, and its PMI came late; or
+ * perf core throttled the event before this sample, with its group, or in knc_event_stop()
+ * and started it all the same. A sample removes the mark, which has to last until the tick.
+ */
+static noinline int knc_pmi_deliver_rare(struct perf_event *event,
 					 struct perf_sample_data *data,
-					 const struct pt_regs *regs)
+					 struct pt_regs *regs)
 {
 	struct pt_regs user;
 
-	knc_user_regs(&user, regs);
+	if (event->attr.exclude_kernel && !user_mode(regs)) {
+		knc_user_regs(&user, regs);
+		regs = &user;
+	}
+	if (!knc_event_is_throttled(event))
+		return perf_event_overflow(event, data, regs);
 
-	return perf_event_overflow(event, data, &user);
+	perf_event_overflow(event, data, regs);
+	event->hw.interrupts = KNC_THROTTLED;
+	return 1;
 }
 
 /* Account; if the counter has wrapped, deliver if the period is over, and load. */
 static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned int idx,
-						  struct pt_regs *regs)
+						  struct perf_event *event, struct pt_regs *regs)
 {
-	struct perf_event *event = kc->event[idx];
 	/* Not initialized: it is large, and perf core sets the fields that it reads. */
 	struct perf_sample_data data __uninitialized;
 
@@ -43,8 +53,9 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 	if (local64_read(&event->hw.period_left) <= 0) {
 		/* Before the load, which changes last_period. */
 		perf_sample_data_init(&data, 0, event->hw.last_period);
-		if (unlikely(event->attr.exclude_kernel) && !user_mode(regs) ?
-		    knc_pmi_deliver_user(event, &data, regs) :
+		if (unlikely(knc_event_is_throttled(event)) ||
+		    (unlikely(event->attr.exclude_kernel) && !user_mode(regs)) ?
+		    knc_pmi_deliver_rare(event, &data, regs) :
 		    perf_event_overflow(event, &data, regs))
 			event->pmu->stop(event, 0);
 	}
@@ -58,7 +69,7 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 					   struct pt_regs *regs)
 {
-	unsigned long wrapped;
+	struct perf_event *second = kc->event[1];
 
 	/* 4: clear before 5: the line must fall before it can rise again. */
 	knc_clear_status(status);
@@ -67,10 +78,12 @@ static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 	/* 5: unmask before the counters run: an edge at a masked entry is lost. */
 	knc_unmask_lvtpc();
 
-	/* 6: reset what overflowed, and deliver. */
+	/* 6: reset what overflowed, and deliver; the first sample may stop the second event. */
 	inc_perf_irq_stat();
-	for (wrapped = status; wrapped; wrapped &= wrapped - 1)
-		knc_pmi_reset_counter(kc, __ffs(wrapped), regs);
+	if (status & BIT(0))
+		knc_pmi_reset_counter(kc, 0, kc->event[0], regs);
+	if (status & BIT(1))
+		knc_pmi_reset_counter(kc, 1, second, regs);
 
 	/*
 	 * 7: the IRET ends the NMI. There is no EOI: an NMI sets no in-service bit, so an

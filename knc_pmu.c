@@ -130,8 +130,8 @@ void knc_event_start(struct perf_event *event)
  * @event: any event
  *
  * If the counter has wrapped, its PMI is pending, late, or was swallowed. The overflow is
- * handled here, with its sample, before the event leaves the counter. In a PMI there is
- * no replay: perf core throttles an event whose overflow is being handled. PerfEvtSel is
+ * handled here, with its sample, before the event leaves the counter. In KNC_PMI a sample's
+ * delivery stops the event, or the other one, whose overflow is handled next. PerfEvtSel is
  * kept: the same event is likely to come back.
  *
  * Return: true if the event was counting, and its last overflow has not stopped it.
@@ -144,15 +144,8 @@ bool knc_event_stop(struct perf_event *event)
 	bool counted = false;
 
 	if (idx >= 0) {
-		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP) {
-			/*
-			 * perf core stops the event to throttle it, and has marked it. A
-			 * sample would remove the mark.
-			 */
-			if (unlikely(knc_event_is_throttled(event)))
-				knc_fill_slot(kc, idx, NULL);
+		if (knc_event_account(event, idx) >= 0 && kc->state == KNC_STOP)
 			knc_pmi_replay(kc);
-		}
 		counted = kc->event[idx] == event;
 		knc_fill_slot(kc, idx, NULL);
 	}

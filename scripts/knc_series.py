@@ -305,13 +305,13 @@ def soft_masking():
     text += of_driver("knc_counter.h", "knc_event_is_throttled", "knc_event_account",
                       "knc_event_next_period", "knc_event_load")
     text += between(read(TOP, PMI), "/*\n * The performance monitoring interrupt", "#include") + "\n"
-    pmi = of_driver(PMI, "knc_pmi_reset_counter", "knc_pmi_handle", "knc_pmi_late", "knc_pmi_masked",
-                    "knc_pmi", "knc_pmi_replay")
-    text += once(pmi, """\
-		if (unlikely(event->attr.exclude_kernel) && !user_mode(regs) ?
-		    knc_pmi_deliver_user(event, &data, regs) :
-		    perf_event_overflow(event, &data, regs))
-""", "\t\tif (perf_event_overflow(event, &data, regs))\n")
+    pmi = of_driver(PMI, "knc_pmi_deliver_rare", "knc_pmi_reset_counter", "knc_pmi_handle",
+                    "knc_pmi_late", "knc_pmi_masked", "knc_pmi", "knc_pmi_replay")
+    pmi = once(pmi, between(pmi, " * An event that excludes", " * perf core throttled"))
+    pmi = once(pmi, between(pmi, "\tstruct pt_regs user;", "\tperf_event_overflow("))
+    text += once(pmi, """ ||
+		    (unlikely(event->attr.exclude_kernel) && !user_mode(regs)) ?
+""", " ?\n")
     text += of_driver(SOFTMASK, "knc_pmu_disable")
     pmu = quiesce() + of_driver("knc_pmu.c", "knc_pmu_enable") + of_driver(SOFTMASK, "knc_pmu_restore")
     pmu += of_driver("knc_pmu.c", "knc_event_start", "knc_event_stop", "knc_account_slot",

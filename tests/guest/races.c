@@ -67,11 +67,12 @@ struct shot {
 	struct ring ring;		/* samples of the first event */
 	struct ring second;		/* samples of the second event, if it samples */
 	u64 samples;
-	u64 throttles;
+	u64 throttles, unthrottles;
 	u64 sampled;			/* count of the first event in its first sample */
 	u64 run_up;			/* what the first event counts before the operation */
 	u64 length;			/* what it counts in the operation */
 	u64 at_least, at_most;		/* counts around the ioctl that changes the period */
+	u64 again;			/* the period that it sets, if it is over again */
 	u64 exact;			/* a count that must be the same at each point */
 	u64 injected;			/* how many orders the emulator has carried out */
 	char why[256];			/* the first failure, or empty */
@@ -245,7 +246,11 @@ static void take_samples(struct shot *s)
 			wrong(s, "records lost");
 			break;
 		case PERF_RECORD_THROTTLE:
-			s->throttles++;
+			if (s->throttles++ > s->unthrottles && s->again)
+				wrong(s, "throttled twice");
+			break;
+		case PERF_RECORD_UNTHROTTLE:
+			s->unthrottles++;
 			break;
 		}
 	}
@@ -280,6 +285,10 @@ static void check_samples(struct shot *s)
 	if (s->at_most) {
 		least = s->at_least / s->period;
 		most = s->at_most / s->period;
+	}
+	if (s->again) {
+		least += (count - s->at_most) / s->again;
+		most += (count - s->at_least) / s->again;
 	}
 	s->late = true;
 	if (s->samples < least || s->samples > most)
@@ -881,6 +890,52 @@ TEST(race_period_throttle, "race-period-throttle", 3600)
 	prepare();
 	length = measure(&setting_period).length;
 	sweep_throttled(&r, length * 2 / 5, length * 3 / 5);
+}
+
+/*
+ * The same, and the new period is over in the same tick. The first interrupt is so late that
+ * the driver finds the overflow when it stops the event; the second one, too, or it is in time.
+ */
+#define AGAIN		(20000 * scale())
+#define TOO_LATE	10000000
+
+static void end_period_twice(struct shot *s, u32 second_late)
+{
+	s->again = AGAIN;
+	s->draw.skid = TOO_LATE;
+	td_inject(s->cpu, TD_SKID, 0, TOO_LATE);
+	ev_on(s->fd[0]);
+	s->at_least = first_count(s);
+	ev_period(s->fd[0], AGAIN);
+	s->at_most = first_count(s);
+	td_inject(s->cpu, TD_SKID, 0, second_late);
+	/* two instructions each */
+	spin(second_late ? AGAIN / 2 : 2 * AGAIN);
+	ev_off(s->fd[0]);
+}
+
+static void end_period_late(struct shot *s)
+{
+	end_period_twice(s, TOO_LATE);
+}
+
+static void end_period_in_time(struct shot *s)
+{
+	end_period_twice(s, 0);
+}
+
+TEST(race_period_again, "race-period-again", 3600)
+{
+	static const struct race late = {
+		.operation = end_period_late, .throttles = true, .fine = true,
+	};
+	static const struct race in_time = {
+		.operation = end_period_in_time, .throttles = true, .fine = true,
+	};
+
+	prepare();
+	sweep_throttled(&late, 1, 200);
+	sweep_throttled(&in_time, 1, 200);
 }
 
 static const struct race adding = {

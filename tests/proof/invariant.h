@@ -45,7 +45,7 @@ static void rules_of_slot(bool assume, const struct perf_event *e, unsigned int 
 	RULE(prev > -(s64)SIGN && prev <= now && now < (s64)SIGN, "prev_count is behind");
 	RULE(e->counted == (u64)(e->count.value - prev), "the count is exact");
 	RULE(e->hw.period_left.value + prev >= 0, "a wrap is needed for the period");
-	RULE(!e->sampled && !e->exempt, "its period has had no sample");
+	RULE(!e->sampled, "its period has had no sample");
 	RULE((now >= 0) == (hw.status >> i & 1), "STATUS has a bit for a wrap");
 	RULE(!e->rdpmc || e->paged, "its page has what the counter was loaded with");
 }
@@ -64,7 +64,7 @@ static void rules_of_event(bool assume, const struct perf_event *e)
 		rules_of_slot(assume, e, 1);
 	} else {
 		RULE((u64)e->count.value == e->counted, "in no slot the count is exact");
-		RULE(!is_over(e) || e->sampled || e->exempt, "a period that is over had a sample");
+		RULE(!is_over(e) || e->sampled, "a period that is over had a sample");
 	}
 	if (knc_owners.event[0] != e && knc_owners.event[1] != e)
 		RULE(e->hw.idx == -1, "an event without a counter has none in hw.idx");
@@ -213,12 +213,12 @@ static void any_counts(struct perf_event *e)
 	e->count.value = nondet_s64();
 	e->hw.sample_period = nondet_u64();
 	e->hw.last_period = nondet_u64();
-	e->hw.interrupts = nondet_bool() ? ~0UL : 0;
+	e->throttled = nondet_bool();
+	e->hw.interrupts = e->throttled ? ~0UL : 0;
 	e->hw.prev_count.value = nondet_s64();
 	e->hw.period_left.value = nondet_s64();
 	e->counted = nondet_u64();
 	e->sampled = nondet_bool();
-	e->exempt = nondet_bool();
 	e->paged = nondet_bool();
 }
 
@@ -275,12 +275,15 @@ static void before_write(const volatile void *what, unsigned long value)
 			continue;
 		read_slot(i);
 		TABLE(event);
-		/* It leaves the slot. perf core has marked it if this is to throttle it. */
-		if (knc_cpu.event[i]) {
+		if (knc_cpu.event[i])
 			knc_cpu.event[i]->counted += counter(i);
-			knc_cpu.event[i]->exempt |= knc_event_is_throttled(knc_cpu.event[i]);
-		}
 	}
+}
+
+/* Until the tick, which is no operation here */
+static bool is_marked(const struct perf_event *e)
+{
+	return !e->throttled || knc_event_is_throttled(e);
 }
 
 static void after_write(const volatile void *what)
@@ -289,10 +292,12 @@ static void after_write(const volatile void *what)
 
 	if (what == &knc_cpu.state && hw.ctrl)
 		read_anywhere();	/* and the counter goes on */
+	if (what == &knc_cpu.state)
+		HOLDS(is_marked(&event0) && is_marked(&event1) && is_marked(&event2),
+		      "what perf core has throttled keeps its mark");
 	for (i = 0; i < 2; i++)
 		if (what == &knc_cpu.event[i] && knc_cpu.event[i]) {
 			knc_cpu.event[i]->counted -= counter(i);
-			knc_cpu.event[i]->exempt = false;
 			knc_cpu.event[i]->paged = false;
 		}
 }
@@ -307,9 +312,9 @@ static void begins_period(const local64_t *left)
 	if (!e)
 		return;
 	HOLDS(is_over(e), "a period begins when the one before is over");
-	HOLDS(e->sampled || e->exempt, "a period that is over has had its sample");
+	HOLDS(e->sampled, "a period that is over has had its sample");
+	HOLDS(!e->throttled || !nmi_level, "a sample stops an event that is throttled");
 	e->sampled = false;
-	e->exempt = false;
 }
 
 /* knc_pmu_quiesce() writes it without WRITE_ONCE(). */

@@ -103,7 +103,7 @@ struct perf_event {
 	struct hw_perf_event hw;
 	/* What the proof knows: see invariant.h */
 	u64 counted;
-	bool sampled, exempt, counter0, rdpmc, paged;
+	bool sampled, throttled, counter0, rdpmc, paged;
 };
 
 struct perf_sample_data {

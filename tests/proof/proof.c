@@ -93,7 +93,16 @@ static bool is_exact(unsigned int i)
 	return !e || (u64)(e->count.value + uncounted(i)) == counted(e);
 }
 
-/* perf core takes a sample. It may change the period, and throttle the event or its group. */
+static void throttle(struct perf_event *e)
+{
+	e->hw.interrupts = ~0UL;
+	e->throttled = true;
+}
+
+/*
+ * perf core takes a sample, and counts it in hw.interrupts, whose mark wraps. It may change the
+ * period, and throttle the event or its group.
+ */
 int perf_event_overflow(struct perf_event *e, struct perf_sample_data *data, struct pt_regs *regs)
 {
 	struct perf_event *other = e == &event0 ? &event1 : &event0;
@@ -108,6 +117,7 @@ int perf_event_overflow(struct perf_event *e, struct perf_sample_data *data, str
 	place();
 	HOLDS(is_exact(0) && is_exact(1), "a count that is read with a sample is exact");
 	e->sampled = true;
+	e->hw.interrupts = nondet_bool() ? 1 : e->hw.interrupts + 1;
 	if (nondet_bool()) {
 		e->hw.sample_period = nondet_u64();
 		ASSUME(e->hw.sample_period >= 1 && e->hw.sample_period < BIT(WIDTH - 2));
@@ -115,10 +125,10 @@ int perf_event_overflow(struct perf_event *e, struct perf_sample_data *data, str
 	/* Linux 6.16 stops the others of the group. To stop the event itself is to return 1. */
 	if (nondet_bool()) {
 		if (other->hw.idx >= 0) {
-			other->hw.interrupts = ~0UL;
+			throttle(other);
 			other->pmu->stop(other, 0);
 		}
-		e->hw.interrupts = ~0UL;
+		throttle(e);
 		throttled = e;
 		return 1;
 	}

@@ -22,7 +22,8 @@ FAULTS = {"stop-before-state": "STOP after stop", "off-last": "OFF after mask",
           "counter-before-empty": "slot=0 after set"}
 
 # What may come after what. "stop" and "run" are writes of GLOBAL_CTRL, "set" is one of a register
-# of a counter; an event's counts are accounted for or loaded; "back" is the state before.
+# of a counter; an event's counts are accounted for or loaded; "mark" is that of an event that is
+# throttled; "back" is the state before.
 ORDER = {first: after.split(", ") for first, after in re.findall(r"(\S+): (.*)", """
     begin: OFF, STOP, READ, PMI, stop, CTRL?, set, slot=0, rdpmc, filters, replay, unmask, end
     OFF: stop
@@ -37,7 +38,8 @@ ORDER = {first: after.split(", ") for first, after in re.findall(r"(\S+): (.*)",
     unmask: rdpmc, back, STOP, run, end
     rdpmc: account
     account: account, sample, slot=0, rdpmc, replay, back, STOP, RUN, end
-    sample: slot=0, rdpmc, back, STOP
+    sample: slot=0, rdpmc, back, STOP, mark
+    mark: slot=0, rdpmc, back, STOP
     set: set, evtsel, slot=event
     evtsel: slot=0
     slot=0: load, set, filters, replay, end
@@ -93,6 +95,8 @@ class Code:
             return ""
         if operation.startswith(("add", "sub", "xchg")):
             return "account"
+        if (size, value) == (8, 0xffffffff):
+            return "mark"
         name = FIELDS.get((size, offset), "load")
         if name == "state":
             return "back" if value is None else STATES[value]
