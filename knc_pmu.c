@@ -91,6 +91,10 @@ void knc_pmu_enable(struct knc_cpu *kc)
 	if (kc->state != KNC_STOP)
 		return;
 
+	/* Each tick looks for an overflow whose PMI was swallowed. */
+	if (COMPAT_PMI_SWALLOWED && in_hardirq() && knc_read_status())
+		knc_pmi_replay(kc);
+
 	for (;;) {
 		if (unlikely(READ_ONCE(kc->pending)))
 			knc_pmi_replay(kc);
@@ -154,13 +158,13 @@ bool knc_event_stop(struct perf_event *event)
 	return counted;
 }
 
-static __always_inline void knc_account_slot(const struct knc_cpu *kc,
+/* Returns true if the counter has wrapped. */
+static __always_inline bool knc_account_slot(const struct knc_cpu *kc,
 					     struct perf_event *event)
 {
 	int idx = knc_find_slot(kc, event);
 
-	if (idx >= 0)
-		knc_event_account(event, idx);
+	return idx >= 0 && knc_event_account(event, idx) >= 0;
 }
 
 /**
@@ -173,13 +177,18 @@ static __always_inline void knc_account_slot(const struct knc_cpu *kc,
 void knc_event_read(struct perf_event *event)
 {
 	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	bool wrapped;
 
 	if (likely(kc->state == KNC_RUN)) {
 		knc_set_state(kc, KNC_READ);
-		knc_account_slot(kc, event);
+		wrapped = knc_account_slot(kc, event);
 		knc_set_state(kc, KNC_RUN);
-		if (unlikely(READ_ONCE(kc->pending)))
-			knc_pmu_restore(kc, knc_pmu_disable(kc));
+		if (unlikely(READ_ONCE(kc->pending)) || (COMPAT_PMI_SWALLOWED && wrapped)) {
+			knc_pmu_disable(kc);
+			if (COMPAT_PMI_SWALLOWED)
+				knc_pmi_replay(kc);
+			knc_pmu_enable(kc);
+		}
 	} else if (kc->state == KNC_PMI ||
 		   (kc->state == KNC_STOP && !knc_read_global_ctrl())) {
 		knc_account_slot(kc, event);

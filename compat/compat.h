@@ -105,6 +105,9 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #endif
 #endif
 
+/* All handlers see each NMI, so that no other one keeps a PMI from this driver. */
+#define COMPAT_PMI_SWALLOWED		false
+
 /* Where the counters are reserved: who has them, and what to do */
 #define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
 

@@ -316,7 +316,17 @@ def soft_masking():
     pmu = quiesce() + of_driver("knc_pmu.c", "knc_pmu_enable") + of_driver(SOFTMASK, "knc_pmu_restore")
     pmu += of_driver("knc_pmu.c", "knc_event_start", "knc_event_stop", "knc_account_slot",
                      "knc_event_read")
-    pmu = once(pmu, "\t\tknc_spflt_update(kc);\n")
+    for old, new in (("\t\tknc_spflt_update(kc);\n", ""),
+                     # Of Linux 2.6.38
+                     (between(pmu, "\t/* Each tick looks", "\tfor (;;)"), ""),
+                     ("\t\t\tif (COMPAT_PMI_SWALLOWED)\n\t\t\t\tknc_pmi_replay(kc);\n", ""),
+                     (" || (COMPAT_PMI_SWALLOWED && wrapped)", ""), ("\tbool wrapped;\n", ""),
+                     ("wrapped = knc_account_slot", "knc_account_slot"),
+                     ("/* Returns true if the counter has wrapped. */\n", ""),
+                     ("inline bool knc_account", "inline void knc_account"),
+                     ("\treturn idx >= 0 && knc_event_account(event, idx) >= 0;",
+                      "\tif (idx >= 0)\n\t\tknc_event_account(event, idx);")):
+        pmu = once(pmu, old, new)
     text += once(pmu, "u32 evtsel = event->hw.config;",
                  "u32 evtsel = event->hw.config | ARCH_PERFMON_EVENTSEL_ENABLE;")
     text += of_driver("knc_builtin.c", "knc_disable_all", "knc_enable_all", "knc_set_period",

@@ -192,7 +192,9 @@ int compat_probe_register(struct tracepoint *tp, void *probe);
 #define COMPAT_COUNTERS_USER						\
 	"the kernel's own driver has events on the counters: end the programs that have them open, then load again"
 
-/* NMIs, in kernel.c */
+/* NMIs, in kernel.c. The first handler that claims one keeps it from the others. */
+#define COMPAT_PMI_SWALLOWED		true
+#define in_hardirq()			in_irq()
 
 #define NMI_DONE			0
 #define NMI_HANDLED			1

@@ -354,7 +354,10 @@ static unsigned int nmi_parameter(const char *name)
 	return must_number(text_of(TEST_NMI "%s", name));
 }
 
-/* A lost NMI costs samples only until the event stops; later events have theirs. */
+/*
+ * A lost NMI costs samples only until the event stops, is read, or a tick comes; later events
+ * have theirs.
+ */
 TEST(nmi_swallowed, "nmi-swallowed", 60)
 {
 	struct tally t = {};

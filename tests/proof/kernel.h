@@ -53,6 +53,8 @@ static inline s64 sign_extend64(u64 value, int bit)
 #define this_cpu_ptr(p)	(p)
 #define irqs_disabled()	true
 #define rdmsrq_safe(msr, value) 0
+#define in_hardirq()	nondet_bool()
+#define COMPAT_PMI_SWALLOWED SWALLOWED
 #define boot_cpu_has(feature) true
 #define x2apic_enabled() false
 

@@ -20,7 +20,7 @@ HERE = f"{TESTS}/proof"
 STATES = ("OFF", "STOP", "RUN", "READ", "PMI")
 WRITERS = {"task side": 0, "PMI": 1, "replay": 2, "quiesce": 0}
 # 3 is any slot, 4 any STATUS.
-DEFAULTS = {"NARROW": 1, "READERS": 0, "EVENT": 0, "SLOT0": 3, "SLOT1": 3, "STATUS": 4,
+DEFAULTS = {"NARROW": 1, "READERS": 0, "SWALLOWED": 0, "EVENT": 0, "SLOT0": 3, "SLOT1": 3, "STATUS": 4,
             "OWN": "nondet_bool()", "LATE": "nondet_bool()"}
 
 
@@ -30,6 +30,9 @@ def obligations():
         yield f"idle-{state}", f"IDLE {state}"
     yield "disable", "DISABLE RUN STOP"
     yield "enable", "ENABLE STOP RUN"
+    # On Linux 2.6.38
+    yield "enable-swallowed", "ENABLE STOP RUN SWALLOWED=1"
+    yield "read-RUN-0-swallowed", "READ RUN SWALLOWED=1"
     yield "quiesce", "QUIESCE STOP OFF"
     yield "quiesce-run", "QUIESCE RUN OFF"
     yield "quiesce-off", "QUIESCE OFF"

@@ -53,6 +53,8 @@ static struct {
 	unsigned int took;
 	/* A perf core that switches the events before the tracepoint */
 	bool hook_after_events;
+	/* Another handler may swallow a PMI, and this is a tick */
+	bool swallows, in_tick;
 	/* A CPU that is going up or down, or 0 */
 	int offline;
 	/* The current task, or NULL for the test's */
@@ -171,6 +173,8 @@ static void *host_vzalloc(size_t size)
 #undef rdmsrq_safe
 #undef cpu_online
 #undef COMPAT_HOOK_BEFORE_EVENTS
+#undef COMPAT_PMI_SWALLOWED
+#undef in_hardirq
 #undef register_nmi_handler
 #undef vzalloc
 #define rdmsrq_safe(msr, value)			host_rdmsr_safe(msr, value)
@@ -195,6 +199,8 @@ static void *host_vzalloc(size_t size)
 #define x2apic_enabled()			(!host_ask(HOST_APIC))
 #define vzalloc(size)				host_vzalloc(size)
 #define COMPAT_HOOK_BEFORE_EVENTS		(!host.hook_after_events)
+#define COMPAT_PMI_SWALLOWED			host.swallows
+#define in_hardirq()				host.in_tick
 #define cpu_online(cpu)				(!host.offline || (cpu) != host.offline)
 
 #undef irqs_disabled

@@ -139,6 +139,28 @@ static void test_stop_for_throttle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples.periods, 3300);
 }
 
+/* On Linux 2.6.38 no PMI may come for an overflow. A read finds it, and a tick. */
+static void test_read_swallowed(struct kunit *test)
+{
+	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
+	unsigned int i;
+
+	host.swallows = true;
+	for (i = 1; i <= 2; i++) {
+		count(1, 1000);
+		record.lvtpc = 0x10400;
+		host.in_tick = i == 2;
+		if (!host.in_tick)
+			knc_event_read(event);
+		disable();
+		enable();
+		KUNIT_EXPECT_EQ(test, samples.periods, 1000 * i);
+		KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
+		KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
+		KUNIT_EXPECT_EQ(test, record.msr[0x2f], 2);
+	}
+}
+
 static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_period),
 	KUNIT_CASE(test_pmi_reserved_status),
@@ -146,5 +168,6 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_regs_user),
 	KUNIT_CASE(test_long_overdue),
 	KUNIT_CASE(test_stop_for_throttle),
+	KUNIT_CASE(test_read_swallowed),
 	{}
 };
