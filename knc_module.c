@@ -186,9 +186,8 @@ release_counters:
 module_init(knc_module_init);
 
 /*
- * There is no module_exit(), so the module cannot be unloaded. A software event that was in a
- * group with one of the driver's refers to the PMU until it is closed, on all versions of
- * perf core: it keeps the PMU's part of its context, and does not hold the module.
+ * There is no module_exit(): a software event that was in a group with one of this driver's
+ * refers to the PMU until it is closed, and no version of perf core lets it hold the module.
  */
 
 MODULE_DESCRIPTION("Intel Xeon Phi (Knights Corner) core PMU");

@@ -92,8 +92,8 @@ static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
 }
 
 /*
- * STATUS is 0. If the LVT entry is masked, this is a late PMI: an earlier NMI or a replay
- * has handled its overflow.
+ * An NMI finds STATUS 0. If the LVT entry is masked, the NMI is a PMI that comes late: an
+ * earlier NMI, or a replay, has already handled its overflow.
  */
 static noinline int knc_pmi_late(void)
 {
@@ -145,7 +145,7 @@ int knc_pmi(struct pt_regs *regs)
 	    !(state == KNC_STOP && knc_read_global_ctrl()))
 		return knc_pmi_masked(kc);
 
-	/* Before 2: else a BPF program that reads an event here could replay, and start. */
+	/* Before 2: else a BPF program that reads an event here could start the counters. */
 	knc_set_state(kc, KNC_PMI);
 
 	/* 2: stop: an overflow between 3 and 5 would be lost. */

@@ -37,9 +37,10 @@ int knc_pmu_probe(void)
 
 /**
  * knc_pmu_quiesce() - stop the PMU of this hardware thread
- * @kc: its PMU; interrupts are off here, except at boot, and in all functions below
+ * @kc: its PMU
  *
- * All registers become 0, the LVT entry masked.
+ * All registers become 0, the LVT entry masked. Interrupts are off, except at boot; in all
+ * functions below they are always off.
  */
 void knc_pmu_quiesce(struct knc_cpu *kc)
 {
@@ -82,9 +83,9 @@ void knc_pmu_reset(struct knc_cpu *kc)
  * knc_pmu_enable() - start the counters of this CPU
  * @kc: the PMU of this hardware thread
  *
- * A PMI before the write of GLOBAL_CTRL becomes pending, and is replayed in the next round. A
- * PMI after the write is handled at once. In the second round no PMI comes before the write,
- * as no counter has run since the replay, so there is no third one.
+ * A PMI before the write of GLOBAL_CTRL becomes pending, and the next round replays it. A PMI
+ * after the write is handled at once. There is no third round: no counter runs between the
+ * replay and the second write, so no PMI comes there.
  */
 void knc_pmu_enable(struct knc_cpu *kc)
 {

@@ -48,8 +48,8 @@ bool knc_event_is_ours(const struct perf_event *event);
 int knc_event_init(struct perf_event *event);
 
 /*
- * knc_register.c, or compat/2.6.38/perf_core.c. Called first, knc_perf_prepare() returns
- * -EBUSY if raw events are another driver's, -ENOMEM, or -ENOENT if 2.6.38 lacks a function.
+ * knc_register.c, or compat/2.6.38/perf_core.c. knc_perf_prepare() comes first, and returns
+ * -EBUSY if another driver has raw events, -ENOMEM, or -ENOENT if 2.6.38 lacks a function.
  */
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);

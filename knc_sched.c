@@ -7,7 +7,7 @@
 
 #include "knc_pmu.h"
 
-/* Which event each counter is for, whether or not the event is on it */
+/* The event that owns each counter. It keeps the counter while it is stopped. */
 struct knc_owners {
 	struct perf_event *event[KNC_NUM_COUNTERS];
 };

@@ -72,7 +72,7 @@ static bool knc_spflt_of_task(const struct perf_event *event)
 	return knc_spflt_wanted(event) && event->attach_state & PERF_ATTACH_TASK;
 }
 
-/* Whether counters still run for the task that leaves, and perf core is about to stop them */
+/* Whether this switch comes before perf core stops the counters of the task that leaves */
 static bool knc_spflt_counts_last(const struct knc_cpu *kc)
 {
 	return COMPAT_HOOK_BEFORE_EVENTS && (knc_spflt_of_task(READ_ONCE(kc->event[0])) ||
@@ -187,8 +187,8 @@ void knc_spflt_init(void)
 }
 
 /*
- * Whose bit the register has is not known. A CPU that switches, or comes online, before
- * this interrupt begins with its first switch.
+ * The register may have another task's bit until now. A CPU that switches, or comes online,
+ * before this interrupt has the right bit from its first switch on.
  */
 static void knc_spflt_begin_cpu(void *unused)
 {
