@@ -87,6 +87,14 @@ class TestHost(ScriptTest):
             assert found == [self.path(f"run/{card}.symfs/root/prog")]
             assert self.content(found[0]) == f"the program of {card}".encode()
 
+    def test_host_record_removed(self):
+        """perf 7.3 goes on without an event, with status 0"""
+        self.path("bin/perf", PERF.replace("echo said", "echo \"Failure to open event 'cycles:pH' on"
+                                           " PMU 'cpu' which will be removed.\""))
+        status, _, err = self.host("record", "mic0", "--", "true")
+        assert status == 1 and "    perf: cycles:pH was not recorded\n" in err, err
+        assert self.content("mic0.data").startswith(PIPE)
+
     def test_host_banner(self):
         """A shell that says more than its answers spoils all data, and is told so"""
         said = "the card's shell prints \"Welcome\" before its answers: it must print nothing in such sessions\n"
