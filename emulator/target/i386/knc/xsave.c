@@ -36,6 +36,10 @@ void knc_set_xsave(CPUX86State *env)
         /* QEMU allows CR4.OSXSAVE only with one of these; not XSAVEOPT. */
         env->features[FEAT_XSAVE] = CPUID_XSAVE_XGETBV1;
         env->cpuid_level = MAX(env->cpuid_level, LEVEL_XSAVE);
+        /* From 10.0 on it forgets the sizes of what its TCG does not have. */
+        x86_ext_save_areas[XSTATE_OPMASK_BIT].size = sizeof(XSaveOpmask);
+        x86_ext_save_areas[XSTATE_ZMM_Hi256_BIT].size = sizeof(XSaveZMM_Hi256);
+        x86_ext_save_areas[XSTATE_Hi16_ZMM_BIT].size = sizeof(XSaveHi16_ZMM);
     }
 }
 
