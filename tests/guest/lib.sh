@@ -70,6 +70,13 @@ count()
 	awk -F, -v name="$1" '$3 == name { print $1 }' "$tmp/csv"
 }
 
+# start_of EVENT - set $start to its count for a program that does nothing: the C library decides
+start_of()
+{
+	into said perf stat -x, -o "$tmp/csv" -e "$1" ./gt --spin20 1
+	start=$(count "$1")
+}
+
 # perf record reads the kernel's symbols three times, and the kernel takes long to write them. From
 # here on perf reads a copy of the global ones, so that the test must not load a module.
 symbols_once()

@@ -19,8 +19,8 @@ hot()
 }
 
 # 20 million instructions, 0xf4240 iterations of 20, and what a program takes to begin
-into said perf stat -x, -o "$tmp/csv" -e instructions:u ./gt --spin20 1
-all=$((20000000 + $(count instructions:u)))
+start_of instructions:u
+all=$((20000000 + start))
 record -c 100000 -e instructions:u -- ./gt --spin20 f4240
 n=$(grep -c . "$tmp/script")
 between "samples of -c 100000" "$n" $(((all - 1000) / 100000)) $(((all + 1000) / 100000))

@@ -194,7 +194,7 @@ AFTER = {"same-again": compare_boots}
 def get(work):
     """Any byte there is, over the serial line; with as little memory as there may be. The
     emulator's trace has what the kernel's own driver looks at."""
-    said = quietly(f"{SCRIPTS}/run-uos", "--memory", "256M", "--get", f"bytes:{work}/bytes",
+    said = quietly(f"{SCRIPTS}/run-uos", "--memory", "384M", "--get", f"bytes:{work}/bytes",
                    "--get", f"/proc/version:{work}/version", "--trace", f"{work}/trace",
                    "--", "head -c 300000 /dev/urandom >bytes && sha256sum <bytes")
     quietly("grep", "-q", "knc_pmu_rdmsr", f"{work}/trace")
