@@ -25,9 +25,9 @@
  *                         is set
  *          PMI            RUN, STOP, PMI; before GLOBAL_CTRL is cleared, then back
  *          replay         STOP, PMI
- * pending  PMI            STOP, READ, PMI: sets it
- *          PMI, replay    PMI: clears it, after STATUS
- *          quiesce        OFF: clears it
+ * pending  PMI            STOP, READ, PMI; to true
+ *          PMI, replay    PMI; to false, after STATUS has been cleared
+ *          quiesce        OFF; to false
  * event    task side      STOP
  *          PMI, replay    PMI
  * evtsel   task side      STOP, OFF
