@@ -22,7 +22,8 @@
 		     : "memory", "cc", "al");						\
 } while (0)
 
-static int __attribute__((noinline)) walk(char *memory)
+/* Not static: gcc 14 would call it walk.isra.0. */
+int __attribute__((noinline)) walk(char *memory)
 {
 	WALK(memory, PASSES);
 	return __LINE__ - 1;
