@@ -220,6 +220,8 @@ class Results:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             why = f"{crash.message}\n{report.longrepr}" if crash else str(report.longrepr)
+            # pytest 8 begins with the class, also without a traceback.
+            why = re.sub(r"^(Failed|AssertionError): ", "", why)
             if why.startswith("no result"):
                 if why in self.ends:
                     # An earlier test of the run has said why it ended.
@@ -227,7 +229,7 @@ class Results:
                     self.untold += 1
                     return
                 self.ends.add(why)
-            self.tell("FAIL", report.nodeid, re.sub(r"^(Failed|AssertionError): ", "", why))
+            self.tell("FAIL", report.nodeid, why)
         elif report.skipped:
             self.tell("skip", report.nodeid, report.longrepr[2].removeprefix("Skipped: "))
         elif report.when == "call":

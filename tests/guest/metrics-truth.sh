@@ -53,7 +53,7 @@ read -r insns cycles branches <<-EOT
 	$(true_counts ./walk 64)
 EOT
 between "true instructions" "$insns" $((5 * reads)) $((5 * reads + 600000))
-between "true branches" "$branches" $reads $((reads + 100000))
+between "true branches" "$branches" $reads $((reads + 150000))
 
 by_hand()
 {
