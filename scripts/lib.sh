@@ -250,7 +250,7 @@ works()
 # what "releases" has for it; or say what would be needed
 find_host()
 {
-	# The tests have hosts of their own.
+	# The tests name another file.
 	host=$(. "${KNC_PMU_OS_RELEASE:-/etc/os-release}" 2>/dev/null && [ "${ID:-}" = debian ] &&
 		command -v dpkg >/dev/null && echo "${VERSION_CODENAME:-}") || host=
 	# shellcheck disable=SC2046

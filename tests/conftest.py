@@ -349,7 +349,7 @@ def running(request):
                 return begin(case.group, case.check)
             except pytest.fail.Exception as e:
                 why = str(e)
-            # Not within "except": pytest 8 would print both, and each in words of its own.
+            # Not within "except": pytest 8 would print both exceptions.
             pytest.fail(f"no result: {why}", pytrace=False)
 
         yield get
