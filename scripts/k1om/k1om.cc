@@ -8,7 +8,7 @@
  * a complex number that has one is returned in memory, and va_arg() takes all of them from the
  * stack, where the caller has put them. Vectors are refused as before.
  *
- * gcc asks its target for such things by the hooks in targetm, which are replaced here.
+ * gcc asks its target for these by the hooks in targetm, which are replaced here.
  */
 #include "gcc-plugin.h"
 #include "plugin-version.h"
@@ -19,6 +19,7 @@
 #include "gimple.h"
 #include "gimplify.h"
 #include "fold-const.h"
+#include "tree-pass.h"
 
 int plugin_is_GPL_compatible;
 
@@ -124,12 +125,20 @@ static tree gimplify_va_arg_expr(tree ap, tree type, gimple_seq *pre, gimple_seq
 	return build_simple_mem_ref(fold_convert(build_pointer_type(type), address));
 }
 
+/* Of gcc 14 on, whatever -falign-loops says: its padding is NOPs with operands. */
+static void no_align_tight_loops(void *gate, void *)
+{
+	if (!strcmp(current_pass->name, "align_tight_loops"))
+		*static_cast<bool *>(gate) = false;
+}
+
 int plugin_init(struct plugin_name_args *args, struct plugin_gcc_version *version)
 {
 	if (!plugin_default_version_check(version, &gcc_version)) {
 		fprintf(stderr, "%s: was built for another gcc\n", args->full_name);
 		return 1;
 	}
+	register_callback(args->base_name, PLUGIN_OVERRIDE_GATE, no_align_tight_loops, NULL);
 	was = targetm;
 	targetm.calls.function_value = function_value;
 	targetm.calls.libcall_value = libcall_value;

@@ -184,9 +184,8 @@ def mainline(work):
 
 # No jump labels: objtool, which makes NOPs of them, has other NOPs in a card's tree.
 MAKE = "make", "-s", "OBJECT_FILES_NON_STANDARD=y"
-# Padding in code would be NOPs with operands.
-COMPILERS = {"gcc": ("prepared", "-falign-functions=1 -falign-loops=1 -falign-jumps=1 "
-                     "-falign-labels=1"),
+# Padding in code would be NOPs with operands. From gcc 14 on, -Os alone switches all of it off.
+COMPILERS = {"gcc": ("prepared", "-Os -falign-functions=1"),
              "clang": ("clang", "-fno-integrated-as -Os -falign-loops=1")}
 
 
