@@ -50,6 +50,7 @@ forky    forky linux-binary-[0-9.]+\+deb14-amd64        trixie
 elsewhere='
 linux-6.1    bookworm linux-source-6\.1
 linux-6.12   trixie   linux-source-6\.12
+perf-6.12    trixie   linux-perf
 linux-newest trixie-backports,forky,sid linux-source-[0-9.]+
 perf-newest trixie-backports,forky,sid linux-perf
 qemu-newest trixie-backports,forky,sid src:qemu

@@ -45,7 +45,7 @@ FORMS = [re.compile(form) for form in (
     rf"{NO_COMM}(?:{TIME})?{ANY}", TASK + TIME + ANY,
     SHORT + r"(?P<time>\d+\.\d{1,5}):\s+" + ANY, rf"\s*{MORE}{TIME}{ANY}", rf"\s*\[\d+\]\s+{MORE}{ANY}",
     # Between task and time is no other column.
-    r"(?!.*\s(?:[ \d]{4}\d|\d+/\d+)\s.*?\d+\.\d+: )" + NAME + TIME + ANY, PERIOD + EVENT,
+    r"(?!.*\s(?:[ \d]{4}\d|\d+/\d+)\s.*?\d+\.\d+: )\s*" + NAME + TIME + ANY, PERIOD + EVENT,
     rf"{TASK}(?P<weight>\d+)\s+{EVENT}", rf"\s*{NAME}{PERIOD}{EVENT}",
     rf"{SHORT}(?P<weight>\d+)\s+{EVENT}", TASK + EVENT, SHORT + EVENT,
     rf"\s*(?:{NAME})?{EVENT}")]
@@ -262,7 +262,9 @@ class Reader:
             for at, line in lines_of(at, line, frames, below):
                 found = self.opens(line, is_begin) if line else None
                 record = RECORD.match(line)
+                # A sample with its address in the same line has no callers below.
                 is_begin = not line.strip()
+                is_flat = bool(found and found.frames)
                 if found or is_begin or record or not line[0].isspace():
                     if sample:
                         yield sample
@@ -276,6 +278,7 @@ class Reader:
                         if not self.hear(line):
                             self.leave_out(at, line)
                         skips = not sample
+                is_begin |= is_flat
         if sample:
             yield sample
 

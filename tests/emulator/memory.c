@@ -158,8 +158,11 @@ static const struct {
 
 static void caches(void)
 {
-	/* In a set of the L1 that neither walk_from nor the stacks are in */
-	u64 b = (u64)buffer + 0xbc0;
+	/* In a set of the L1 that neither the stack is in, in half a page around, nor walk_from */
+	u64 b = BUFFER + ((u64)__builtin_frame_address(0) + PAGE / 2) % PAGE / 64 * 64;
+
+	if ((b ^ (u64)&walk_from) % PAGE < 128)
+		b += 256;
 
 	/* 128 pages of 4 KiB, over the same 16 of memory */
 	for (int n = 0; n < 128; n++)

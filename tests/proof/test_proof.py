@@ -128,7 +128,7 @@ def run(top, name, reach, *options):
         quietly("gcc", "-E", *(f"-D{macro}={value}" for macro, value in defines.items()),
                 f"-I{work}", f"-I{top}", f"{HERE}/proof.c", "-o", f"{work}/proof.i")
         done = subprocess.run(
-            [built("build-cbmc"), "--no-standard-checks", "--object-bits", "10", "--unwind", "4",
+            [built("fetch-program", "cbmc"), "--no-standard-checks", "--object-bits", "10", "--unwind", "4",
              *options, f"{work}/proof.i"], check=False, text=True, capture_output=True)
     return done.stdout if done.returncode in (0, 10) else done.stdout + done.stderr
 
