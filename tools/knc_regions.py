@@ -9,13 +9,11 @@ import re
 import subprocess
 
 from knc_format import counted, differ
-from knc_runs import DEVICES, Failed, Result, ask, file_there, held, only_root, only_user_mode, rewind
+from knc_runs import DEVICES, Failed, Result, ask, content, held, rewind
 
 NSEC = 10 ** 9
 FILE, BEGIN, RANK, BEGUN, END = "# file ", "# knc-regions 1", "# rank ", "# begun", "# end"
 FORMAT = re.compile(r"(config\d?):(\d+)(?:-\d+)?$")
-# CAP_SYS_ADMIN, CAP_PERFMON
-PRIVILEGES = 1 << 21 | 1 << 38
 # What a part of a region is of: all, a rank of MPI, or a thread, which may be another one in
 # another run
 ALL = "", None
@@ -101,14 +99,6 @@ class Run:
 
 # --- the program -----------------------------------------------------------------------
 
-def content(args, name):
-    """Of a file that does not change, which may be on a card"""
-    known = vars(args).setdefault("contents", {})
-    if name not in known:
-        known[name] = file_there(args, name).strip()
-    return known[name]
-
-
 def setting(args, countable):
     """An event as KNC_REGIONS has it, by what the PMU's directory in sysfs says"""
     folder = f"{DEVICES}/{args.pmu}"
@@ -146,19 +136,7 @@ def rows_of(text):
     return rows, unwritten, broken
 
 
-def paranoid(args):
-    """What the kernel's setting forbids to the program's user: it opens its events itself."""
-    level = content(args, "/proc/sys/kernel/perf_event_paranoid")
-    mask = re.search(r"^CapEff:\s*(\w+)", content(args, "/proc/self/status"), re.M)
-    return -1 if not (level and mask) or int(mask[1], 16) & PRIVILEGES else int(level)
-
-
 def count(args, needed, run):
-    level = paranoid(args)
-    if level > 2:
-        raise Failed(only_root(level))
-    if level == 2 and not args.user:
-        only_user_mode(args)
     events = ",".join(setting(args, needed[key]) for key in run)
     # Not in the directory: a program may become another user.
     file = f"{args.room}-regions"

@@ -31,6 +31,8 @@ MOST_INPUT = 1 << 28
 PROGRESS = "KNC_METRICS_PROGRESS"
 # What perf says first if the kernel does not let this user measure
 REFUSED = "Access to performance monitoring"
+# CAP_SYS_ADMIN, CAP_PERFMON
+PRIVILEGES = 1 << 21 | 1 << 38
 # Of the fields of perf stat. A number may have a comma.
 SEPARATOR = ";"
 # So many events more or less make no difference of two programs: their start has such
@@ -293,6 +295,34 @@ def only_root(level):
         ("to count on all CPUs, or for other threads (any)", 0)
     return (f"kernel.perf_event_paranoid is {level}, which allows only root {what}: as root, "
             f"type \"sysctl kernel.perf_event_paranoid={least}\"")
+
+
+def content(args, name):
+    """Of a file that does not change, which may be on a card"""
+    known = vars(args).setdefault("contents", {})
+    if name not in known:
+        known[name] = file_there(args, name).strip()
+    return known[name]
+
+
+def paranoid(args):
+    """What the kernel's setting forbids to the program's user: it opens its events itself."""
+    level = content(args, "/proc/sys/kernel/perf_event_paranoid")
+    mask = re.search(r"^CapEff:\s*(\w+)", content(args, "/proc/self/status"), re.M)
+    return -1 if not (level and mask) or int(mask[1], 16) & PRIVILEGES else int(level)
+
+
+def forbidden(args, metrics):
+    """{metric: why} of those that this user may not measure. A perf of 7.2 or newer only says of
+    their events that they are not supported.
+    """
+    level = paranoid(args)
+    if level > 2 or level > 0 and args.all_cpus:
+        raise Failed(only_root(level))
+    if level == 2 and not args.user:
+        only_user_mode(args)
+    return {metric: only_root(level) for metric in metrics
+            if level > 0 and any("any" in terms for _, terms in metric.events())}
 
 
 class Said:
