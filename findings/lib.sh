@@ -58,7 +58,8 @@ run()
 	loader=$(find "$root" -name ld-linux-x86-64.so.2 | head -n 1)
 	[ -n "$loader" ] || { "$root/$program" "$@"; return; }
 	"$loader" --library-path \
-		"$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu" "$root/$program" "$@"
+		"$root/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu:$root/usr/lib" \
+		"$root/$program" "$@"
 }
 
 expect()
