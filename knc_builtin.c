@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Intel Knights Corner core PMU: what the kernel's x86 perf core calls */
+/* Front end of the Knights Corner PMU: built in, called by the kernel's x86 perf core */
 #include <linux/init.h>
 #include <linux/perf_event.h>
 
@@ -11,12 +11,12 @@
 
 static void knc_disable_all(void)
 {
-	knc_pmu_disable(this_cpu_ptr(&knc_cpu));
+	knc_pmu_disable(this_cpu_ptr(&knc_pmus));
 }
 
 static void knc_enable_all(int added)
 {
-	knc_pmu_enable(this_cpu_ptr(&knc_cpu));
+	knc_pmu_enable(this_cpu_ptr(&knc_pmus));
 }
 
 static int knc_hw_config(struct perf_event *event)
@@ -92,12 +92,12 @@ knc_get_event_constraints(struct cpu_hw_events *cpuc, int idx,
 
 static void knc_cpu_starting(int cpu)
 {
-	knc_pmu_reset(this_cpu_ptr(&knc_cpu));
+	knc_pmu_reset(this_cpu_ptr(&knc_pmus));
 }
 
 static void knc_cpu_dying(int cpu)
 {
-	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
+	knc_pmu_quiesce(this_cpu_ptr(&knc_pmus));
 }
 
 static const struct attribute_group *knc_attr_update[] = {
@@ -142,7 +142,7 @@ __init int knc_pmu_init(void)
 		return -ENODEV;
 
 	/* INIT and kexec leave counters running, which the x86 core takes for an error. */
-	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
+	knc_pmu_quiesce(this_cpu_ptr(&knc_pmus));
 
 	x86_pmu = knc_x86_pmu;
 	x86_pmu.format_attrs = knc_pmu_format_group.attrs;

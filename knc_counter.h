@@ -33,10 +33,10 @@ static inline bool knc_event_is_throttled(const struct perf_event *event)
 static inline s64 knc_event_account(struct perf_event *event, unsigned int idx)
 {
 	struct hw_perf_event *hwc = &event->hw;
-	s64 now = sign_extend64(knc_rdpmc(idx), KNC_COUNTER_WIDTH - 1);
+	s64 now = sign_extend64(knc_read_counter(idx), KNC_COUNTER_WIDTH - 1);
 	u64 delta = (now - local64_xchg(&hwc->prev_count, now)) & KNC_COUNTER_BITS;
 
-	knc_assert(knc_may_account(this_cpu_ptr(&knc_cpu)));
+	knc_assert(knc_may_account(this_cpu_ptr(&knc_pmus)));
 	local64_add(delta, &event->count);
 	local64_sub(delta, &hwc->period_left);
 
@@ -79,7 +79,7 @@ static inline s64 knc_event_next_period(struct perf_event *event)
  * A program that uses RDPMC adds the counter to the offset in the event's page, so the
  * page is updated with each load.
  */
-static inline void knc_event_load(struct knc_cpu *kc, struct perf_event *event,
+static inline void knc_event_load(struct knc_cpu_pmu *kc, struct perf_event *event,
 				  unsigned int idx)
 {
 	s64 value;

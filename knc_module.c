@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Host of the Knights Corner PMU backend: a module, which brings its own struct pmu */
+/* Front end of the Knights Corner PMU: a module, with its own struct pmu */
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/module.h>
@@ -46,7 +46,7 @@ static int knc_reserve_counters(void)
 
 static void knc_quiesce_this_cpu(void *unused)
 {
-	knc_pmu_quiesce(this_cpu_ptr(&knc_cpu));
+	knc_pmu_quiesce(this_cpu_ptr(&knc_pmus));
 }
 
 /* Events of other types are for other PMUs. */
@@ -79,13 +79,13 @@ static enum cpuhp_state knc_online_state;
 
 static int knc_cpu_prepare(unsigned int cpu)
 {
-	per_cpu(knc_cpu, cpu).state = KNC_OFF;
+	per_cpu(knc_pmus, cpu).state = KNC_OFF;
 	return 0;
 }
 
 static int knc_cpu_online(unsigned int cpu)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 	unsigned long flags;
 
 	local_irq_save(flags);

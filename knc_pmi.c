@@ -40,7 +40,7 @@ static noinline int knc_pmi_deliver_rare(struct perf_event *event,
 }
 
 /* Account; if the counter has wrapped, deliver if the period is over, and load. */
-static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned int idx,
+static __always_inline void knc_pmi_reset_counter(struct knc_cpu_pmu *kc, unsigned int idx,
 						  struct perf_event *event, struct pt_regs *regs)
 {
 	/* Not initialized: it is large, and perf core sets the fields that it reads. */
@@ -66,7 +66,7 @@ static __always_inline void knc_pmi_reset_counter(struct knc_cpu *kc, unsigned i
 }
 
 /* Steps 4 to 7, with the counters stopped */
-static __always_inline void knc_pmi_handle(struct knc_cpu *kc, u64 status,
+static __always_inline void knc_pmi_handle(struct knc_cpu_pmu *kc, u64 status,
 					   struct pt_regs *regs)
 {
 	struct perf_event *second = kc->event[1];
@@ -105,7 +105,7 @@ static noinline int knc_pmi_late(void)
 }
 
 /* The PMI is soft-masked: the overflow waits for its replay. */
-static noinline int knc_pmi_masked(struct knc_cpu *kc)
+static noinline int knc_pmi_masked(struct knc_cpu_pmu *kc)
 {
 	int handled = 1;
 
@@ -135,7 +135,7 @@ static noinline int knc_pmi_masked(struct knc_cpu *kc)
  */
 int knc_pmi(struct pt_regs *regs)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);		/* 1: enter */
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);		/* 1: enter */
 	enum knc_state state = kc->state;
 	int handled = 1;
 	u64 status;
@@ -171,7 +171,7 @@ int knc_pmi(struct pt_regs *regs)
  * that this is an NMI, and uses its buffers for NMIs: those for this context may be in use.
  * A PMI that comes before STATUS is clear becomes pending, and is replayed with this one.
  */
-noinline void knc_pmi_replay(struct knc_cpu *kc)
+noinline void knc_pmi_replay(struct knc_cpu_pmu *kc)
 {
 	struct pt_regs regs = {};
 

@@ -11,7 +11,7 @@
 #include "knc_counter.h"
 #include "knc_pmu.h"
 
-DEFINE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
+DEFINE_PER_CPU_ALIGNED(struct knc_cpu_pmu, knc_pmus);
 
 /**
  * knc_pmu_probe() - check that the PMU's registers are there
@@ -42,7 +42,7 @@ int knc_pmu_probe(void)
  * All registers become 0, the LVT entry masked. Interrupts are off, except at boot; in all
  * functions below they are always off.
  */
-void knc_pmu_quiesce(struct knc_cpu *kc)
+void knc_pmu_quiesce(struct knc_cpu_pmu *kc)
 {
 	unsigned int idx;
 
@@ -71,7 +71,7 @@ void knc_pmu_quiesce(struct knc_cpu *kc)
  * INIT leaves the PMU as it was (1.4.4): a thread that comes online may find counters
  * running and overflows pending from before.
  */
-void knc_pmu_reset(struct knc_cpu *kc)
+void knc_pmu_reset(struct knc_cpu_pmu *kc)
 {
 	knc_pmu_quiesce(kc);
 	/* Before the entry is unmasked: in KNC_OFF a late PMI would leave it masked. */
@@ -87,7 +87,7 @@ void knc_pmu_reset(struct knc_cpu *kc)
  * after the write is handled at once. There is no third round: no counter runs between the
  * replay and the second write, so no PMI comes there.
  */
-void knc_pmu_enable(struct knc_cpu *kc)
+void knc_pmu_enable(struct knc_cpu_pmu *kc)
 {
 	if (kc->state != KNC_STOP)
 		return;
@@ -116,7 +116,7 @@ void knc_pmu_enable(struct knc_cpu *kc)
  */
 void knc_event_start(struct perf_event *event)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 	enum knc_state state = knc_pmu_disable(kc);
 	u32 evtsel = event->hw.config;
 	int idx = event->hw.idx;
@@ -143,7 +143,7 @@ void knc_event_start(struct perf_event *event)
  */
 bool knc_event_stop(struct perf_event *event)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 	enum knc_state state = knc_pmu_disable(kc);
 	int idx = knc_find_slot(kc, event);
 	bool counted = false;
@@ -160,7 +160,7 @@ bool knc_event_stop(struct perf_event *event)
 }
 
 /* Returns true if the counter has wrapped. */
-static __always_inline bool knc_account_slot(const struct knc_cpu *kc,
+static __always_inline bool knc_account_slot(const struct knc_cpu_pmu *kc,
 					     struct perf_event *event)
 {
 	int idx = knc_find_slot(kc, event);
@@ -177,7 +177,7 @@ static __always_inline bool knc_account_slot(const struct knc_cpu *kc,
  */
 void knc_event_read(struct perf_event *event)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 	bool wrapped;
 
 	if (likely(kc->state == KNC_RUN)) {

@@ -20,15 +20,15 @@ unsigned long knc_event_counters(const struct perf_event *event);
 
 /* knc_pmu.c: starts, stops and reads counters */
 int knc_pmu_probe(void);
-void knc_pmu_reset(struct knc_cpu *kc);
-void knc_pmu_quiesce(struct knc_cpu *kc);
+void knc_pmu_reset(struct knc_cpu_pmu *kc);
+void knc_pmu_quiesce(struct knc_cpu_pmu *kc);
 void knc_event_start(struct perf_event *event);
 bool knc_event_stop(struct perf_event *event);
 void knc_event_read(struct perf_event *event);
 
 /* knc_pmi.c: the interrupt */
 int knc_pmi(struct pt_regs *regs);
-void knc_pmi_replay(struct knc_cpu *kc);
+void knc_pmi_replay(struct knc_cpu_pmu *kc);
 
 /* knc_user_regs.c, or compat/2.6.38/user_regs.c: what a program had in its registers */
 void knc_find_syscall(void);
@@ -37,8 +37,8 @@ void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 /* spflt.c: user-controlled counting */
 void knc_spflt_init(void);
 int knc_spflt_event_init(struct perf_event *event);
-void knc_spflt_reset(struct knc_cpu *kc);
-void knc_spflt_update(struct knc_cpu *kc);
+void knc_spflt_reset(struct knc_cpu_pmu *kc);
+void knc_spflt_update(struct knc_cpu_pmu *kc);
 
 /* knc_sched.c: which event is on which counter, in a module */
 extern const struct pmu knc_pmu_callbacks;

@@ -63,7 +63,7 @@ static __always_inline u64 knc_rdmsr(u32 msr)
 	return compat_rdmsrq(msr);
 }
 
-static __always_inline u64 knc_rdpmc(u32 idx)
+static __always_inline u64 knc_read_counter(u32 idx)
 {
 	u32 low, high;
 

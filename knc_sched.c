@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Knights Corner PMU backend: how a module schedules events on two counters. Built in, the
- * kernel's x86 perf core does.
+ * Front end of the Knights Corner PMU: how a module schedules events on two counters. Built
+ * in, the kernel's x86 perf core does.
  */
 #include <linux/perf_event.h>
 
@@ -17,7 +17,7 @@ static DEFINE_PER_CPU(struct knc_owners, knc_owners);
 /* Prefer a counter whose PerfEvtSel has this event already: that saves a write. */
 static int knc_pick_counter(const struct perf_event *event, unsigned long counters)
 {
-	const struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	const struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 	unsigned long idx;
 
 	for_each_set_bit(idx, &counters, KNC_NUM_COUNTERS)
@@ -70,12 +70,12 @@ static int knc_find_counter(struct knc_owners *owners, struct perf_event *event)
 
 static void knc_disable_all(struct pmu *pmu)
 {
-	knc_pmu_disable(this_cpu_ptr(&knc_cpu));
+	knc_pmu_disable(this_cpu_ptr(&knc_pmus));
 }
 
 static void knc_enable_all(struct pmu *pmu)
 {
-	knc_pmu_enable(this_cpu_ptr(&knc_cpu));
+	knc_pmu_enable(this_cpu_ptr(&knc_pmus));
 }
 
 static void knc_stop(struct perf_event *event, int flags)
@@ -85,7 +85,7 @@ static void knc_stop(struct perf_event *event, int flags)
 
 static void knc_start(struct perf_event *event, int flags)
 {
-	if (knc_find_slot(this_cpu_ptr(&knc_cpu), event) >= 0)
+	if (knc_find_slot(this_cpu_ptr(&knc_pmus), event) >= 0)
 		return;
 
 	knc_event_start(event);
@@ -95,7 +95,7 @@ static void knc_start(struct perf_event *event, int flags)
 static int knc_add(struct perf_event *event, int flags)
 {
 	struct knc_owners *owners = this_cpu_ptr(&knc_owners);
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 	int idx;
 
 	/* A CPU that comes online may run tasks before knc_cpu_online(). */

@@ -71,14 +71,14 @@ enum knc_state {
 };
 
 /**
- * struct knc_cpu - the PMU of one hardware thread
+ * struct knc_cpu_pmu - the PMU of one hardware thread
  * @state:	see above
  * @pending:	a PMI was soft-masked and has to be replayed
  * @filters:	the filter bits that PERF_SPFLT_CONTROL has (1.4.3.4)
  * @evtsel:	what each PerfEvtSel has
  * @event:	the slots: the event on each counter, or NULL
  */
-struct knc_cpu {
+struct knc_cpu_pmu {
 	enum knc_state state;
 	bool pending;
 	u8 filters;
@@ -86,7 +86,7 @@ struct knc_cpu {
 	struct perf_event *event[KNC_NUM_COUNTERS];
 } ____cacheline_aligned;
 
-DECLARE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);
+DECLARE_PER_CPU_ALIGNED(struct knc_cpu_pmu, knc_pmus);
 
 /* The unit tests have their own. */
 #ifndef knc_assert
@@ -121,19 +121,19 @@ static inline bool knc_may_change(enum knc_state from, enum knc_state to)
 }
 
 /* Whether what is on the counters may be changed */
-static inline bool knc_may_set_up(const struct knc_cpu *kc)
+static inline bool knc_may_set_up(const struct knc_cpu_pmu *kc)
 {
 	return (kc->state == KNC_STOP || kc->state == KNC_OFF) && !in_nmi();
 }
 
 /* Whether an event's counts may be changed */
-static inline bool knc_may_account(const struct knc_cpu *kc)
+static inline bool knc_may_account(const struct knc_cpu_pmu *kc)
 {
 	return kc->state == KNC_STOP || kc->state == KNC_READ || kc->state == KNC_PMI;
 }
 
 /* An NMI on this CPU sees these writes in program order. */
-static inline void knc_set_state(struct knc_cpu *kc, enum knc_state state)
+static inline void knc_set_state(struct knc_cpu_pmu *kc, enum knc_state state)
 {
 	knc_assert(knc_may_change(kc->state, state));
 	barrier();
@@ -141,13 +141,13 @@ static inline void knc_set_state(struct knc_cpu *kc, enum knc_state state)
 	barrier();
 }
 
-static inline void knc_set_pending(struct knc_cpu *kc, bool pending)
+static inline void knc_set_pending(struct knc_cpu_pmu *kc, bool pending)
 {
 	knc_assert(pending ? knc_may_account(kc) && compat_in_nmi_level() : kc->state == KNC_PMI);
 	WRITE_ONCE(kc->pending, pending);
 }
 
-static inline void knc_fill_slot(struct knc_cpu *kc, unsigned int idx,
+static inline void knc_fill_slot(struct knc_cpu_pmu *kc, unsigned int idx,
 				 struct perf_event *event)
 {
 	knc_assert(kc->state == KNC_PMI || knc_may_set_up(kc));
@@ -156,7 +156,7 @@ static inline void knc_fill_slot(struct knc_cpu *kc, unsigned int idx,
 	barrier();
 }
 
-static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_event *event)
+static inline int knc_find_slot(const struct knc_cpu_pmu *kc, const struct perf_event *event)
 {
 	if (READ_ONCE(kc->event[1]) == event)
 		return 1;
@@ -164,7 +164,7 @@ static inline int knc_find_slot(const struct knc_cpu *kc, const struct perf_even
 	return READ_ONCE(kc->event[0]) == event ? 0 : -1;
 }
 
-static inline u32 knc_filled_slots(const struct knc_cpu *kc)
+static inline u32 knc_filled_slots(const struct knc_cpu_pmu *kc)
 {
 	u32 filled = !!READ_ONCE(kc->event[0]);
 
@@ -174,7 +174,7 @@ static inline u32 knc_filled_slots(const struct knc_cpu *kc)
 	return filled;
 }
 
-static inline void knc_run_counters(const struct knc_cpu *kc)
+static inline void knc_run_counters(const struct knc_cpu_pmu *kc)
 {
 	u32 filled = knc_filled_slots(kc);
 
@@ -188,7 +188,7 @@ static inline void knc_run_counters(const struct knc_cpu *kc)
  *
  * Return: the state before, for knc_pmu_restore().
  */
-static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
+static inline enum knc_state knc_pmu_disable(struct knc_cpu_pmu *kc)
 {
 	enum knc_state state = kc->state;
 
@@ -202,10 +202,10 @@ static inline enum knc_state knc_pmu_disable(struct knc_cpu *kc)
 	return state;
 }
 
-void knc_pmu_enable(struct knc_cpu *kc);
+void knc_pmu_enable(struct knc_cpu_pmu *kc);
 
 /* The counters run again if they did before knc_pmu_disable(), which returned @state. */
-static inline void knc_pmu_restore(struct knc_cpu *kc, enum knc_state state)
+static inline void knc_pmu_restore(struct knc_cpu_pmu *kc, enum knc_state state)
 {
 	if (state == KNC_RUN)
 		knc_pmu_enable(kc);

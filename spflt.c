@@ -73,7 +73,7 @@ static bool knc_spflt_of_task(const struct perf_event *event)
 }
 
 /* Whether this switch comes before perf core stops the counters of the task that leaves */
-static bool knc_spflt_counts_last(const struct knc_cpu *kc)
+static bool knc_spflt_counts_last(const struct knc_cpu_pmu *kc)
 {
 	return COMPAT_HOOK_BEFORE_EVENTS && (knc_spflt_of_task(READ_ONCE(kc->event[0])) ||
 					     knc_spflt_of_task(READ_ONCE(kc->event[1])));
@@ -85,7 +85,7 @@ static bool knc_spflt_bit(const struct knc_spflt_cpu *sc)
 	return sc->late ? sc->bit : knc_read_spflt() & KNC_SPFLT_USER_PREFERENCE;
 }
 
-static void knc_spflt_write(const struct knc_cpu *kc, struct knc_spflt_cpu *sc)
+static void knc_spflt_write(const struct knc_cpu_pmu *kc, struct knc_spflt_cpu *sc)
 {
 	knc_write_spflt((knc_spflt_bit(sc) ? KNC_SPFLT_USER_PREFERENCE : 0) | kc->filters);
 	sc->late = false;
@@ -101,7 +101,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 			     struct task_struct *next, unsigned int prev_state)
 {
 	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 	unsigned long *bits = READ_ONCE(knc_spflt_bits);
 	bool last;
 
@@ -129,7 +129,7 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
  * No filters, and the bit 0: INIT leaves both as they were (1.4.4). No task's bit is lost: a
  * CPU that comes or goes runs no program, and at load there are no SPFLT events.
  */
-void knc_spflt_reset(struct knc_cpu *kc)
+void knc_spflt_reset(struct knc_cpu_pmu *kc)
 {
 	kc->filters = 0;
 	knc_write_spflt(0);
@@ -140,7 +140,7 @@ void knc_spflt_reset(struct knc_cpu *kc)
  * knc_spflt_update() - update PERF_SPFLT_CONTROL before the counters run
  * @kc: the PMU of this hardware thread, in KNC_STOP
  */
-void knc_spflt_update(struct knc_cpu *kc)
+void knc_spflt_update(struct knc_cpu_pmu *kc)
 {
 	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
 	u8 filters = kc->filters;
@@ -194,7 +194,7 @@ static void knc_spflt_begin_cpu(void *unused)
 {
 	struct knc_spflt_cpu *sc = this_cpu_ptr(&knc_spflt_cpu);
 
-	if (sc->taken || this_cpu_read(knc_cpu.state) == KNC_OFF)
+	if (sc->taken || this_cpu_read(knc_pmus.state) == KNC_OFF)
 		return;
 
 	/* There was no SPFLT event, so there is no filter. */

@@ -236,8 +236,8 @@ def registers(*functions):
 RESETTING = ("knc_wrmsr", "knc_write_lvtpc", "knc_perfctr_msr", "knc_evntsel_msr",
              "knc_write_counter", "knc_write_evntsel", "knc_write_global_ctrl", "knc_clear_status",
              "knc_write_spflt", "knc_unmask_lvtpc", "knc_mask_lvtpc")
-READING = ("knc_rdmsr", "knc_rdpmc", "knc_read_lvtpc", "knc_read_global_ctrl", "knc_read_status",
-           "knc_lvtpc_is_masked")
+READING = ("knc_rdmsr", "knc_read_counter", "knc_read_lvtpc", "knc_read_global_ctrl",
+           "knc_read_status", "knc_lvtpc_is_masked")
 
 
 def quiesce():
@@ -266,7 +266,7 @@ def with_reset(text):
     text = once(text, "#define MSR_KNC_IA32_PERF_GLOBAL_STATUS", registers(*RESETTING) +
                 "#define MSR_KNC_IA32_PERF_GLOBAL_STATUS")
     functions = re.sub(r"^.*\b(?:kc->|knc_set_state\().*\n|^ \* @kc: .*\n", "", quiesce(), flags=re.M)
-    functions = functions.replace("struct knc_cpu *kc", "void").replace("(kc)", "()")
+    functions = functions.replace("struct knc_cpu_pmu *kc", "void").replace("(kc)", "()")
     for old, new in (("\t/* Before the entry is masked: a late PMI would unmask it. */\n", ""),
                      ("\t/* Before the entry is unmasked: in KNC_OFF a late PMI would leave it "
                       "masked. */\n", "")):
@@ -297,7 +297,7 @@ def soft_masking():
     struct = between(softmask, "enum knc_state {", "DECLARE_PER_CPU_ALIGNED(")
     struct = re.sub(r"^ \* @filters:.*\n|^\tu8 filters;\n", "", struct, flags=re.M)
     text = registers(*RESETTING, *READING) + comment + struct
-    text += "static DEFINE_PER_CPU_ALIGNED(struct knc_cpu, knc_cpu);\n\n"
+    text += "static DEFINE_PER_CPU_ALIGNED(struct knc_cpu_pmu, knc_pmus);\n\n"
     text += of_driver(SOFTMASK, "knc_set_state", "knc_set_pending", "knc_fill_slot", "knc_find_slot",
                       "knc_filled_slots", "knc_run_counters")
     counter = read(TOP, "knc_counter.h")
@@ -337,8 +337,8 @@ def soft_masking():
 
 def with_soft_masking(text):
     text = once(text, between(text, definition(text, "knc_pmu_quiesce"), "static const struct x86_pmu"),
-                STARTING % ("knc_pmu_reset(this_cpu_ptr(&knc_cpu))",
-                            "knc_pmu_quiesce(this_cpu_ptr(&knc_cpu))"))
+                STARTING % ("knc_pmu_reset(this_cpu_ptr(&knc_pmus))",
+                            "knc_pmu_quiesce(this_cpu_ptr(&knc_pmus))"))
     text = once(text, between(text, "/* Of CPUID's family 11;", "PMU_FORMAT_ATTR(event,"),
                 soft_masking())
     for old, new in (("knc_pmu_handle_irq,", "knc_pmi,"), ("= knc_pmu_disable_all,", "= knc_disable_all,"),
@@ -347,7 +347,7 @@ def with_soft_masking(text):
                      ("= knc_pmu_disable_event,", "= knc_disable_event,"),
                      ("\t.cpu_starting\t", "\t.set_period\t\t= knc_set_period,\n\t.update\t\t\t= knc_update,\n"
                       "\t.read\t\t\t= knc_event_read,\n\t.cpu_starting\t"),
-                     ("\tknc_pmu_quiesce();", "\tknc_pmu_quiesce(this_cpu_ptr(&knc_cpu));")):
+                     ("\tknc_pmu_quiesce();", "\tknc_pmu_quiesce(this_cpu_ptr(&knc_pmus));")):
         text = once(text, old, new)
     head = between(text, "#include <linux/perf_event.h>", '#include "../perf_event.h"')
     includes = {f"#include <linux/{name}.h>" for name in (

@@ -29,7 +29,7 @@
  */
 static void compat_handle_lost(struct irq_work *work)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 
 	if (kc->state == KNC_RUN) {
 		enum knc_state state = knc_pmu_disable(kc);
@@ -43,7 +43,7 @@ static DEFINE_PER_CPU(struct irq_work, compat_lost);
 
 static void compat_look_for_lost(void)
 {
-	struct knc_cpu *kc = this_cpu_ptr(&knc_cpu);
+	struct knc_cpu_pmu *kc = this_cpu_ptr(&knc_pmus);
 
 	if (kc->state == KNC_RUN && knc_filled_slots(kc) && knc_read_status())
 		irq_work_queue(this_cpu_ptr(&compat_lost));

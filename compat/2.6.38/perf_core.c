@@ -131,7 +131,7 @@ static int compat_add(struct perf_event *event, int flags)
 	int ret = knc_pmu_callbacks.add(event, flags);
 
 	if (!*this_cpu_ptr(compat_pmu.pmu_disable_count))
-		knc_pmu_enable(this_cpu_ptr(&knc_cpu));
+		knc_pmu_enable(this_cpu_ptr(&knc_pmus));
 
 	return ret;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Orders to the test device are carried out at the right instruction. */
+/*
+ * A test orders an NMI, an overflow, a stop or a skid from the test device (order()). The
+ * emulator carries it out at the right instruction.
+ */
 #include "bare.h"
 
 enum { NOTHING, NMI, OVERFLOW, STOP, SKID };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The boots, and the tests of each in the order in which they run."""
+"""The boots of the emulated card, and the tests of each in the order in which they run."""
 import fnmatch
 import re
 from dataclasses import dataclass, field

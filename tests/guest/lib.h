@@ -75,7 +75,7 @@ u64 setting(const char *name, u64 otherwise);
 u64 random_bits(u64 *state);
 u64 random_below(u64 *state, u64 n);
 
-/* By how much lengths are divided on a slow kernel (the debug lane); else 1 */
+/* By how much lengths are divided on a slow kernel (check-debug); else 1 */
 unsigned int scale(void);
 
 /* The PMU under test */

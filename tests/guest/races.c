@@ -5,8 +5,9 @@
  * The first event counts the kernel's instructions as well, and the emulator delivers
  * its interrupt with the instruction that overflows. A sweep makes the period one
  * longer each time, so that the overflow comes at each instruction of an operation in
- * turn. An event that is enabled again goes on with the rest of its period: a loop of
- * known length (the run-up) uses up most of it. The next overflow is far away.
+ * turn: each of these is a point. An event that is enabled again goes on with the rest of
+ * its period: a loop of known length (the run-up) uses up most of it. The next overflow is
+ * far away.
  *
  * The emulator can do two other things after a number of instructions: send an NMI of
  * another source, and stop a hardware thread until another thread has acted on it.
@@ -946,7 +947,7 @@ RACE(race_add, "race-add", race(&adding))
 
 /*
  * The event is moved to the other counter. The module gives out counter 1 first, the
- * x86 host counter 0.
+ * x86 perf core counter 0.
  */
 static const struct race moving_from_0 = {
 	.also = { L2_READ_MISS }, .steps = { ON(0), ON(1), OFF(1), OFF(0) },

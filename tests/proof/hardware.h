@@ -48,7 +48,7 @@ static void drive_line(void)
  */
 static void count_anything(unsigned int i)
 {
-	struct perf_event *event = knc_cpu.event[i];
+	struct perf_event *event = knc_pmus.event[i];
 	u64 value = nondet_u64();
 
 	if (!(hw.ctrl >> i & 1))
@@ -64,7 +64,7 @@ static void count_anything(unsigned int i)
 /* An NMI is delivered: the PMI that is coming, or another source's. */
 static void deliver_nmi(bool own)
 {
-	enum knc_state state = knc_cpu.state;
+	enum knc_state state = knc_pmus.state;
 	struct pt_regs regs = { .user = nondet_bool() };
 	bool handled;
 
@@ -77,9 +77,9 @@ static void deliver_nmi(bool own)
 	handled = knc_pmi(&regs);
 	nmi_level--;
 	in_pmi = false;
-	HOLDS(knc_cpu.state == state, "the state after an NMI is that before it");
+	HOLDS(knc_pmus.state == state, "the state after an NMI is that before it");
 	HOLDS(handled || !own || !hw.mask_late || state == KNC_OFF, "each PMI is claimed");
-	HOLDS(!knc_cpu.pending || !hw.ctrl || state == KNC_OFF,
+	HOLDS(!knc_pmus.pending || !hw.ctrl || state == KNC_OFF,
 	      "the counters are stopped while a PMI is pending");
 }
 
@@ -93,7 +93,7 @@ static void place(void)
 		count_anything(1);
 		drive_line();
 	}
-	if (knc_cpu.state == KNC_OFF)
+	if (knc_pmus.state == KNC_OFF)
 		check_quiesced();
 	if (in_pmi)
 		return;
@@ -104,11 +104,11 @@ static void place(void)
 	}
 	if (!nondet_bool())
 		return;
-	if (knc_cpu.state == KNC_RUN || (knc_cpu.state == KNC_STOP && hw.ctrl)) {
+	if (knc_pmus.state == KNC_RUN || (knc_pmus.state == KNC_STOP && hw.ctrl)) {
 		handled_pmis();
 		return;
 	}
-	if (knc_cpu.state == KNC_STOP)
+	if (knc_pmus.state == KNC_STOP)
 		hw.ctrl = 0;	/* as it is: this is for the solver */
 	deliver_nmi(hw.coming && nondet_bool());
 }
@@ -150,7 +150,7 @@ static void write_counter_msr(u32 msr, u64 value)
 	place();
 	HOLDS(!hw.ctrl, "what a counter has and counts is written while it is stopped");
 	if ((msr & ~1U) == 0x20) {
-		HOLDS(!may_read() || !knc_cpu.event[msr & 1], "a counter is written in no slot");
+		HOLDS(!may_read() || !knc_pmus.event[msr & 1], "a counter is written in no slot");
 		HOLDS(value <= COUNTER_MAX, "reserved bits are written as 0");
 		hw.counter[msr & 1] = value;
 	} else {
@@ -169,9 +169,9 @@ static u64 knc_rdmsr(u32 msr)
 	return msr == 0x2d ? hw.status : hw.ctrl;
 }
 
-static u64 knc_rdpmc(u32 idx)
+static u64 knc_read_counter(u32 idx)
 {
-	if (knc_cpu.state == KNC_STOP) {
+	if (knc_pmus.state == KNC_STOP) {
 		HOLDS(!hw.ctrl, "in KNC_STOP a counter is read while it is stopped");
 		hw.ctrl = 0;	/* as it is: this is for the solver */
 	}

@@ -9,7 +9,7 @@ static struct pmu pmu;
 
 static bool is_on(const struct perf_event *e, unsigned int i)
 {
-	return knc_cpu.event[i] == e;
+	return knc_pmus.event[i] == e;
 }
 
 /* What has been counted for an event; e->counted is that without its counter. */
@@ -20,7 +20,7 @@ static u64 counted(const struct perf_event *e)
 
 static u32 filled(void)
 {
-	return (knc_cpu.event[0] ? 1 : 0) | (knc_cpu.event[1] ? 2 : 0);
+	return (knc_pmus.event[0] ? 1 : 0) | (knc_pmus.event[1] ? 2 : 0);
 }
 
 static bool is_over(const struct perf_event *e)
@@ -41,7 +41,7 @@ static void rules_of_slot(bool assume, const struct perf_event *e, unsigned int 
 	s64 now = counter(i), prev = e->hw.prev_count.value;
 
 	RULE(e->hw.idx == (int)i, "an event in a slot has its counter");
-	RULE(knc_cpu.evtsel[i] == e->hw.config, "PerfEvtSel is the event's");
+	RULE(knc_pmus.evtsel[i] == e->hw.config, "PerfEvtSel is the event's");
 	RULE(prev > -(s64)SIGN && prev <= now && now < (s64)SIGN, "prev_count is behind");
 	RULE(e->counted == (u64)(e->count.value - prev), "the count is exact");
 	RULE(e->hw.period_left.value + prev >= 0, "a wrap is needed for the period");
@@ -74,21 +74,21 @@ static void rules_of_counter(bool assume, unsigned int i)
 {
 	const struct perf_event *owner = knc_owners.event[i];
 
-	RULE(!knc_cpu.event[i] || is_on(owner, i), "an event in a slot owns its counter");
+	RULE(!knc_pmus.event[i] || is_on(owner, i), "an event in a slot owns its counter");
 	RULE(!owner || owner->hw.idx == (int)i, "who owns a counter has it in hw.idx");
 	RULE(!owner || i == 0 || !owner->counter0, "an event for counter 0 is not on counter 1");
-	RULE(knc_cpu.evtsel[i] == hw.evtsel[i], "evtsel is what PerfEvtSel has");
+	RULE(knc_pmus.evtsel[i] == hw.evtsel[i], "evtsel is what PerfEvtSel has");
 }
 
 /* @runs: GLOBAL_CTRL may be set; @waits: a PMI may be pending */
 static void invariant(bool assume, enum knc_state state, bool runs, bool waits)
 {
-	RULE(knc_cpu.state == state, "the state");
-	RULE(hw.ctrl == (runs ? filled() : 0) || (knc_cpu.pending && !hw.ctrl),
+	RULE(knc_pmus.state == state, "the state");
+	RULE(hw.ctrl == (runs ? filled() : 0) || (knc_pmus.pending && !hw.ctrl),
 	     "the counters of filled slots run, or one waits for a replay");
-	RULE(!knc_cpu.pending || (waits && hw.status), "a PMI is pending for a STATUS");
+	RULE(!knc_pmus.pending || (waits && hw.status), "a PMI is pending for a STATUS");
 	RULE(hw.line == (hw.status != 0), "the line is up while STATUS is not 0");
-	RULE(!hw.status || hw.coming || knc_cpu.pending || hw.swallowed, "no overflow is lost");
+	RULE(!hw.status || hw.coming || knc_pmus.pending || hw.swallowed, "no overflow is lost");
 	RULE(hw.status || state == KNC_OFF || !hw.masked || hw.swallowed, "no edge will be lost");
 	RULE(!(hw.status & ~filled()), "STATUS has no bit for an empty slot");
 	if (state == KNC_OFF)
@@ -105,12 +105,12 @@ static void invariant(bool assume, enum knc_state state, bool runs, bool waits)
 /* What a reader adds to the count of the event in slot @i */
 static u64 uncounted(unsigned int i)
 {
-	return (counter(i) - knc_cpu.event[i]->hw.prev_count.value) & COUNTER_MAX;
+	return (counter(i) - knc_pmus.event[i]->hw.prev_count.value) & COUNTER_MAX;
 }
 
 static void account(unsigned int i)
 {
-	struct perf_event *e = knc_cpu.event[i];
+	struct perf_event *e = knc_pmus.event[i];
 	u64 more = uncounted(i);
 
 	e->count.value += more;
@@ -122,7 +122,7 @@ static void account(unsigned int i)
 
 static bool may_read(void)
 {
-	return knc_cpu.state == KNC_PMI || (knc_cpu.state == KNC_STOP && !hw.ctrl);
+	return knc_pmus.state == KNC_PMI || (knc_pmus.state == KNC_STOP && !hw.ctrl);
 }
 
 /*
@@ -135,7 +135,7 @@ static bool may_read(void)
  */
 static void read_slot(unsigned int i)
 {
-	if (READERS && running && may_read() && knc_cpu.event[i] && nondet_bool())
+	if (READERS && running && may_read() && knc_pmus.event[i] && nondet_bool())
 		account(i);
 }
 
@@ -150,7 +150,7 @@ static void read_before(const local64_t *l)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		const struct perf_event *e = knc_cpu.event[i];
+		const struct perf_event *e = knc_pmus.event[i];
 
 		if (e && (l == &e->hw.prev_count || l == &e->hw.period_left))
 			read_slot(i);
@@ -159,7 +159,7 @@ static void read_before(const local64_t *l)
 
 /* What the thread and its events are before something happens */
 struct before {
-	struct knc_cpu cpu;
+	struct knc_cpu_pmu cpu;
 	struct knc_owners owners;
 	struct perf_event event0, event1, event2;
 	u64 counter[2], counted0, counted1, counted2;
@@ -168,7 +168,7 @@ struct before {
 static struct before before(void)
 {
 	return (struct before){
-		knc_cpu, knc_owners, event0, event1, event2, { hw.counter[0], hw.counter[1] },
+		knc_pmus, knc_owners, event0, event1, event2, { hw.counter[0], hw.counter[1] },
 		counted(&event0), counted(&event1), counted(&event2),
 	};
 }
@@ -236,17 +236,17 @@ static void any_registers(void)
 
 static void handled_pmis(void)
 {
-	enum knc_state state = knc_cpu.state;
+	enum knc_state state = knc_pmus.state;
 	struct before was;
 
 	running = false;
 	invariant(false, state, true, true);
 	was = before();
 	if (nondet_bool())
-		knc_cpu.event[0] = NULL;
+		knc_pmus.event[0] = NULL;
 	if (nondet_bool())
-		knc_cpu.event[1] = NULL;
-	knc_cpu.pending = false;
+		knc_pmus.event[1] = NULL;
+	knc_pmus.pending = false;
 	hw.ctrl = filled();
 	any_registers();
 	any_counts(&event0);
@@ -261,22 +261,22 @@ static void before_write(const volatile void *what, unsigned long value)
 {
 	unsigned int i;
 
-	if (what == &knc_cpu.state) {
+	if (what == &knc_pmus.state) {
 		if (value != KNC_STOP && value != KNC_PMI)
 			read_anywhere();
 		TABLE(state);
 	}
-	if (what == &knc_cpu.pending && value)
+	if (what == &knc_pmus.pending && value)
 		TABLE(pending_to_true);
-	if (what == &knc_cpu.pending && !value)
+	if (what == &knc_pmus.pending && !value)
 		TABLE(pending_to_false);
 	for (i = 0; i < 2; i++) {
-		if (what != &knc_cpu.event[i])
+		if (what != &knc_pmus.event[i])
 			continue;
 		read_slot(i);
 		TABLE(event);
-		if (knc_cpu.event[i])
-			knc_cpu.event[i]->counted += counter(i);
+		if (knc_pmus.event[i])
+			knc_pmus.event[i]->counted += counter(i);
 	}
 }
 
@@ -290,15 +290,15 @@ static void after_write(const volatile void *what)
 {
 	unsigned int i;
 
-	if (what == &knc_cpu.state && hw.ctrl)
+	if (what == &knc_pmus.state && hw.ctrl)
 		read_anywhere();	/* and the counter goes on */
-	if (what == &knc_cpu.state)
+	if (what == &knc_pmus.state)
 		HOLDS(is_marked(&event0) && is_marked(&event1) && is_marked(&event2),
 		      "what perf core has throttled keeps its mark");
 	for (i = 0; i < 2; i++)
-		if (what == &knc_cpu.event[i] && knc_cpu.event[i]) {
-			knc_cpu.event[i]->counted -= counter(i);
-			knc_cpu.event[i]->paged = false;
+		if (what == &knc_pmus.event[i] && knc_pmus.event[i]) {
+			knc_pmus.event[i]->counted -= counter(i);
+			knc_pmus.event[i]->paged = false;
 		}
 }
 
@@ -320,7 +320,7 @@ static void begins_period(const local64_t *left)
 /* knc_pmu_quiesce() writes it without WRITE_ONCE(). */
 static void check_quiesced(void)
 {
-	if (was_pending && !knc_cpu.pending)
+	if (was_pending && !knc_pmus.pending)
 		TABLE(pending_to_false);
-	was_pending = knc_cpu.pending;
+	was_pending = knc_pmus.pending;
 }

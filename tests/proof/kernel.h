@@ -166,7 +166,7 @@ static void begins_period(const local64_t *left);
 static void write_msr(u32 msr, u64 value);
 static void write_counter_msr(u32 msr, u64 value);
 static u64 knc_rdmsr(u32 msr);
-static u64 knc_rdpmc(u32 idx);
+static u64 knc_read_counter(u32 idx);
 static u32 knc_read_lvtpc(void);
 static void knc_write_lvtpc(u32 value);
 

@@ -37,7 +37,7 @@ static unsigned int writer(void)
 #include "table.h"
 
 #define TABLE(what) do {						\
-	HOLDS(table_##what[writer()] >> knc_cpu.state & 1,		\
+	HOLDS(table_##what[writer()] >> knc_pmus.state & 1,		\
 	      "table of knc_softmask.h: who writes " #what ", and when"); \
 	if (REACH == 2)							\
 		broken_##what();					\
@@ -70,13 +70,13 @@ unsigned long knc_event_counters(const struct perf_event *e)
 	return e->counter0 ? 1 : 3;
 }
 
-void knc_spflt_reset(struct knc_cpu *kc)
+void knc_spflt_reset(struct knc_cpu_pmu *kc)
 {
 	place();
 	TABLE(filters);
 }
 
-void knc_spflt_update(struct knc_cpu *kc)
+void knc_spflt_update(struct knc_cpu_pmu *kc)
 {
 	place();
 	TABLE(filters);
@@ -88,7 +88,7 @@ static struct perf_event *throttled;
 
 static bool is_exact(unsigned int i)
 {
-	const struct perf_event *e = knc_cpu.event[i];
+	const struct perf_event *e = knc_pmus.event[i];
 
 	return !e || (u64)(e->count.value + uncounted(i)) == counted(e);
 }
@@ -107,7 +107,7 @@ int perf_event_overflow(struct perf_event *e, struct perf_sample_data *data, str
 {
 	struct perf_event *other = e == &event0 ? &event1 : &event0;
 
-	HOLDS(knc_cpu.state == KNC_PMI, "a sample is taken in KNC_PMI");
+	HOLDS(knc_pmus.state == KNC_PMI, "a sample is taken in KNC_PMI");
 	HOLDS(!hw.ctrl, "a sample is taken while the counters are stopped");
 	HOLDS(nmi_level, "a sample is taken at NMI level");
 	HOLDS(is_over(e), "a sample is taken when the period is over");
@@ -148,19 +148,19 @@ static void before_read(const volatile void *what)
 {
 	static unsigned char rounds, slots;
 
-	if (operation == READER && what == &knc_cpu.pending) {
-		HOLDS(!knc_cpu.pending, "a reader by itself replays nothing");
-		knc_cpu.pending = false;	/* as it is: this is for the solver */
+	if (operation == READER && what == &knc_pmus.pending) {
+		HOLDS(!knc_pmus.pending, "a reader by itself replays nothing");
+		knc_pmus.pending = false;	/* as it is: this is for the solver */
 	}
-	if (!running || in_pmi || knc_cpu.state != KNC_STOP)
+	if (!running || in_pmi || knc_pmus.state != KNC_STOP)
 		return;
 	/* The third slot that is read in STOP is behind knc_pmu_disable(): for the solver. */
-	if (from == KNC_RUN && (what == &knc_cpu.event[0] || what == &knc_cpu.event[1]) &&
+	if (from == KNC_RUN && (what == &knc_pmus.event[0] || what == &knc_pmus.event[1]) &&
 	    ++slots == 3) {
 		HOLDS(!hw.ctrl, "the counters are stopped behind knc_pmu_disable()");
 		hw.ctrl = 0;
 	}
-	if (what == &knc_cpu.pending && ++rounds == (operation == ENABLE ? 2 : 1)) {
+	if (what == &knc_pmus.pending && ++rounds == (operation == ENABLE ? 2 : 1)) {
 		running = false;
 		HOLDS(operation != ENABLE || !was_pending, "no round follows a replay");
 		invariant(false, KNC_STOP, false, true);
@@ -187,7 +187,7 @@ static void any_slot(unsigned int i, unsigned int slot)
 	bool owned = slot < 3 ? slot : nondet_bool(), on = slot < 3 ? slot == 2 : nondet_bool();
 
 	knc_owners.event[i] = owned ? e : NULL;
-	knc_cpu.event[i] = owned && on && from != KNC_OFF ? e : NULL;
+	knc_pmus.event[i] = owned && on && from != KNC_OFF ? e : NULL;
 }
 
 static void any_event(struct perf_event *e)
@@ -210,19 +210,19 @@ static void begin(void)
 	any_registers();
 	hw.evtsel[0] = (u64)nondet_u32();
 	hw.evtsel[1] = (u64)nondet_u32();
-	knc_cpu.evtsel[0] = hw.evtsel[0];
-	knc_cpu.evtsel[1] = hw.evtsel[1];
+	knc_pmus.evtsel[0] = hw.evtsel[0];
+	knc_pmus.evtsel[1] = hw.evtsel[1];
 	any_event(&event0);
 	any_event(&event1);
 	any_event(&event2);
 	pmu.stop = knc_stop;
 	any_slot(0, SLOT0);
 	any_slot(1, SLOT1);
-	knc_cpu.state = from;
+	knc_pmus.state = from;
 	was_pending = (from == KNC_STOP || operation == PMI || operation == DISABLE ||
 		       operation == READ) && nondet_bool();
-	knc_cpu.pending = was_pending;
-	hw.ctrl = runs && (!knc_cpu.pending || from == KNC_STOP || nondet_bool()) ? filled() : 0;
+	knc_pmus.pending = was_pending;
+	hw.ctrl = runs && (!knc_pmus.pending || from == KNC_STOP || nondet_bool()) ? filled() : 0;
 	invariant(true, from, runs, true);
 	if (operation == PMI && from == KNC_STOP)
 		ASSUME(hw.ctrl);	/* beside a write of GLOBAL_CTRL */
@@ -233,8 +233,8 @@ static void begin(void)
 		hw.ctrl = nondet_u32() & 3;
 		hw.evtsel[0] = nondet_u32();
 		hw.evtsel[1] = nondet_u32();
-		knc_cpu.pending = nondet_bool();
-		was_pending = knc_cpu.pending;
+		knc_pmus.pending = nondet_bool();
+		was_pending = knc_pmus.pending;
 	}
 }
 
@@ -247,10 +247,10 @@ static void prove_reader(void)
 
 	any_counts(target);
 	hw.ctrl = nondet_u32() & 3;
-	knc_cpu.state = nondet_u32() % (KNC_PMI + 1);
-	knc_cpu.pending &= knc_cpu.state != KNC_RUN;
+	knc_pmus.state = nondet_u32() % (KNC_PMI + 1);
+	knc_pmus.pending &= knc_pmus.state != KNC_RUN;
 	was = *target;
-	reads = (may_read() || knc_cpu.state == KNC_RUN) && is_on(target, i);
+	reads = (may_read() || knc_pmus.state == KNC_RUN) && is_on(target, i);
 	if (reads) {
 		u64 more = uncounted(i);
 
@@ -258,7 +258,7 @@ static void prove_reader(void)
 		was.hw.period_left.value -= more;
 		was.hw.prev_count.value = counter(i);
 	}
-	nmi_level = knc_cpu.state == KNC_PMI;
+	nmi_level = knc_pmus.state == KNC_PMI;
 	knc_event_read(target);
 	HOLDS(target->count.value == was.count.value, "a reader adds what was not counted");
 	HOLDS(target->hw.period_left.value == was.hw.period_left.value, "... off the period");
@@ -322,10 +322,10 @@ int main(void)
 		break;
 	case QUIESCE:
 		ASSUME(!filled());	/* perf core has taken the events off */
-		knc_pmu_quiesce(&knc_cpu);
+		knc_pmu_quiesce(&knc_pmus);
 		break;
 	case RESET:
-		knc_pmu_reset(&knc_cpu);
+		knc_pmu_reset(&knc_pmus);
 		break;
 	}
 	place();

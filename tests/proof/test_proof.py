@@ -102,7 +102,7 @@ def table(softmask):
             without = masks([cell for cell in cells if cell != (who, state)])
             said = f"{what}: {who} in {state}"
             text += (f"static const u32 without_{len(allowed)}[] = {{ {str(without)[1:-1]} }};\n"
-                     f'BROKEN(without_{len(allowed)}[writer()] >> knc_cpu.state & 1, "{said}");\n')
+                     f'BROKEN(without_{len(allowed)}[writer()] >> knc_pmus.state & 1, "{said}");\n')
             allowed.append(said)
         text += "}\n"
     return text, allowed
@@ -135,7 +135,7 @@ def run(top, name, reach, *options):
 
 # --- a counterexample, to be read ---------------------------------------------------------
 
-SHOWN = re.compile(r"hw\.(?!line|\$)\w+(\[\dl\])?|knc_cpu\.(state|pending|event\[\dl\])|"
+SHOWN = re.compile(r"hw\.(?!line|\$)\w+(\[\dl\])?|knc_pmus\.(state|pending|event\[\dl\])|"
                    r"event\d\.(hw\.(period_left|prev_count)|count)\.value")
 HAPPENS = {"deliver_nmi": "an NMI comes", "handled_pmis": "PMIs may be handled",
            "account": "a BPF program reads the event in a slot",

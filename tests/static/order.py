@@ -3,7 +3,7 @@
 
 knc_pmu.c and knc_pmi.c are compiled, and each function of their headers is followed on all of its
 ways, and into the functions of its object. An MSR is told by what ECX has, the fields of struct
-knc_cpu by size and offset. Two accesses of which one may come after the other must be in ORDER.
+knc_cpu_pmu by size and offset. Two accesses of which one may come after the other must be in ORDER.
 """
 import itertools
 import re
@@ -55,7 +55,7 @@ ORDER = {first: after.split(", ") for first, after in re.findall(r"(\S+): (.*)",
 """)}
 STATES = "OFF", "STOP", "RUN", "READ", "PMI"
 MSRS = {0x2d: "STATUS", 0x2e: "clear", 0x2f: "CTRL"}
-# Of struct knc_cpu, by size and offset; elsewhere 8 bytes are of an event
+# Of struct knc_cpu_pmu, by size and offset; elsewhere 8 bytes are of an event
 FIELDS = {(4, 0): "state", (1, 4): "pending=", (4, 8): "evtsel", (4, 12): "evtsel",
           (8, 16): "slot=", (8, 24): "slot="}
 CALLS = {"knc_pmi_replay": "replay", "knc_spflt_update": "filters", "knc_spflt_reset": "filters",

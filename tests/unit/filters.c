@@ -36,7 +36,7 @@ static int knc_spflt_test_init(struct kunit *test)
 	me = new_task(test, 100);
 	other = new_task(test, 101);
 	stranger = new_task(test, PID_MAX_LIMIT - 1);
-	host.runs = me;
+	fake.runs = me;
 
 	return 0;
 }
@@ -47,7 +47,7 @@ static void task_switch(struct perf_event **events, int count, struct task_struc
 	knc_spflt_switch(NULL, false, current, next, 0);
 	if (count)
 		del_all(events, count);
-	host.runs = next;
+	fake.runs = next;
 }
 
 static u64 preference(void)
@@ -154,7 +154,7 @@ static void test_spflt_waits(struct kunit *test)
 	knc_spflt_switch(NULL, false, me, other, 0);
 	KUNIT_EXPECT_EQ(test, preference(), PREFERENCE);
 	del_all(&event, 1);
-	host.runs = other;
+	fake.runs = other;
 	KUNIT_EXPECT_EQ(test, preference(), 0);
 
 	/* Once: then the program changes the bit. */
@@ -191,7 +191,7 @@ static void test_spflt_waits_not(struct kunit *test)
 	expect_at_switch(test, me, PREFERENCE);
 	del_all(&event, 1);
 
-	host.hook_after_events = true;
+	fake.hook_after_events = true;
 	event = new_spflt_event(test, BRANCHES_, true);
 	add_all(test, &event, 1);
 	expect_at_switch(test, other, 0);
@@ -203,16 +203,16 @@ static void test_spflt_refused(struct kunit *test)
 	struct perf_event *event = new_event(test, INSTRUCTIONS, 0);
 
 	event->attr.config1 = 1;
-	host.refused = BIT(HOST_MEMORY);
+	fake.refused = BIT(FAKE_MEMORY);
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -ENOMEM);
 
-	host_begin();
-	host.refused = BIT(HOST_SWITCH);
+	fake_begin();
+	fake.refused = BIT(FAKE_SWITCH);
 	knc_spflt_init();
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), -EOPNOTSUPP);
 	event->attr.config1 = 0;
 	KUNIT_EXPECT_EQ(test, knc_spflt_event_init(event), 0);
-	KUNIT_EXPECT_EQ(test, host.held, 0);
+	KUNIT_EXPECT_EQ(test, fake.held, 0);
 }
 
 /* On a CPU whose state is KNC_OFF no register is accessed, and tasks keep their bits. */

@@ -12,9 +12,9 @@
 #include <linux/vmalloc.h>
 
 #include "record.h"
-#include "host.h"
+#include "fake.h"
 
-/* The module's host is tested as well, but not bound to this CPU. */
+/* The module as a front end is tested as well, but not bound to this CPU. */
 #undef module_init
 #undef module_exit
 #undef MODULE_DEVICE_TABLE
@@ -117,31 +117,31 @@ static struct perf_event *new_event(struct kunit *test, u64 config, u64 period)
 	return event;
 }
 
-static struct knc_cpu *this_cpu(void)
+static struct knc_cpu_pmu *this_cpu(void)
 {
-	return this_cpu_ptr(&knc_cpu);
+	return this_cpu_ptr(&knc_pmus);
 }
 
 /* perf_pmu_disable() and perf_pmu_enable() */
 static void disable(void)
 {
-	knc_disable_all(&host_pmu);
+	knc_disable_all(&fake_pmu);
 }
 
 static void enable(void)
 {
-	knc_enable_all(&host_pmu);
+	knc_enable_all(&fake_pmu);
 }
 
 /* The kernel before the driver is in it */
-static void host_begin(void)
+static void fake_begin(void)
 {
 	vfree(knc_spflt_bits);
 	knc_spflt_bits = NULL;
 	knc_spflt_hooked = false;
 	knc_registered = false;
-	memset(&host, 0, sizeof(host));
-	host.raw_event = -ENOENT;
+	memset(&fake, 0, sizeof(fake));
+	fake.raw_event = -ENOENT;
 }
 
 static void reset_hardware(void)
@@ -161,7 +161,7 @@ static void reset_hardware(void)
 static int knc_test_init(struct kunit *test)
 {
 	test_pmu.stop = knc_stop;
-	host_begin();
+	fake_begin();
 	knc_spflt_init();
 
 	/* The driver's state is per CPU. */
@@ -173,7 +173,7 @@ static int knc_test_init(struct kunit *test)
 
 static void knc_test_exit(struct kunit *test)
 {
-	host_begin();
+	fake_begin();
 	/* After a failed assertion another thread runs this. */
 	if (get_current()->migration_disabled)
 		migrate_enable();
@@ -453,7 +453,7 @@ static void test_period(struct kunit *test)
 
 #include "user.c"
 #include "filters.c"
-#include "host.c"
+#include "module.c"
 
 static struct kunit_case knc_encoding_cases[] = {
 	KUNIT_CASE_PARAM(test_config, config_gen_params),
@@ -488,7 +488,7 @@ kunit_test_suites(&knc_encoding_suite, &knc_groups_suite, &knc_period_suite,
 		  &knc_pmi_suite, &knc_user_regs_suite);
 
 KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
-KNC_SUITE(knc_host, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_module, knc_test_init, knc_test_exit);
 
-kunit_test_suites(&knc_spflt_suite, &knc_host_suite);
+kunit_test_suites(&knc_spflt_suite, &knc_module_suite);
 /* MODULE_LICENSE() has come with knc_module.c. */

@@ -59,7 +59,7 @@ static void test_pmi_regs_user(struct kunit *test)
 	memset(&regs, 0x5a, sizeof(regs));
 	regs.cs = __KERNEL_CS;
 	event->attr.exclude_kernel = 1;
-	host.entry_area = new_object(test, sizeof(long));
+	fake.entry_area = new_object(test, sizeof(long));
 	add_all(test, &event, 1);
 	count(1, 1000);
 	knc_pmi(&regs);
@@ -145,12 +145,12 @@ static void test_read_swallowed(struct kunit *test)
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 1000);
 	unsigned int i;
 
-	host.swallows = true;
+	fake.swallows = true;
 	for (i = 1; i <= 2; i++) {
 		count(1, 1000);
 		record.lvtpc = 0x10400;
-		host.in_tick = i == 2;
-		if (!host.in_tick)
+		fake.in_tick = i == 2;
+		if (!fake.in_tick)
 			knc_event_read(event);
 		disable();
 		enable();

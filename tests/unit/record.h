@@ -85,7 +85,7 @@ static u64 knc_rdmsr(u32 msr)
 	return record.msr[readable ? msr : 0];
 }
 
-static u64 knc_rdpmc(u32 idx)
+static u64 knc_read_counter(u32 idx)
 {
 	record_access(0);
 	record.forbidden += idx > 1;

@@ -281,8 +281,8 @@ static int knc_user_regs_init(struct kunit *test)
 	entry.task->stack = new_object(test, THREAD_SIZE);
 	entry.saved = task_pt_regs(entry.task);
 	entry.end = (unsigned long)(&entry.area->entry_stack_page + 1);
-	host.runs = entry.task;
-	host.entry_area = entry.area;
+	fake.runs = entry.task;
+	fake.entry_area = entry.area;
 	knc_syscall_entry = SYSCALL_IP;
 	knc_syscall_length = 200;
 

@@ -4,32 +4,32 @@
  * it gives back what it has registered. Its scheduler finds a counter for each event.
  */
 
-#define HOST_REGISTERS	(BIT(HOST_PERFCTR0) | BIT(HOST_PERFCTR1) |	\
-			 BIT(HOST_EVNTSEL0) | BIT(HOST_EVNTSEL1))
+#define FAKE_REGISTERS	(BIT(FAKE_PERFCTR0) | BIT(FAKE_PERFCTR1) |	\
+			 BIT(FAKE_EVNTSEL0) | BIT(FAKE_EVNTSEL1))
 /* What a loaded module has registered; the kprobes are gone again. */
-#define HOST_LOADED	(HOST_REGISTERS | BIT(HOST_NMI) | BIT(HOST_PREPARE) | \
-			 BIT(HOST_ONLINE) | BIT(HOST_PMU) | BIT(HOST_SWITCH))
+#define FAKE_LOADED	(FAKE_REGISTERS | BIT(FAKE_NMI) | BIT(FAKE_PREPARE) | \
+			 BIT(FAKE_ONLINE) | BIT(FAKE_PMU) | BIT(FAKE_SWITCH))
 
 /* Loads the module on a kernel that refuses nothing. */
-static void host_start(struct kunit *test)
+static void fake_start(struct kunit *test)
 {
-	host_begin();
+	fake_begin();
 	KUNIT_ASSERT_EQ(test, knc_module_init(), 0);
 }
 
-static void host_expect_empty(struct kunit *test, const char *when, unsigned int i)
+static void fake_expect_empty(struct kunit *test, const char *when, unsigned int i)
 {
-	KUNIT_EXPECT_EQ_MSG(test, host.held, 0, "%s %u", when, i);
-	KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "%s %u", when, i);
+	KUNIT_EXPECT_EQ_MSG(test, fake.held, 0, "%s %u", when, i);
+	KUNIT_EXPECT_EQ_MSG(test, fake.wrong, 0, "%s %u", when, i);
 }
 
 static void test_load(struct kunit *test)
 {
-	host_start(test);
-	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
-	KUNIT_EXPECT_EQ(test, host.type, PERF_TYPE_RAW);
-	KUNIT_EXPECT_EQ(test, host.created_type, PERF_TYPE_RAW);
-	KUNIT_EXPECT_EQ(test, host.capabilities, COMPAT_PMU_CAPABILITIES);
+	fake_start(test);
+	KUNIT_EXPECT_EQ(test, fake.held, FAKE_LOADED);
+	KUNIT_EXPECT_EQ(test, fake.type, PERF_TYPE_RAW);
+	KUNIT_EXPECT_EQ(test, fake.created_type, PERF_TYPE_RAW);
+	KUNIT_EXPECT_EQ(test, fake.capabilities, COMPAT_PMU_CAPABILITIES);
 }
 
 /* Another driver has raw events, and grants or refuses one: the module does not load. */
@@ -39,30 +39,30 @@ static void test_load_other_pmu(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(answers); i++) {
-		host_begin();
-		host.raw_event = answers[i];
+		fake_begin();
+		fake.raw_event = answers[i];
 		record_restart();
 		KUNIT_EXPECT_EQ(test, knc_module_init(),
 				answers[i] == -ENOMEM ? -ENOMEM : -EBUSY);
-		host_expect_empty(test, "answer", i);
-		KUNIT_EXPECT_EQ(test, host.asked & (HOST_LOADED | BIT(HOST_OVERFLOW)), 0);
+		fake_expect_empty(test, "answer", i);
+		KUNIT_EXPECT_EQ(test, fake.asked & (FAKE_LOADED | BIT(FAKE_OVERFLOW)), 0);
 		KUNIT_EXPECT_EQ(test, record.count, 0);
-		KUNIT_EXPECT_EQ(test, host.created, 1);
-		KUNIT_EXPECT_EQ(test, host.released, !answers[i]);
+		KUNIT_EXPECT_EQ(test, fake.created, 1);
+		KUNIT_EXPECT_EQ(test, fake.released, !answers[i]);
 	}
 }
 
-static int host_error(enum host_thing thing)
+static int fake_error(enum fake_thing thing)
 {
 	switch (thing) {
-	case HOST_CPU: case HOST_APIC:
-	case HOST_MSR_CTRL: case HOST_MSR_STATUS: case HOST_MSR_SPFLT:
+	case FAKE_CPU: case FAKE_APIC:
+	case FAKE_MSR_CTRL: case FAKE_MSR_STATUS: case FAKE_MSR_SPFLT:
 		return -ENODEV;
-	case HOST_PERFCTR0: case HOST_PERFCTR1: case HOST_EVNTSEL0: case HOST_EVNTSEL1:
+	case FAKE_PERFCTR0: case FAKE_PERFCTR1: case FAKE_EVNTSEL0: case FAKE_EVNTSEL1:
 		return -EBUSY;
-	case HOST_NMI: case HOST_PMU:
+	case FAKE_NMI: case FAKE_PMU:
 		return -ENOMEM;
-	case HOST_PREPARE: case HOST_ONLINE:
+	case FAKE_PREPARE: case FAKE_ONLINE:
 		return -ENOSPC;
 	default:
 		return 0;
@@ -72,37 +72,37 @@ static int host_error(enum host_thing thing)
 /* After a step of loading fails, nothing stays registered, and the next load works. */
 static void test_load_refused(struct kunit *test)
 {
-	enum host_thing thing;
+	enum fake_thing thing;
 
-	for (thing = 0; thing < HOST_THINGS; thing++) {
-		host_begin();
-		host.refused = BIT(thing);
+	for (thing = 0; thing < FAKE_THINGS; thing++) {
+		fake_begin();
+		fake.refused = BIT(thing);
 		/* as knc_cpu_online() would, which is not called here */
 		knc_pmu_reset(this_cpu());
 		record_restart();
-		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), host_error(thing),
+		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), fake_error(thing),
 				    "thing %u", thing);
 		/* A register that faults is detected before any write. */
-		if (host_error(thing) == -ENODEV)
+		if (fake_error(thing) == -ENODEV)
 			KUNIT_EXPECT_EQ(test, record.count, 0);
-		if (thing == HOST_PMU) {
+		if (thing == FAKE_PMU) {
 			/* When the NMI handler goes no PMI can come any more. */
-			KUNIT_EXPECT_EQ(test, host.lvtpc_at_nmi, 0x10400);
-			KUNIT_EXPECT_EQ(test, host.held_at_nmi, HOST_REGISTERS | BIT(HOST_NMI));
+			KUNIT_EXPECT_EQ(test, fake.lvtpc_at_nmi, 0x10400);
+			KUNIT_EXPECT_EQ(test, fake.held_at_nmi, FAKE_REGISTERS | BIT(FAKE_NMI));
 			KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_OFF);
 		}
-		KUNIT_EXPECT_TRUE_MSG(test, host.asked & BIT(thing), "thing %u", thing);
-		if (host_error(thing))
-			host_expect_empty(test, "thing", thing);
+		KUNIT_EXPECT_TRUE_MSG(test, fake.asked & BIT(thing), "thing %u", thing);
+		if (fake_error(thing))
+			fake_expect_empty(test, "thing", thing);
 		else
 			/* The module counts, and its PMU says what is missing. */
-			KUNIT_EXPECT_EQ(test, thing == HOST_OVERFLOW,
-					!!(host.capabilities & PERF_PMU_CAP_NO_INTERRUPT));
+			KUNIT_EXPECT_EQ(test, thing == FAKE_OVERFLOW,
+					!!(fake.capabilities & PERF_PMU_CAP_NO_INTERRUPT));
 
-		host_begin();
+		fake_begin();
 		KUNIT_EXPECT_EQ_MSG(test, knc_module_init(), 0, "after thing %u", thing);
-		KUNIT_EXPECT_EQ_MSG(test, host.held, HOST_LOADED, "after thing %u", thing);
-		KUNIT_EXPECT_EQ_MSG(test, host.wrong, 0, "after thing %u", thing);
+		KUNIT_EXPECT_EQ_MSG(test, fake.held, FAKE_LOADED, "after thing %u", thing);
+		KUNIT_EXPECT_EQ_MSG(test, fake.wrong, 0, "after thing %u", thing);
 	}
 }
 
@@ -125,11 +125,11 @@ static void test_init(struct kunit *test)
 	unsigned int i;
 
 	/* perf core finds a PMU by its type before its registration is complete. */
-	host_begin();
+	fake_begin();
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOENT);
-	KUNIT_EXPECT_EQ(test, host.held, 0);
+	KUNIT_EXPECT_EQ(test, fake.held, 0);
 
-	host_start(test);
+	fake_start(test);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		event->attr.type = cases[i].type;
 		event->attr.config = cases[i].config;
@@ -140,10 +140,10 @@ static void test_init(struct kunit *test)
 	}
 	event->attr.config1 = 1;
 	event->attr.type = PERF_TYPE_RAW;
-	host.refused = BIT(HOST_MEMORY);
+	fake.refused = BIT(FAKE_MEMORY);
 	KUNIT_EXPECT_EQ(test, knc_event_init(event), -ENOMEM);
 	/* The event registers nothing. */
-	KUNIT_EXPECT_EQ(test, host.held, HOST_LOADED);
+	KUNIT_EXPECT_EQ(test, fake.held, FAKE_LOADED);
 }
 
 static void test_init_offline(struct kunit *test)
@@ -152,7 +152,7 @@ static void test_init_offline(struct kunit *test)
 
 	event->cpu = 2;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
-	host.offline = 2;
+	fake.offline = 2;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), -ENODEV);
 	event->attach_state |= PERF_ATTACH_TASK;
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), 0);
@@ -260,18 +260,18 @@ static void test_pmi_timed(struct kunit *test)
 {
 	unsigned int i;
 
-	host_start(test);
+	fake_start(test);
 	for (i = 0; i < 32; i++)
 		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 0);
-	KUNIT_EXPECT_EQ(test, host.took, 0);
+	KUNIT_EXPECT_EQ(test, fake.took, 0);
 	for (i = 0; i < 32; i++) {
 		record.lvtpc = 0x10400;
 		KUNIT_EXPECT_EQ(test, knc_nmi(0, &nowhere), 1);
 	}
-	KUNIT_EXPECT_EQ(test, host.took, 2);
+	KUNIT_EXPECT_EQ(test, fake.took, 2);
 }
 
-static struct kunit_case knc_host_cases[] = {
+static struct kunit_case knc_module_cases[] = {
 	KUNIT_CASE(test_load),
 	KUNIT_CASE(test_load_other_pmu),
 	KUNIT_CASE(test_load_refused),
