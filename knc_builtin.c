@@ -27,8 +27,8 @@ static int knc_hw_config(struct perf_event *event)
 		return ret;
 
 	/*
-	 * No RDPMC for sampling events: the page would be written at each sample. This is the
-	 * only flag with which the x86 core denies RDPMC. It has no other effect here.
+	 * No RDPMC for sampling events, because every sample would write the page. This is
+	 * the only flag with which the x86 core denies RDPMC. It has no other effect here.
 	 */
 	if (is_sampling_event(event))
 		event->hw.flags |= PERF_X86_EVENT_LARGE_PEBS;
@@ -36,17 +36,17 @@ static int knc_hw_config(struct perf_event *event)
 	return knc_spflt_event_init(event);
 }
 
-/* .enable loads the counter; .set_period may be called for a stopped event, too. */
+/* .enable loads the counter; perf core may call .set_period for a stopped event, too. */
 static int knc_set_period(struct perf_event *event)
 {
 	return 0;
 }
 
 /*
- * An event's last overflow is handled when the event is stopped, and may throttle it. perf
- * core starts it all the same, where it was moved or has a new period, and again at the
- * tick: an error for the x86 core. So it stays stopped until the tick, unless n_added is 0,
- * as it is for a new period, and perf core unthrottles it right after this start.
+ * Stopping an event handles its last overflow, which may throttle the event. perf core starts
+ * it all the same if it was moved or has a new period, and starts it again at the tick: an
+ * error for the x86 core. So the event stays stopped until the tick. The exception is a new
+ * period (n_added is 0) if perf core unthrottles the event right after this start.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {

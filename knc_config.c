@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What can be counted: names in sysfs, encoding, refusals, counters, groups. Nothing here
- * has state or accesses a register. Section numbers are those of Intel document 327357-001.
+ * The events: names in sysfs, encoding, refusals, counters, groups. Nothing here has state
+ * or accesses a register. Section numbers are those of Intel document 327357-001.
  */
 #include <linux/bitfield.h>
 #include <linux/cpumask.h>
@@ -168,7 +168,7 @@ static int knc_raw_config(struct perf_event *event, u64 *config)
 
 /*
  * perf core accepts an event of a CPU that is coming online, but does not install it. The
- * event would never count, and would refer to its group's leader after that is freed.
+ * event would never count, and would refer to its group's leader even after that is freed.
  */
 static int knc_check_cpu(const struct perf_event *event)
 {
@@ -217,8 +217,8 @@ static bool knc_is_constrained(const struct perf_event *event)
 }
 
 /*
- * Refuse an event that does not fit the counters with its leader and the members that are not
- * off, as the x86 core does. Members that are off may be enabled one after the other.
+ * Refuse an event that does not fit the counters beside its leader and the members that are
+ * not off, like the x86 core. Members that are off may be enabled one after the other.
  */
 static int knc_check_group(struct perf_event *event)
 {
@@ -260,9 +260,9 @@ static int knc_check_group(struct perf_event *event)
  * @event: the event; its attributes are read, @event->hw is set up
  *
  * Return: 0; -EINVAL for bits or generic events that do not exist, or a group that does
- * not fit the counters; -ENOENT for a generic event that the chip has no event for;
- * -EOPNOTSUPP for what the PMU cannot do; -EACCES for thread count mode without privilege;
- * -ENODEV if the CPU is offline, or was since the group's leader was opened.
+ * not fit the counters; -ENOENT for a generic event that the chip lacks; -EOPNOTSUPP
+ * for a feature that the PMU lacks; -EACCES for thread count mode without privilege; -ENODEV
+ * if the CPU is offline, or was offline after the group's leader was opened.
  */
 int knc_event_config(struct perf_event *event)
 {

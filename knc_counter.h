@@ -21,12 +21,12 @@ static inline bool knc_event_is_throttled(const struct perf_event *event)
 }
 
 /**
- * knc_event_account() - add to an event what its counter has counted
+ * knc_event_account() - add a counter's new counts to its event
  * @event: the event in slot @idx
  * @idx: its counter
  *
  * While the counter is stopped an NMI may account for the same event between any two of
- * these instructions. As prev_count is exchanged, each count is added only once.
+ * these instructions. Because they exchange prev_count, every count is added only once.
  *
  * Return: the counter, sign-extended as by programs that use RDPMC: negative until it wraps.
  */
@@ -44,7 +44,7 @@ static inline s64 knc_event_account(struct perf_event *event, unsigned int idx)
 }
 
 /**
- * knc_event_next_period() - compute what to load into an event's counter
+ * knc_event_next_period() - compute the value to load into an event's counter
  * @event: an event whose count is up to date, in no slot
  *
  * To overflow on the N-th event a counter starts at 2^40 - N. A period that does
@@ -59,7 +59,7 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 	s64 period = compat_sample_period(hwc);
 
 	if (left <= 0) {
-		/* At least a whole period late: drop what was missed. */
+		/* At least a whole period late: drop the missed periods. */
 		if (left <= -period)
 			left = 0;
 		left += period;
@@ -71,13 +71,13 @@ static inline s64 knc_event_next_period(struct perf_event *event)
 }
 
 /**
- * knc_event_load() - put an event on its counter, for what is left of its period
+ * knc_event_load() - put an event on its counter, for the rest of its period
  * @kc: the PMU of this hardware thread, in KNC_STOP or KNC_PMI
  * @event: the event; the counter's PerfEvtSel has its code
  * @idx: a counter whose slot is empty or has @event
  *
- * A program that uses RDPMC adds the counter to the offset in the event's page, so the
- * page is updated with each load.
+ * A program that uses RDPMC adds the counter to the offset in the event's page, so every
+ * load updates the page.
  */
 static inline void knc_event_load(struct knc_cpu_pmu *kc, struct perf_event *event,
 				  unsigned int idx)

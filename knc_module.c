@@ -175,7 +175,7 @@ static int __init knc_module_init(void)
 remove_hotplug:
 	cpuhp_remove_state(knc_online_state);
 	cpuhp_remove_state_nocalls(knc_prepare_state);
-	/* Quiesce first: the handler must be there as long as a PMI may come. */
+	/* Quiesce first: the handler must stay as long as a PMI may arrive. */
 	on_each_cpu(knc_quiesce_this_cpu, NULL, 1);
 unregister_nmi:
 	unregister_nmi_handler(NMI_LOCAL, "knc_pmu");
@@ -186,7 +186,7 @@ release_counters:
 module_init(knc_module_init);
 
 /*
- * There is no module_exit(): a software event that was in a group with one of this driver's
+ * There is no module_exit(). A software event that was in a group with an event of this driver
  * refers to the PMU until it is closed, and no version of perf core lets it hold the module.
  */
 

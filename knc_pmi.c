@@ -2,9 +2,9 @@
 /*
  * The performance monitoring interrupt (327357-001, 1.4.3.8, 1.4.3.9).
  *
- * The core raises one 1-bit line to the thread's APIC, which reacts to a 0->1
- * transition only, and masks the LVT entry as it delivers. A transition while the
- * entry is masked is lost. The line falls when STATUS is 0. So the handler brings
+ * The core raises one 1-bit line to the thread's APIC. The APIC reacts only to a 0->1
+ * transition, and masks the LVT entry as it delivers. A transition while the entry
+ * is masked is lost. The line falls when STATUS is 0. So the handler brings
  * STATUS to 0, with the counters stopped, before it unmasks the entry: the seven steps
  * of Figure 1-2, which are numbered below.
  */
@@ -17,9 +17,9 @@
 #include "knc_pmu.h"
 
 /*
- * An event that excludes the kernel overflowed in user mode, and its PMI came late; or
- * perf core throttled the event before this sample, with its group, or in knc_event_stop()
- * and started it all the same. A sample removes the mark, which has to last until the tick.
+ * An event that excludes the kernel overflowed in user mode, and its PMI arrived late. Or
+ * perf core throttled the event before this sample: with its group, or in knc_event_stop(),
+ * and started it all the same. A sample removes the mark, which must last until the tick.
  */
 static noinline int knc_pmi_deliver_rare(struct perf_event *event,
 					 struct perf_sample_data *data,
@@ -78,7 +78,7 @@ static __always_inline void knc_pmi_handle(struct knc_cpu_pmu *kc, u64 status,
 	/* 5: unmask before the counters run: an edge at a masked entry is lost. */
 	knc_unmask_lvtpc();
 
-	/* 6: reset what overflowed, and deliver; the first sample may stop the second event. */
+	/* 6: reset each overflow, and deliver; the first sample may stop the second event. */
 	inc_perf_irq_stat();
 	if (status & BIT(0))
 		knc_pmi_reset_counter(kc, 0, kc->event[0], regs);
@@ -92,8 +92,8 @@ static __always_inline void knc_pmi_handle(struct knc_cpu_pmu *kc, u64 status,
 }
 
 /*
- * An NMI finds STATUS 0. If the LVT entry is masked, the NMI is a PMI that comes late: an
- * earlier NMI, or a replay, has already handled its overflow.
+ * An NMI finds STATUS 0. If the LVT entry is masked, the NMI is a late PMI: an earlier
+ * NMI, or a replay, has already handled its overflow.
  */
 static noinline int knc_pmi_late(void)
 {
@@ -128,10 +128,10 @@ static noinline int knc_pmi_masked(struct knc_cpu_pmu *kc)
  * knc_pmi() - handle a performance monitoring interrupt
  * @regs: the interrupted context
  *
- * Called for every NMI: an NMI does not tell its source.
+ * The kernel calls this for every NMI, because an NMI does not name its source.
  *
- * Return: 1 if the NMI was the PMU's, which is for an overflow or is late; else 0. If both
- * counters have overflowed it is still one NMI: they share the line.
+ * Return: 1 if the PMU raised the NMI, for an overflow or late; else 0. Both counters share
+ * the line, so two overflows are still one NMI.
  */
 int knc_pmi(struct pt_regs *regs)
 {
@@ -140,7 +140,7 @@ int knc_pmi(struct pt_regs *regs)
 	int handled = 1;
 	u64 status;
 
-	/* In KNC_STOP the counters may run: beside a write of GLOBAL_CTRL (knc_softmask.h). */
+	/* In KNC_STOP the counters may run still, or already (knc_softmask.h). */
 	if (unlikely(state != KNC_RUN) &&
 	    !(state == KNC_STOP && knc_read_global_ctrl()))
 		return knc_pmi_masked(kc);
@@ -151,7 +151,7 @@ int knc_pmi(struct pt_regs *regs)
 	/* 2: stop: an overflow between 3 and 5 would be lost. */
 	knc_write_global_ctrl(0);
 
-	/* 3: STATUS tells which counters have overflowed. */
+	/* 3: STATUS shows which counters have overflowed. */
 	status = knc_read_status();
 	if (likely(status))
 		knc_pmi_handle(kc, status, regs);
@@ -167,9 +167,9 @@ int knc_pmi(struct pt_regs *regs)
  * knc_pmi_replay() - handle an overflow whose PMI is pending, late, or was swallowed
  * @kc: the PMU of this hardware thread, in KNC_STOP
  *
- * STATUS is not read: bit 39 of a counter tells whether it has wrapped. perf core is told
- * that this is an NMI, and uses its buffers for NMIs: those for this context may be in use.
- * A PMI that comes before STATUS is clear becomes pending, and is replayed with this one.
+ * It does not read STATUS: bit 39 of a counter shows whether it has wrapped. At NMI
+ * level perf core uses its buffers for NMIs: those for this context may be in use. A PMI that
+ * arrives before STATUS is clear becomes pending, and belongs to the same replay.
  */
 noinline void knc_pmi_replay(struct knc_cpu_pmu *kc)
 {

@@ -14,12 +14,12 @@
 DEFINE_PER_CPU_ALIGNED(struct knc_cpu_pmu, knc_pmus);
 
 /**
- * knc_pmu_probe() - check that the PMU's registers are there
+ * knc_pmu_probe() - check that the PMU's registers exist
  *
  * Called once, at load. Later accesses do not check for faults.
  *
- * Return: 0, or -ENODEV if an access faults, or the local APIC is not in use, or in a
- * mode that the chip does not have.
+ * Return: 0, or -ENODEV if an access faults, or if the local APIC is off, or in a mode
+ * that the chip lacks.
  */
 int knc_pmu_probe(void)
 {
@@ -39,8 +39,8 @@ int knc_pmu_probe(void)
  * knc_pmu_quiesce() - stop the PMU of this hardware thread
  * @kc: its PMU
  *
- * All registers become 0, the LVT entry masked. Interrupts are off, except at boot; in all
- * functions below they are always off.
+ * Sets all registers to 0, and masks the LVT entry. Interrupts are off, except at boot. All
+ * functions below need them off.
  */
 void knc_pmu_quiesce(struct knc_cpu_pmu *kc)
 {
@@ -84,15 +84,15 @@ void knc_pmu_reset(struct knc_cpu_pmu *kc)
  * @kc: the PMU of this hardware thread
  *
  * A PMI before the write of GLOBAL_CTRL becomes pending, and the next round replays it. A PMI
- * after the write is handled at once. There is no third round: no counter runs between the
- * replay and the second write, so no PMI comes there.
+ * after the write is handled at once. There is no third round, because no counter runs
+ * between the replay and the second write.
  */
 void knc_pmu_enable(struct knc_cpu_pmu *kc)
 {
 	if (kc->state != KNC_STOP)
 		return;
 
-	/* Each tick looks for an overflow whose PMI was swallowed. */
+	/* Each tick looks for an overflow whose PMI another handler claimed. */
 	if (COMPAT_PMI_SWALLOWED && in_hardirq() && knc_read_status())
 		knc_pmi_replay(kc);
 
@@ -110,7 +110,7 @@ void knc_pmu_enable(struct knc_cpu_pmu *kc)
 
 /**
  * knc_event_start() - let an event count
- * @event: an event that was given the counter @event->hw.idx
+ * @event: the owner of the counter @event->hw.idx
  *
  * It counts at once if the CPU's counters run, else from knc_pmu_enable() on.
  */
@@ -134,10 +134,10 @@ void knc_event_start(struct perf_event *event)
  * knc_event_stop() - account for an event, and take it off its counter
  * @event: any event
  *
- * If the counter has wrapped, its PMI is pending, late, or was swallowed. The overflow is
- * handled here, with its sample, before the event leaves the counter. In KNC_PMI a sample's
- * delivery stops the event, or the other one, whose overflow is handled next. PerfEvtSel is
- * kept: the same event is likely to come back.
+ * If the counter has wrapped, its PMI is pending or late, or another handler claimed it: it
+ * was swallowed. A replay handles the overflow, with its sample, before the event leaves the
+ * counter. In KNC_PMI a sample stops the event, or the other one, whose overflow is handled
+ * next. PerfEvtSel keeps its value, because the same event often returns.
  *
  * Return: true if the event was counting, and its last overflow has not stopped it.
  */
@@ -172,8 +172,8 @@ static __always_inline bool knc_account_slot(const struct knc_cpu_pmu *kc,
  * knc_event_read() - bring an event's count up to date
  * @event: any event; one that is on no counter keeps its last count
  *
- * A BPF program may read an event anywhere. It gets the last count within another read,
- * and in KNC_STOP while the counters run, when a PMI could come in the middle.
+ * A BPF program may read an event at any instruction. It gets the last count within another
+ * read, and in KNC_STOP while the counters run, because a PMI could interrupt it there.
  */
 void knc_event_read(struct perf_event *event)
 {

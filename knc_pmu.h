@@ -9,7 +9,7 @@
 
 struct pt_regs;
 
-/* knc_config.c: what can be counted */
+/* knc_config.c: the events */
 #define KNC_CONFIG1_SPFLT	BIT_ULL(0)		/* of attr.config1 */
 
 extern const struct attribute_group knc_pmu_format_group;
@@ -30,7 +30,7 @@ void knc_event_read(struct perf_event *event);
 int knc_pmi(struct pt_regs *regs);
 void knc_pmi_replay(struct knc_cpu_pmu *kc);
 
-/* knc_user_regs.c, or compat/2.6.38/user_regs.c: what a program had in its registers */
+/* knc_user_regs.c, or compat/2.6.38/user_regs.c: the registers of an interrupted program */
 void knc_find_syscall(void);
 void knc_user_regs(struct pt_regs *user, const struct pt_regs *regs);
 
@@ -48,7 +48,7 @@ bool knc_event_is_ours(const struct perf_event *event);
 int knc_event_init(struct perf_event *event);
 
 /*
- * knc_register.c, or compat/2.6.38/perf_core.c. knc_perf_prepare() comes first, and returns
+ * knc_register.c, or compat/2.6.38/perf_core.c. Call knc_perf_prepare() first: it returns
  * -EBUSY if another driver has raw events, -ENOMEM, or -ENOENT if 2.6.38 lacks a function.
  */
 int knc_perf_prepare(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the Knights Corner core PMU can count: the one list of events. Every table, and every
- * file under events/, is made from it. The rows and names are those of Table 1-6 of Intel
- * document 327357-001.
+ * The events of the Knights Corner core PMU, in one list. Every table, and every file under
+ * events/, is made from it. The rows and names are those of Table 1-6 of Intel document
+ * 327357-001.
  */
 #ifndef _KNC_PMU_EVENTS_H
 #define _KNC_PMU_EVENTS_H

@@ -110,7 +110,7 @@ static __always_inline void knc_write_global_ctrl(u32 counters)
 	knc_wrmsr(KNC_MSR_GLOBAL_CTRL, counters);
 }
 
-/* What a PMI or a reader asks in KNC_STOP: do the counters run all the same? */
+/* In KNC_STOP a PMI or a reader asks with this whether the counters run all the same. */
 static __always_inline u64 knc_read_global_ctrl(void)
 {
 	return knc_rdmsr(KNC_MSR_GLOBAL_CTRL) & KNC_COUNTER_MASK;
@@ -136,7 +136,7 @@ static __always_inline u64 knc_read_spflt(void)
 	return knc_rdmsr(KNC_MSR_SPFLT_CONTROL);
 }
 
-/* As an NMI it samples code with interrupts off, too. Delivery masks it (1.4.3.9). */
+/* As an NMI the PMI samples code with interrupts off, too. Its delivery masks (1.4.3.9). */
 static __always_inline void knc_unmask_lvtpc(void)
 {
 	knc_write_lvtpc(APIC_DM_NMI);

@@ -12,8 +12,8 @@
 #include "knc_pmu.h"
 
 /*
- * perf_event_overflow() is not exported. A direct call to it is patched in at load. Where
- * it is not found, events that sample are refused, and others just go on.
+ * perf_event_overflow() is not exported. The module patches in a direct call to it at load.
+ * If it is not found, perf core refuses events that sample, and others just count on.
  */
 static int knc_overflow_unknown(struct perf_event *event,
 				struct perf_sample_data *data,
@@ -96,7 +96,7 @@ int knc_perf_prepare(void)
 	return ret;
 }
 
-/* Time one PMI in so many: to read the clock is expensive in an NMI. */
+/* Time only one PMI in so many, because reading the clock is expensive in an NMI. */
 #define KNC_TIMED_PMIS		16
 static DEFINE_PER_CPU(unsigned int, knc_pmis);
 

@@ -2,10 +2,10 @@
 /*
  * The PMU of one hardware thread, and soft-masking of its interrupt.
  *
- * The PMI is an NMI: it comes between any two instructions, late, or not at all. While
- * the driver changes what is on the counters the PMI is soft-masked: knc_pmi() stops the
- * counters, sets pending, and leaves STATUS and the LVT entry as they are. No edge can be
- * lost, because the line stays up (1.4.3.9). The driver replays the PMI.
+ * The PMI is an NMI: it can arrive between any two instructions, late, or not at all. The
+ * driver soft-masks it while it changes or reads the counters: knc_pmi() only stops them,
+ * sets pending, and leaves STATUS and the LVT entry as they are. No edge can be lost,
+ * because the line stays up (1.4.3.9). The driver replays the PMI.
  *
  *            knc_pmu_enable()              knc_event_read()
  *   OFF      STOP ------------------> RUN ------------------> READ
@@ -17,7 +17,7 @@
  *            PMI                      PMI
  *
  * quiesce leads to OFF from STOP and RUN. "Task side" is code that runs with interrupts off
- * on this CPU, and is no NMI.
+ * on this CPU, outside of NMIs.
  *
  * what     who writes it  in which state
  * -------  -------------  -----------------------------------------------------------
@@ -40,15 +40,15 @@
  * With CONFIG_KNC_PMU_DEBUG the driver warns when code breaks a rule of this table.
  *
  * An event is on a counter if and only if it is in the counter's slot: then the counter
- * is loaded, and PerfEvtSel is the event's. An event in no slot is neither read nor
+ * is loaded, and PerfEvtSel has the event's code. An event in no slot is neither read nor
  * sampled. While an event is in a slot, count, prev_count and period_left are each changed
  * by one instruction, because an NMI may read the event in STOP.
  *
  * GLOBAL_CTRL is 0 in OFF, STOP and PMI. In RUN and READ it has a bit for each filled
- * slot, or is 0 while a PMI is pending. There are two exceptions in STOP, as one
- * instruction cannot write both the state and GLOBAL_CTRL: knc_pmu_disable() has set STOP
- * and not cleared GLOBAL_CTRL yet, and knc_pmu_enable() has set GLOBAL_CTRL and is still
- * in STOP. In both the counters run.
+ * slot, or is 0 while a PMI is pending. There are two exceptions in STOP, because
+ * one instruction cannot write both the state and GLOBAL_CTRL: knc_pmu_disable() has set
+ * STOP and not yet cleared GLOBAL_CTRL, and knc_pmu_enable() has set GLOBAL_CTRL and is
+ * still in STOP. In both the counters run.
  */
 #ifndef _KNC_SOFTMASK_H
 #define _KNC_SOFTMASK_H
@@ -63,7 +63,7 @@
 #include "knc_pmu_msr.h"
 
 enum knc_state {
-	KNC_OFF,	/* the registers are not the driver's, or not yet */
+	KNC_OFF,	/* the driver does not use the registers, or not yet */
 	KNC_STOP,	/* the counters are stopped, to be changed */
 	KNC_RUN,	/* the counters run */
 	KNC_READ,	/* they run, and the task side reads one */
@@ -74,8 +74,8 @@ enum knc_state {
  * struct knc_cpu_pmu - the PMU of one hardware thread
  * @state:	see above
  * @pending:	a PMI was soft-masked and has to be replayed
- * @filters:	the filter bits that PERF_SPFLT_CONTROL has (1.4.3.4)
- * @evtsel:	what each PerfEvtSel has
+ * @filters:	the filter bits in PERF_SPFLT_CONTROL (1.4.3.4)
+ * @evtsel:	the value of each PerfEvtSel
  * @event:	the slots: the event on each counter, or NULL
  */
 struct knc_cpu_pmu {
@@ -97,7 +97,7 @@ DECLARE_PER_CPU_ALIGNED(struct knc_cpu_pmu, knc_pmus);
 #endif
 #endif
 
-/* The arrows of the picture, and who may go along each */
+/* The arrows of the picture, and which code may follow each */
 static inline bool knc_may_change(enum knc_state from, enum knc_state to)
 {
 	static const u8 arrows[] = {
@@ -120,13 +120,13 @@ static inline bool knc_may_change(enum knc_state from, enum knc_state to)
 	return from == KNC_READ || to == KNC_READ || !in_nmi();
 }
 
-/* Whether what is on the counters may be changed */
+/* Whether the events on the counters may change */
 static inline bool knc_may_set_up(const struct knc_cpu_pmu *kc)
 {
 	return (kc->state == KNC_STOP || kc->state == KNC_OFF) && !in_nmi();
 }
 
-/* Whether an event's counts may be changed */
+/* Whether an event's counts may change */
 static inline bool knc_may_account(const struct knc_cpu_pmu *kc)
 {
 	return kc->state == KNC_STOP || kc->state == KNC_READ || kc->state == KNC_PMI;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The registers that a program had when it left user mode, for a PMI that finds the
- * kernel: all of them, at any instruction of the kernel's entry and exit.
+ * The registers that a program had when it left user mode, for a PMI that interrupts
+ * the kernel: all of them, at any instruction of the kernel's entry and exit.
  *
  * After the entry they are in task_pt_regs(). During the entry the processor and the
  * kernel push a struct pt_regs, its last member first, and the exit pops it. In both,
- * members above the stack pointer are in memory, and those below it in the registers.
+ * members above the stack pointer are in memory, and members below it in the registers.
  */
 #include <linux/percpu.h>
 #include <linux/sched.h>
@@ -20,7 +20,7 @@
 
 #include "knc_pmu.h"
 
-/* The general registers are the first in struct pt_regs, up to RDI. Elsewhere @frame has all. */
+/* General registers come first in struct pt_regs, up to RDI. If SP is elsewhere, @frame has all. */
 static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,
 			   const struct pt_regs *regs)
 {
@@ -32,7 +32,7 @@ static void knc_merge_regs(struct pt_regs *user, const struct pt_regs *frame,
 		memcpy(user, regs, min(regs->sp - start, general));
 }
 
-/* The end of the stack that an exception or interrupt enters on, or 0 */
+/* The end of the stack on which an exception or interrupt entered, or 0 */
 static unsigned long knc_entry_stack_end(unsigned long sp)
 {
 	struct cpu_entry_area *area = get_cpu_entry_area(smp_processor_id());
@@ -56,7 +56,7 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 
 	/*
 	 * An exit pushes the program's RDI to orig_ax, and with page table isolation has
-	 * CR3 in RDI. The frame may also be of an exception in the kernel.
+	 * CR3 in RDI. The frame may also belong to an exception in the kernel.
 	 */
 	if (regs->sp > (unsigned long)&frame->ip || !user_mode(frame) ||
 	    (regs->sp <= (unsigned long)&frame->orig_ax && frame->orig_ax == saved->di &&
@@ -69,22 +69,22 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 	/* The entry pushes RDI first, and moves it to its place later. */
 	if (regs->sp > (unsigned long)frame)
 		user->di = regs->di;
-	/* The exit restores RDI last, from task_pt_regs(): RDI has its address. */
+	/* The exit restores RDI last, from task_pt_regs(): RDI has the address there. */
 	if (user->di == (unsigned long)&saved->di)
 		user->di = saved->di;
 }
 
 /*
- * The kernel's code from SYSCALL's entry to its SYSRET. Only there the stack pointer may
- * be the program's, and may point to another program's registers on the entry stack. So
- * the instruction decides where the registers are, not the stack pointer.
+ * The kernel's code from SYSCALL's entry to its SYSRET. Only there can the stack pointer
+ * still be the program's, which may point to another program's registers on the entry
+ * stack. So the instruction pointer decides where the registers are.
  */
 static unsigned long knc_syscall_entry, knc_syscall_length;
 
 #define KNC_SYSCALL_MOST	1024
 /*
- * Bytes of the entry. ENDBR64 and SWAPGS come first, then the stack pointer is stored;
- * with page table isolation CR3 passes through it. After the second it is the kernel's.
+ * Bytes of the entry. ENDBR64 and SWAPGS come first. Then the kernel stores the stack pointer
+ * and, with page table isolation, moves CR3 with it. After the second it is the kernel's.
  */
 #define KNC_SYSCALL_STORES_SP	12
 #define KNC_SYSCALL_HAS_STACK	64
@@ -103,7 +103,7 @@ void knc_find_syscall(void)
 	knc_syscall_length = length + sizeof(sysretq);
 }
 
-/* SYSCALL keeps the address in RCX, the flags in R11, and the stack pointer as it is. */
+/* SYSCALL saves the address in RCX and the flags in R11, and leaves the stack pointer. */
 static void knc_syscall_gap(struct pt_regs *user, const struct pt_regs *regs,
 			    unsigned long sp)
 {

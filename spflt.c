@@ -4,22 +4,22 @@
  * (327357-001, 1.3.1.1, 1.4.2, 1.4.3.4).
  *
  * With SPFLT a program says whether it wants to be counted: it sets the user preference,
- * one bit of each hardware thread. A counter whose filter is enabled counts only while
+ * one bit of every hardware thread. A counter whose filter is enabled counts only while
  * the bit is 1.
  *
- * The driver makes it a bit of each task. A task's bit is in one place at a time: in the
+ * The driver makes it one bit per task. A task's bit is in one place at a time: in the
  * register while the task runs, and in a bitmap, by its PID, while it does not. The
  * scheduler's hook moves it. Nothing else is needed when a task forks, executes a program,
  * or opens, inherits or swaps events.
  *
- * The PID is that of the initial namespace. A task that ends leaves no bit in the bitmap,
- * so the next task with its PID begins with 0. exec() by a thread gives the thread the
- * leader's PID while the thread runs, when neither PID has a bit there. The idle tasks share
- * PID 0, and their bit stays 0, because the kernel does not execute SPFLT.
+ * PIDs are those of the initial namespace. A task that ends leaves no bit in the bitmap,
+ * so the next task with its PID begins with 0. exec() by a thread gives it the leader's PID
+ * while it runs, and then neither PID has a bit in the bitmap. The idle tasks share PID 0,
+ * and their bit stays 0, because the kernel does not execute SPFLT.
  *
- * This begins with the first SPFLT event, when all bits are 0, and does not end. The hook
- * is registered at load, because that takes cpus_read_lock(). event_init() could deadlock:
- * perf core holds mutexes there that a CPU which goes offline waits for.
+ * The driver does this from the first SPFLT event on, when all bits are 0. It registers the
+ * hook at load, because that takes cpus_read_lock(). event_init() could deadlock: perf core
+ * holds mutexes there, and a CPU that goes offline waits for these.
  */
 #include <linux/bitops.h>
 #include <linux/mutex.h>
@@ -36,8 +36,8 @@
 #include "knc_pmu.h"
 
 /*
- * The bits of tasks that do not run; NULL until there is an SPFLT event. Only the hook
- * changes a bit, under the run queue's lock, on the CPU that the task leaves or comes to. Hooks
+ * The bits of tasks that do not run; NULL before the first SPFLT event. Only the hook
+ * changes a bit, under the run queue's lock, on the CPU that the task leaves or enters. Hooks
  * on other CPUs may change other bits of the same word: the operations are atomic.
  */
 static unsigned long *knc_spflt_bits;
@@ -45,14 +45,14 @@ static unsigned long *knc_spflt_bits;
 static DEFINE_MUTEX(knc_spflt_mutex);
 
 /**
- * struct knc_spflt_cpu - where the bit of the task is that runs on a hardware thread
- * @taken:	not in the bitmap any more: in the register, or here
+ * struct knc_spflt_cpu - where a hardware thread's current task has its bit
+ * @taken:	no longer in the bitmap: in the register, or here
  * @late:	@bit is not in the register yet
- * @bit:	the bit when the task came
+ * @bit:	the bit when the task was switched in
  *
  * The hook, knc_spflt_update(), knc_spflt_reset() and the first event's interrupt write it, on
- * this CPU with interrupts off. An NMI neither reads nor writes it, nor the register, whose bit
- * the program changes besides.
+ * this CPU with interrupts off. An NMI accesses neither this nor the register. The program
+ * changes the bit in the register.
  */
 struct knc_spflt_cpu {
 	bool taken;
@@ -72,7 +72,7 @@ static bool knc_spflt_of_task(const struct perf_event *event)
 	return knc_spflt_wanted(event) && event->attach_state & PERF_ATTACH_TASK;
 }
 
-/* Whether this switch comes before perf core stops the counters of the task that leaves */
+/* Whether perf core stops the counters of the task that leaves only after this switch */
 static bool knc_spflt_counts_last(const struct knc_cpu_pmu *kc)
 {
 	return COMPAT_HOOK_BEFORE_EVENTS && (knc_spflt_of_task(READ_ONCE(kc->event[0])) ||
@@ -95,7 +95,7 @@ static void knc_spflt_write(const struct knc_cpu_pmu *kc, struct knc_spflt_cpu *
  * The scheduler is about to switch from @prev to @next. If counters still run for @prev,
  * @next's bit is late: perf core switches the events next, and then enables the PMU.
  *
- * A task that has called exit_notify() has no bit, as its PID may be another task's already.
+ * A task that has called exit_notify() has no bit: its PID may already be another task's.
  */
 static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *prev,
 			     struct task_struct *next, unsigned int prev_state)
@@ -126,8 +126,8 @@ static void knc_spflt_switch(void *unused, bool preempt, struct task_struct *pre
 }
 
 /*
- * No filters, and the bit 0: INIT leaves both as they were (1.4.4). No task's bit is lost: a
- * CPU that comes or goes runs no program, and at load there are no SPFLT events.
+ * Clear the filters and the bit: INIT leaves both as they were (1.4.4). No task's bit is lost:
+ * a CPU that comes up or goes down runs no program, and at load there are no SPFLT events.
  */
 void knc_spflt_reset(struct knc_cpu_pmu *kc)
 {
@@ -171,12 +171,12 @@ static void knc_spflt_find_tracepoint(struct tracepoint *tp, void *found)
 		*(struct tracepoint **)found = tp;
 }
 
-/* Hook into the scheduler; without the hook SPFLT events are refused. */
+/* Hook into the scheduler; without the hook the driver refuses SPFLT events. */
 void knc_spflt_init(void)
 {
 	struct tracepoint *found = NULL;
 
-	/* Without tracepoints there are no such functions. */
+	/* A kernel without tracepoints lacks these functions. */
 	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
 		return;
 
@@ -187,7 +187,7 @@ void knc_spflt_init(void)
 }
 
 /*
- * The register may have another task's bit until now. A CPU that switches, or comes online,
+ * Until now the register may have another task's bit. A CPU that switches, or comes online,
  * before this interrupt has the right bit from its first switch on.
  */
 static void knc_spflt_begin_cpu(void *unused)
@@ -221,14 +221,14 @@ static int knc_spflt_begin(void)
  *
  * When this returns, no later event changes a task's bit.
  *
- * Return: 0; -EOPNOTSUPP where the kernel lacks the hook, and the bit could not follow its
- * task; -ENOMEM.
+ * Return: 0; -EOPNOTSUPP without the hook, because the bit could not follow its task;
+ * -ENOMEM.
  */
 int knc_spflt_event_init(struct perf_event *event)
 {
 	int ret = 0;
 
-	/* An inherited event has a parent that was prepared for. */
+	/* The parent of an inherited event was prepared for. */
 	if (!knc_spflt_wanted(event) || event->parent)
 		return 0;
 	if (!READ_ONCE(knc_spflt_hooked))

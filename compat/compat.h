@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Differences between kernels. The driver is written for the newest one; Kbuild includes
- * this before each of its files.
+ * this before every file of the driver.
  */
 #ifndef _KNC_COMPAT_H
 #define _KNC_COMPAT_H
@@ -29,7 +29,7 @@
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
-/* What /proc/interrupts shows has become an array, in 7.2 at the latest. */
+/* The counts of /proc/interrupts have become an array, in 7.2 at the latest. */
 #ifndef inc_perf_irq_stat
 #define inc_perf_irq_stat()	inc_irq_stat(apic_perf_irqs)
 #endif
@@ -37,7 +37,7 @@
 
 /*
  * Between these two calls perf core uses its buffers for NMIs. Interrupts are off; a
- * real NMI may come.
+ * real NMI may arrive.
  */
 static inline void compat_nmi_level_enter(void)
 {
@@ -52,7 +52,7 @@ static inline void compat_nmi_level_exit(void)
 #define compat_in_nmi_level()	in_nmi()
 
 #ifdef MODULE
-/* Not exported. knc_register.c finds it, and a direct call is patched in. */
+/* Not exported: knc_register.c finds it, and patches in a direct call. */
 DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define perf_event_overflow(event, data, regs)				\
 	static_call(knc_perf_event_overflow)(event, data, regs)
@@ -65,15 +65,15 @@ DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define compat_unlock_group(ctx)	((void)(ctx))
 
 /*
- * Whether the current task may count what other tasks execute. perf core checks it for an event
- * of a CPU. A module cannot: kernel.perf_event_paranoid and the LSMs' hook are not exported.
+ * Whether the current task may count other tasks. perf core checks this for events of a CPU. A
+ * module cannot, because kernel.perf_event_paranoid and the LSMs' hook are not exported.
  */
 static inline int compat_allow_cpu(struct perf_event *event)
 {
 #ifdef MODULE
 	return event->attach_state & PERF_ATTACH_TASK && !perfmon_capable() ? -EACCES : 0;
 #else
-	/* The argument went in 6.15, and in a release of 6.12. */
+	/* 6.15 and a release of 6.12 removed the argument. */
 #define COMPAT_NO_ARG	__builtin_types_compatible_p(typeof(perf_allow_cpu), int (void))
 	int (*allow_attr)(struct perf_event_attr *attr);
 	int (*allow)(void);
@@ -105,13 +105,13 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 #endif
 #endif
 
-/* All handlers see each NMI, so that no other one keeps a PMI from this driver. */
+/* All handlers see every NMI, so no other one swallows a PMI. */
 #define COMPAT_PMI_SWALLOWED		false
 
-/* Where the counters are reserved: who has them, and what to do */
+/* The message if the counters are reserved: by whom, and what to do */
 #define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
 
-/* The scheduler's tracepoint comes before perf core switches the events. */
+/* perf core switches the events after the scheduler's tracepoint. */
 #define COMPAT_HOOK_BEFORE_EVENTS	true
 
 /* Whether the event's page lets programs read its counter: the x86 perf core decides. */
@@ -127,7 +127,7 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #define COMPAT_X86_PMU_COUNTERS(n)	.cntr_mask64 = GENMASK_ULL((n) - 1, 0)
 #endif
 
-/* PERF_EVENT_IOC_PERIOD unthrottles an event after it has started it, not before. */
+/* From 6.16 on PERF_EVENT_IOC_PERIOD starts an event before it unthrottles it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
 #define COMPAT_UNTHROTTLES_STARTED	false
 #else
@@ -142,7 +142,7 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #endif
 
 #ifdef rdmsrq
-/* The macro assigns. A series of June 2026 replaces it with a function, which returns. */
+/* The macro assigns. A patch series of June 2026 makes it a function, which returns. */
 static __always_inline u64 compat_rdmsrq(u32 msr)
 {
 	u64 value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Bits and fields, in the way of newer kernels; a test in tests/static has each of them. */
+/* Bits and fields as in newer kernels; tests/static tests each of them. */
 #ifndef _KNC_COMPAT_BITS_H
 #define _KNC_COMPAT_BITS_H
 
@@ -8,7 +8,7 @@
 #define COMPAT_BIT_ULL(nr)		(1ULL << (nr))
 #define COMPAT_GENMASK_ULL(high, low)	((~0ULL << (low)) & (~0ULL >> (63 - (high))))
 
-/* The lowest bit of the mask is how much a 1 in the field counts. */
+/* The lowest bit of the mask is the value of a 1 in the field. */
 #define COMPAT_FIELD_GET(mask, value)	(((value) & (mask)) / ((mask) & -(mask)))
 
 static inline s64 compat_sign_extend64(u64 value, int sign_bit)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel of the cards, Linux 2.6.38.8+mpss: what of newer kernels' interfaces
- * the driver uses, in terms of that kernel's own. What newer ones have in headers
- * of their own is in linux/ and asm/ beside this, by the same names; kernel.c has
- * what takes a function, perf_core.c is for another perf core.
+ * The interfaces of newer kernels that the driver uses, made from those of Linux
+ * 2.6.38.8+mpss, the kernel of the cards. Headers that only newer kernels have are
+ * in linux/ and asm/ beside this file, under the same names. Larger functions are
+ * in kernel.c; perf_core.c is for that kernel's perf core.
  */
 #ifndef _KNC_COMPAT_2_6_38_H
 #define _KNC_COMPAT_2_6_38_H
@@ -51,8 +51,8 @@
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
 
 /*
- * PERF_EVENT_IOC_PERIOD takes periods of 2^63 and more there. The longest takes their place:
- * a negative one would load a counter with bit 39 clear, as if it had wrapped.
+ * That PERF_EVENT_IOC_PERIOD accepts periods of 2^63 and more. They become the longest one: a
+ * negative period would load a counter with bit 39 clear, as if it had wrapped.
  */
 static inline s64 compat_sample_period(const struct hw_perf_event *hwc)
 {
@@ -61,7 +61,7 @@ static inline s64 compat_sample_period(const struct hw_perf_event *hwc)
 
 /*
  * Newer perf cores are told that they are in an NMI. This one is told that it is in an
- * interrupt: that kernel takes a real NMI within an NMI for a bug.
+ * interrupt, because that kernel reports a real NMI within an NMI as a bug.
  */
 static inline void compat_nmi_level_enter(void)
 {
@@ -77,14 +77,14 @@ static inline void compat_nmi_level_exit(void)
 
 /*
  * Attributes of events. config1 and config2 share their place with those of
- * breakpoints. What that perf core does not know it refuses.
+ * breakpoints. That perf core refuses attributes that it does not know.
  */
 #define config1				bp_addr
 #define config2				bp_len
 #define exclude_host			__reserved_1
 #define PERF_SAMPLE_BRANCH_STACK	0
 
-/* Whether the current task may count what other tasks execute */
+/* Whether the current task may count other tasks */
 static inline int compat_allow_cpu(const struct perf_event *event)
 {
 	return event->attach_state & PERF_ATTACH_TASK && !capable(CAP_SYS_ADMIN) ? -EACCES : 0;
@@ -126,7 +126,7 @@ static inline void compat_unlock_group(struct perf_event_context *ctx)
 	rcu_read_unlock();
 }
 
-/* RDPMC is for programs where the driver is built in. */
+/* Only a driver that is built in gives programs RDPMC. */
 static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 {
 	return false;
@@ -153,10 +153,10 @@ static ssize_t _name##_show(struct device *dev,				\
 }									\
 static struct device_attribute format_attr_##_name = __ATTR_RO(_name)
 
-/* At the tracepoint perf core has switched the events already, or swapped them. */
+/* perf core switches or swaps the events before the tracepoint. */
 #define COMPAT_HOOK_BEFORE_EVENTS	false
 
-/* Functions of the kernel's, found by their names in perf_core.c */
+/* Functions of the kernel that perf_core.c finds by their names */
 
 extern typeof(perf_event_update_userpage) *compat_update_userpage;
 
@@ -176,7 +176,7 @@ static inline void compat_sample_data_init(struct perf_sample_data *data,
 
 #define perf_sample_data_init		compat_sample_data_init
 
-/* Tracepoints go by names, and sched_switch's tells less. In kernel.c */
+/* In kernel.c: tracepoints have names, and sched_switch passes fewer arguments. */
 
 void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
 			      void *data);
@@ -188,11 +188,11 @@ int compat_probe_register(struct tracepoint *tp, void *probe);
 /* compat_probe_register() knows the type. */
 #define check_trace_callback_type_sched_switch(probe)	((void)(probe))
 
-/* Where the counters are reserved: who has them, and what to do */
+/* The message if the counters are reserved: by whom, and what to do */
 #define COMPAT_COUNTERS_USER						\
 	"the kernel's own driver has events on the counters: end the programs that have them open, then load again"
 
-/* NMIs, in kernel.c. The first handler that claims one keeps it from the others. */
+/* NMIs, in kernel.c. The first handler that claims an NMI hides it from the others. */
 #define COMPAT_PMI_SWALLOWED		true
 #define in_hardirq()			in_irq()
 

@@ -5,12 +5,12 @@
  * In these states a core loses its registers. The card's idle driver restores the
  * PMU's, except STATUS, before the local APIC's. An overflow between the two finds the
  * LVT entry masked, and its interrupt is lost (1.4.3.9). Then STATUS is not 0, the line
- * does not fall, and there is never another edge: the thread would sample no more. So
- * STATUS is read when a thread leaves such a state.
+ * does not fall, and there is never another edge: the thread would not sample again. So
+ * the driver reads STATUS when a thread leaves such a state.
  *
- * The idle driver has a function for each state, and kretprobes of these cost nothing
- * where a thread only halts, as it nearly always does. With another idle driver each
- * return from idle is watched. Without an idle driver no state is deep.
+ * The idle driver has one function per state. kretprobes of these cost nothing when a
+ * thread only halts, which is nearly always. With another idle driver this file watches
+ * every return from idle. Without an idle driver no state is deep.
  */
 #include <linux/cpuidle.h>
 #include <linux/irq_work.h>
@@ -24,8 +24,8 @@
 #include "perf_core.h"
 
 /*
- * In idle RCU does not wait for this CPU, and the buffer for the sample may be freed
- * meanwhile. It waits for interrupts: the overflow is handled in one.
+ * RCU does not wait for an idle CPU, so the sample's buffer could be freed meanwhile. RCU
+ * waits for interrupts: this handles the overflow in one.
  */
 static void compat_handle_lost(struct irq_work *work)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interfaces of newer kernels in terms of those of Linux 2.6.38: NMIs, CPUs that
- * come online, and the scheduler's tracepoint.
+ * Interfaces of newer kernels, made from those of Linux 2.6.38: NMIs, CPUs that come
+ * online, and the scheduler's tracepoint.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -9,11 +9,11 @@
 #include <linux/notifier.h>
 #include <linux/smp.h>
 
-/* NMIs come by die notifiers. */
+/* Die notifiers report NMIs. */
 
 static int (*compat_nmi_handler)(unsigned int type, struct pt_regs *regs);
 
-/* A machine check is announced as DIE_NMI, too, and must not be stopped here. */
+/* A machine check is DIE_NMI, too: its own handlers must see it. */
 #define COMPAT_TRAP_NMI		2
 
 static int compat_nmi(struct notifier_block *self, unsigned long reason, void *data)
@@ -44,7 +44,7 @@ int register_nmi_handler(unsigned int type,
 void unregister_nmi_handler(unsigned int type, const char *name)
 {
 	unregister_die_notifier(&compat_nmi_notifier);
-	/* The last step of a load that fails: NMIs on other CPUs have interrupts off. */
+	/* The end of a load that failed: wait for NMIs on other CPUs, which have interrupts off. */
 	synchronize_sched();
 }
 
@@ -139,7 +139,7 @@ void compat_visit_tracepoints(void (*visit)(struct tracepoint *tp, void *data),
 
 	tracepoint_iter_reset(&iter);
 	tracepoint_iter_start(&iter);
-	/* Tracepoints of modules, too; none has a name of the scheduler's. */
+	/* Tracepoints of modules, too, but the scheduler's names are unique. */
 	while (iter.tracepoint) {
 		visit(*iter.tracepoint, data);
 		tracepoint_iter_next(&iter);

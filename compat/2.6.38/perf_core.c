@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module, as the perf core of Linux 2.6.38 wants it.
+ * The module's interface to the perf core of Linux 2.6.38.
  *
- * That perf core offers each event to each PMU, the last registered one first. So
- * this PMU is asked before the kernel's own driver, and refuses with an error that
+ * That perf core offers every event to all PMUs, the last registered one first. So it
+ * asks this PMU before the kernel's own driver, and the PMU refuses with an error that
  * ends the search. It is "knc" in sysfs, because "cpu" is the kernel's own driver.
  *
- * A context, of a CPU or of a task, refers to one PMU, by which perf core stops and
- * starts the counters. When the module is loaded all contexts are made to refer to its
- * PMU, so that the kernel's own driver does not write the registers.
+ * A context, of a CPU or of a task, refers to the PMU with which perf core stops and
+ * starts the counters. When the module loads it makes all contexts refer to its own PMU,
+ * so the kernel's own driver does not write the registers.
  */
 #include <linux/err.h>
 #include <linux/kallsyms.h>
@@ -84,8 +84,8 @@ static int compat_event_init(struct perf_event *event)
 		return ret;
 
 	/*
-	 * End the search, or the kernel's own driver gets the event. It has no other
-	 * events either; a raw event is early, before this PMU is complete.
+	 * End the search, or the kernel's own driver gets the event: it has the same
+	 * events. A raw event gets here only before this PMU is complete.
 	 */
 	return event->attr.type == PERF_TYPE_RAW ? -EBUSY : -EINVAL;
 }
@@ -124,7 +124,7 @@ static int compat_adopt_contexts(void *from)
 
 /*
  * That perf core adds an event to the running task's context, or to this CPU's, without
- * pmu_disable() and pmu_enable() around it: before the first one the counters are stopped.
+ * pmu_disable() and pmu_enable() around it: the first event would find the PMU disabled.
  */
 static int compat_add(struct perf_event *event, int flags)
 {
@@ -136,7 +136,7 @@ static int compat_add(struct perf_event *event, int flags)
 	return ret;
 }
 
-/* That perf core reads a group's events for a sample with interrupts on, too. */
+/* For a sample that perf core may read a group's events with interrupts on. */
 static void compat_read(struct perf_event *event)
 {
 	unsigned long flags;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The registers that a program had when it left user mode, for a PMI that finds the
- * kernel. That kernel's perf core looks at three of them: the address, and for callers
- * the frame and stack pointers. A system call does not save the last two, so they are 0
- * but in the first instructions of the kernel, where RBP is the program's.
+ * The registers that a program had when it left user mode, for a PMI that interrupts the
+ * kernel. That kernel's perf core uses three of them: the address, and for callers the
+ * frame and stack pointers. A system call does not save the last two, so they are 0,
+ * except in the first instructions of the kernel, where RBP is still the program's.
  */
 #include <linux/sched.h>
 #include <linux/smp.h>
@@ -26,7 +26,7 @@ static bool compat_in_syscall_gap(const struct pt_regs *regs)
 		regs->cx < TASK_SIZE_MAX);
 }
 
-/* By the processor's own pointer: the symbol is not exported. */
+/* From the processor's own pointer, because the symbol is not exported */
 static const struct x86_hw_tss *compat_this_tss(void)
 {
 	const struct desc_struct *gdt = get_cpu_gdt_table(smp_processor_id());

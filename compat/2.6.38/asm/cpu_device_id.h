@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Modules are not loaded by the CPU that is there. */
+/* That kernel does not load modules by the CPU's model. */
 #ifndef _KNC_COMPAT_ASM_CPU_DEVICE_ID_H
 #define _KNC_COMPAT_ASM_CPU_DEVICE_ID_H
 
@@ -15,7 +15,7 @@ struct x86_cpu_id {
 #define X86_MATCH_VENDOR_FAM_MODEL(vendor, family, model, data)		\
 	{ X86_VENDOR_##vendor, family, model }
 
-/* Of a table with one line */
+/* For a table with one entry */
 static inline bool x86_match_cpu(const struct x86_cpu_id *id)
 {
 	return boot_cpu_data.x86_vendor == id->vendor &&

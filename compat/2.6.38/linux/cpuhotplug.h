@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* States of a CPU, of which that kernel's notifier tells two; see kernel.c. */
+/* States of a CPU. That kernel's notifier reports two (kernel.c). */
 #ifndef _KNC_COMPAT_LINUX_CPUHOTPLUG_H
 #define _KNC_COMPAT_LINUX_CPUHOTPLUG_H
 
@@ -9,7 +9,7 @@ enum cpuhp_state {
 	COMPAT_CPUHP_STATES
 };
 
-/* These return the state, or an error. Nothing is called as a CPU goes. */
+/* These return the state, or an error. They call nothing when a CPU goes offline. */
 int cpuhp_setup_state(enum cpuhp_state state, const char *name,
 		      int (*startup)(unsigned int cpu),
 		      int (*teardown)(unsigned int cpu));
