@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Count events on cards for weeks, for the textfile collector of node_exporter.
 
-perf stat runs on each card for a tenth of each interval, a second at most, and
-not while another process there has events open: the counters are free for
-others. With --all it runs all the time, and nobody else can count. FILE is
-rewritten with the sums.
+perf stat runs on every card for a tenth of every interval, a second at most,
+and not while another process there has events open: others can use the
+counters. With --all it runs all the time, and nobody else can count. knc-host
+rewrites FILE with the sums.
 
-Events that do not fit the two counters take turns, except on Linux 2.6.38,
-where they are refused. knc_events_total is not scaled. Events a second are
+perf multiplexes events that do not fit the two counters. On Linux 2.6.38
+knc-host refuses them. knc_events_total is not scaled. Events per second are
 
   rate(knc_events_total[5m]) / rate(knc_counted_seconds_total[5m])
 
 --rules prints recording rules and an alert for these events, with a window for
-this -I. A card that does not answer keeps its counts, and is tried again.
+this -I. knc-host keeps the counts of a silent card, and tries it again.
 
   knc-host watch mic0 mic1 --textfile /var/lib/prometheus/node-exporter/knc.prom
 """
@@ -453,9 +453,9 @@ def arguments():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cards", metavar="CARD", nargs="*")
     parser.add_argument("--textfile", metavar="FILE",
-                        help="what is written; node_exporter wants NAME.prom")
+                        help="the file to write; node_exporter wants NAME.prom")
     parser.add_argument("--rules", action="store_true",
-                        help="print rules for Prometheus, and no more")
+                        help="only print rules for Prometheus")
     parser.add_argument("--all", action="store_true",
                         help="count all the time; nobody else on the card can count then")
     parser.add_argument("-e", dest="events", metavar="EVENT,...", action="append",
@@ -464,10 +464,10 @@ def arguments():
     parser.add_argument("-I", dest="interval", metavar="MS", type=int, default=10000,
                         help="the interval, 1000 to 3600000 ms (10000); with --all 100 or more")
     parser.add_argument("--prefix", metavar="WORDS", type=shlex.split, default=["ssh", "{}"],
-                        help="what a command line for a card's shell is added to; {} is the "
+                        help="runs a command line, added as one word, in a card's shell; {} is the "
                         "card's name (ssh {})")
     parser.add_argument("--perf", metavar="COMMAND", default="perf",
-                        help="what perf is called there (perf)")
+                        help="perf's name on the card (perf)")
     args = parser.parse_args()
     for card in args.cards:
         if not re.fullmatch(r"[\w.@][\w.@-]*", card, re.A):
