@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 
 from lines import SCRIPTS, TOP, built, copy, quietly, sources
 from knc_scripts import CACHE
@@ -121,10 +122,8 @@ def instructions(text):
 def assemble(work, name, lines, *assembler):
     """An object with each line at a multiple of 32; between them is int3, as NOPs
     would be long ones."""
-    source, target = f"{work}/{name}.s", f"{work}/{name}.o"
-    with open(source, "w", encoding="utf-8") as f:
-        f.write("".join(f"\t.balign 32, 0xcc\n\t{line}\n" for line in lines))
-        f.write("1:\tnop\n")
+    source, target = Path(work, f"{name}.s"), f"{work}/{name}.o"
+    source.write_text("".join(f"\t.balign 32, 0xcc\n\t{line}\n" for line in lines) + "1:\tnop\n")
     quietly(*assembler, target, source)
     return target
 
@@ -146,9 +145,7 @@ def lacks(work, env=None, card=MPSS):
     found = {int(a, 16) // 32 for a in re.findall(r"\.text\+0x([0-9a-f]+):", said)}
     if status != 1:
         yield f"status {status} for what the chip does not have"
-    for i, line in enumerate(lines):
-        if i not in found:
-            yield f"not found: {line}"
+    yield from (f"not found: {line}" for i, line in enumerate(lines) if i not in found)
 
 
 def has(work, env=None, card=MPSS):
@@ -213,8 +210,7 @@ def others(work):
     call, module = ["call f"], ["call f", '.section .modinfo,"a"', ".byte 0"]
     for name, card in (("call.o", MPSS), ("module.o", MPSS), ("other.o", MAINLINE)):
         assemble(work, name[:-2], call if name == "call.o" else module, *card[0])
-    with open(f"{work}/text", "w", encoding="utf-8") as f:
-        f.write("no object\n")
+    Path(work, "text").write_text("no object\n")
     kernel = f"--kernel={work}/tree"
     for words, want, why in (
             ("call.o", 0, "all of which"), ("module.o", 2, "has R_X86_64_PLT32"),
@@ -231,9 +227,8 @@ def others(work):
 
 def rewritten():
     """Each piece of code, and the flags that have to be the same after it"""
-    for condition, operands in itertools.product(CONDITIONS, instructions(OPERANDS)):
-        yield f"cmov{condition} {operands}", ARITHMETIC
-    for condition, operands in itertools.product(CONDITIONS, instructions(SIZED)):
+    for condition, operands in itertools.product(
+            CONDITIONS, [*(f" {each}" for each in instructions(OPERANDS)), *instructions(SIZED)]):
         yield f"cmov{condition}{operands}", ARITHMETIC
     for name in ("fcomi", "fucomi"):
         for code in FLOATS.split("\n"):
@@ -250,18 +245,17 @@ def macros(work):
     """Programs for the card do with what they have what an x86-64 does."""
     pieces = [*rewritten()]
     for prefix, first in (("chip", []), ("ours", [f"{TOP}/scripts/k1om/k1om.s"])):
-        with open(f"{work}/{prefix}.s", "w", encoding="utf-8") as f:
-            f.write(f"\t.section .rodata\n\t.globl {prefix}\n{prefix}:\n\t.text\n")
-            for i, (code, flags) in enumerate(pieces):
-                f.write(FUNCTION.format(prefix=f"{prefix}_", i=i, code=code, flags=flags))
-            f.write("\t.section .rodata\n\t.quad 0\n")
-            f.write("words:\n\t.quad 0x3333333333333333, 0x4444444444444444\n"
-                    "\t.section .note.GNU-stack, \"\", @progbits\n")
+        functions = "".join(FUNCTION.format(prefix=f"{prefix}_", i=i, code=code, flags=flags)
+                            for i, (code, flags) in enumerate(pieces))
+        Path(work, f"{prefix}.s").write_text(
+            f"\t.section .rodata\n\t.globl {prefix}\n{prefix}:\n\t.text\n{functions}"
+            "\t.section .rodata\n\t.quad 0\n"
+            "words:\n\t.quad 0x3333333333333333, 0x4444444444444444\n"
+            "\t.section .note.GNU-stack, \"\", @progbits\n")
         quietly("as", "-o", f"{work}/{prefix}.o", *first, f"{work}/{prefix}.s")
     yield from re.findall("[^\t]*(?:cmov|comi|fence|pause|tzcnt).*",
                           quietly("objdump", "-d", f"{work}/ours.o"))
-    with open(f"{work}/driver.c", "w", encoding="utf-8") as f:
-        f.write(DRIVER)
+    Path(work, "driver.c").write_text(DRIVER)
     quietly("gcc", "-O2", "-no-pie", "-mno-red-zone", "-o", f"{work}/driver",
             *(f"{work}/{name}" for name in ("driver.c", "chip.o", "ours.o")))
     for i in quietly(f"{work}/driver").split():
