@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from lines import TESTS, TOP, once
+from lines import TESTS, TOP, Case, once
 from knc_scripts import CACHE
 
 # These take a part of a name.
@@ -136,28 +136,28 @@ def unit_of(item):
 
 
 def seconds_of(item):
-    return case_of(item).seconds if case_of(item) else 70 if item.path.stem == "test_watch" else 1
+    return 70 if item.path.stem == "test_watch" else case_of(item).seconds
 
 
 def case_of(item):
-    return item.callspec.params.get("case") if hasattr(item, "callspec") else None
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return params.get("case", Case(item.name))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     order = os.environ.get("TEST_ORDER")
     if os.environ.get("TEST"):
-        groups = {case_of(item).group for item in items
-                  if case_of(item) and asked_for(item.nodeid)}
+        groups = {case_of(item).group for item in items if asked_for(item.nodeid)}
         items[:] = [item for item in items if asked_for(item.nodeid) or
-                    case_of(item) and case_of(item).closes and case_of(item).group in groups]
+                    case_of(item).closes and case_of(item).group in groups]
     # The longest first, and those of knc-host watch, which mostly wait, beside what computes
     items.sort(key=seconds_of, reverse=True)
     if order:
         units = collections.Counter()
         for item in items:
             # Each test of a boot has the seconds of the boot.
-            so_far = 0 if case_of(item) and case_of(item).group else units[unit_of(item)]
+            so_far = 0 if case_of(item).group else units[unit_of(item)]
             units[unit_of(item)] = so_far + seconds_of(item)
         draw = random.Random(order)
         # Long ones tend to come early here, too: the last one runs alone.
@@ -342,7 +342,7 @@ def running(request):
         def begin(group, start):
             return stack.enter_context(start(
                 [case_of(item).name for item in request.session.items
-                 if case_of(item) and case_of(item).group == group]))
+                 if case_of(item).group == group]))
 
         def get(case):
             try:

@@ -4,13 +4,17 @@
 """
 import functools
 import html
+import importlib.machinery
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
+import types
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Callable
 
 import pytest
@@ -82,10 +86,25 @@ def executable(path, text):
     return path
 
 
+def until(what, seconds=30, why=str):
+    """Wait for something; if it does not come, fail with why."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, why()
+        time.sleep(0.02)
+
+
+def load(path):
+    """A script in Python, as a module"""
+    module = types.ModuleType(os.path.basename(path).replace("-", "_"))
+    module.__file__ = path
+    importlib.machinery.SourceFileLoader(module.__name__, path).exec_module(module)
+    return module
+
+
 def looked_at(page, folder):
     """What a page's script leaves in its body, as JSON, in headless Chromium"""
-    with open(f"{folder}/page.html", "w", encoding="utf-8") as f:
-        f.write(page)
+    Path(folder, "page.html").write_text(page, encoding="utf-8")
     dump = subprocess.run(
         ["chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--dump-dom",
          "--disable-sync", "--disable-background-networking", "--allow-file-access-from-files",
@@ -102,8 +121,7 @@ def none_of(wrong):
 
 
 def read(name):
-    with open(os.path.join(TOP, name), encoding="utf-8") as f:
-        return f.read()
+    return Path(TOP, name).read_text(encoding="utf-8")
 
 
 @functools.cache

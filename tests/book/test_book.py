@@ -30,7 +30,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lines import SCRIPTS, TOP, Case, built, looked_at, none_of, quietly
+from lines import SCRIPTS, TOP, Case, built, executable, looked_at, none_of, quietly
 
 sys.path.append(f"{TOP}/tests/guest")
 from boots import WITHOUT_OWN_DRIVER  # noqa: E402
@@ -257,9 +257,8 @@ class Host:
         programs.mkdir()
         for name in ("knc-draw", "knc-host", "knc-metrics", "knc-report"):
             (programs / name).symlink_to(f"{TOP}/tools/{name}")
-        (programs / "ssh").write_text(
-            f'#!/bin/sh\nexec /usr/bin/ssh -F {self.copy}/cards/ssh_config "$@"\n')
-        (programs / "ssh").chmod(0o755)
+        executable(programs / "ssh",
+                   f'#!/bin/sh\nexec /usr/bin/ssh -F {self.copy}/cards/ssh_config "$@"\n')
         self.env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}",
                     "KDIR": built("build-kernel", "stock") + "/build", "TEST": "",
                     "SYSROOT": f"{work}/root"}
