@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two results compared: how often chance is taken for a change, and a change for chance."""
-import json
 import math
 import os
 import random
 import re
-import sys
 from functools import partial
 
 import pytest
-from lines import TOP
-from test_tools import Run, near
-
-sys.path.insert(0, f"{TOP}/tools")
-from knc_compare import PAIRS, Difference, how_sure, note_changes  # noqa: E402
+from test_tools import Run, as_json, near
+from knc_compare import PAIRS, Difference, how_sure, note_changes
 
 # So many pairs of results, of so many runs each; changes are of so many standard deviations.
 COMPARED, RUNS, CHANGE = 2000, 5, 2.5
@@ -63,35 +58,35 @@ def test_compare_sizes():
     assert Difference([7] * 5, [7] * 5).value == 0 and not Difference([7] * 5, [7] * 5).is_sure()
 
 
-def test_compare_small(tmp_path):
+def test_compare_small():
     """What the start of a program, and its name, make is no difference to act on"""
     assert not Difference([1e6] * 5, [1e6 + 90] * 5).is_sure() and Difference([1e6] * 5, [1e6 + 110] * 5).is_sure()
     assert Difference([500] * 5, [511] * 5).is_sure() and not Difference([500] * 5, [509] * 5, few=10).is_sure()
     # 100 of BRANCHES_MISPREDICTED, in percent; of BRANCHES they are less than a digit
     counts = {"BRANCHES": 10 ** 8, "BRANCHES_MISPREDICTED": 50000}
-    m = json.loads(Run(tmp_path, "-M", "branch_mispredict_ratio", "-f", "json", "-o", "-", counts=counts).out)["metrics"][0]
+    m = as_json("-M branch_mispredict_ratio", counts=counts).json()["metrics"][0]
     assert m["few"] == near(1e-4 + 100 * (0.0005 - 50000 / (10 ** 8 + 100))), m
     alike = {**m, "value": m["value"] + 9e-5, "values": [m["value"] + 9e-5] * 5, "min": 0}
     note_changes([{**m, "values": [m["value"]] * 5}], [alike])
     assert not alike["difference"].is_sure() and "name, addresses and environment" in how_sure(alike), alike
 
 
-def test_compare_in_turn(tmp_path):
+def test_compare_in_turn():
     """A B B A, each with its own counts, and one sentence of the whole"""
-    options = "-r", "4", "-M", "l1_l2_bytes", "--versus", "./other 'a b'"
+    words = "-r 4 -M l1_l2_bytes --versus", "./other 'a b'"
     fake = {"grow": 1, "counts": {"DATA_READ_MISS_OR_WRITE_MISS": 10, "DATA_CACHE_LINES_WRITTEN_BACK": 0}}
-    run = Run(tmp_path, *options, "-f", "json", "-o", "-", **fake)
+    run = as_json(*words, **fake)
     assert [call.partition("-- ")[2] for call in run.calls()] == \
         ["./other a b", "./program", "./program", "./other a b"] * 2, run.err
-    before, after = json.loads(run.out)
+    before, after = run.json()
     assert (before["command"], after["command"]) == (["./other", "a b"], ["./program"])
     assert before["metrics"][0]["values"] == near([64 * (10 + 2 * n) for n in (0, 3, 4, 7)])
     context = {**before["context"], "date": re.sub(r"\d", "9", before["context"]["date"])[:19]}
     assert context.pop("driver") and context == {
         "machine": os.uname().nodename, "kernel": os.uname().release, "perf": "perf version 6.1",
         "emulated": False, "user": False, "turns": False, "pmu": "cpu", "date": "9999-99-99 99:99:99"}
-    run = Run(tmp_path, *options, seconds=[1, 1.05] * 4, **fake)
-    assert "No metric differs by more than chance does." in run.err and "not different: " in run.err, run.err
+    run = Run(*words, seconds=[1, 1.05] * 4, **fake)
+    run.ends(0, "No metric differs by more than chance does.", "not different: ")
     assert "the runs took" not in run.err, run.err
-    run = Run(tmp_path, *options, seconds=[1, 1, 1, 3] * 2, **fake)
-    assert "before: ! the runs took 1.000000 to 3.000000 seconds" in run.err, run.err
+    Run(*words, seconds=[1, 1, 1, 3] * 2, **fake).ends(
+        0, "before: ! the runs took 1.000000 to 3.000000 seconds")
