@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the tests of the scripts share."""
-import importlib.machinery
-import importlib.util
 import os
 import subprocess
 import sys
-import tempfile
+from pathlib import Path
 
 import pytest
+from lines import TOP
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMS = [os.path.join(TOP, room) for room in ("scripts", "tools")]
 # Where those in Python find their modules
 sys.path += ROOMS
@@ -28,33 +26,24 @@ def find(name):
     return next(filter(os.path.exists, paths), name)
 
 
-def load(name):
-    """A script in Python, as a module."""
-    path = find(name)
-    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), path)
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
 class ScriptTest:
-    """With a directory of its own, that the programs run in."""
+    """With a directory of its own, that tests and programs run in."""
 
     @pytest.fixture(autouse=True)
-    def room(self):
-        with tempfile.TemporaryDirectory() as self.work:
-            yield
+    def room(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        # What the environment of programs has, too
+        self.work, self.env = str(tmp_path), {}
 
     def path(self, name, content=None):
         """A file there, which gets this content. What begins with #! is a program."""
-        path = os.path.join(self.work, name)
+        path = Path(self.work, name)
         if content is not None:
             content = content.encode() if isinstance(content, str) else content
-            with open(path, "wb") as f:
-                f.write(content)
-            os.chmod(path, 0o755 if content[:2] == b"#!" else 0o644)
-        return path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o755 if content[:2] == b"#!" else 0o644)
+        return str(path)
 
     def passes(self, *command, **env):
         """What a command prints that has status 0, and nothing to say on stderr"""
@@ -77,10 +66,17 @@ class ScriptTest:
         assert made in ([], ["python"]), f"{command}: has begun to build"
         return result
 
-    def run_it(self, *command, timeout=600, **env):
+    def run_it(self, *command, **env):
         """Status, stdout and stderr of a command of ours."""
-        done = subprocess.run([find(command[0]), *command[1:]], cwd=self.work, check=False,
-                              env={**os.environ, **env}, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=timeout)
+        done = subprocess.run([find(command[0]), *command[1:]], check=False, timeout=600,
+                              env={**os.environ, **self.env, **env}, stdin=subprocess.DEVNULL,
+                              capture_output=True)
         return (done.returncode, done.stdout.decode(errors="replace"),
                 done.stderr.decode(errors="replace"))
+
+    def begin(self, name, *args, **env):
+        """A command of ours that runs, as a terminal starts it: with SIGINT"""
+        return subprocess.Popen(
+            ["env", "--default-signal=INT,HUP", find(name), *args], text=True,
+            env={**os.environ, **self.env, **env}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)

@@ -5,11 +5,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from lines import SCRIPTS, TOP, executable, none_of, quietly
+from lines import SCRIPTS, TOP, executable, none_of, quietly, until
 
 # Of people who build kernels, and of others
 NONSENSE = dict.fromkeys(
@@ -27,12 +26,17 @@ def run(*command, **env):
     return done.stdout.strip(), done.stderr
 
 
-# --- who calls -------------------------------------------------------------------------
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Another cache than that of the other tests"""
+    monkeypatch.setenv("KNC_PMU_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
 
 def test_caller_is_not_seen(tmp_path):
-    """Builders and tests inherit the names that lib.sh lists, and no umask."""
-    script = tmp_path / "scripts" / "print"
-    script.parent.mkdir()
+    """Builders and tests inherit the names that lib.sh lists, and no umask. Each script that builds
+    something is one of those."""
+    script = tmp_path / "print"
     script.write_text(f"inherits='TEST TEST_*'; here={SCRIPTS}; . {SCRIPTS}/lib.sh; umask; env\n")
     kept = {"TEST": "a", "TEST_STRIDE": "1", "KNC_PMU_JOBS": "1", "https_proxy": "b", "HOME": "/c"}
     said = quietly("env", "-i", "PATH=" + os.environ["PATH"], *(
@@ -42,10 +46,6 @@ def test_caller_is_not_seen(tmp_path):
     none_of(f"{line} is left" for line in said[1:]
             if line.partition("=")[0] not in {*kept, "PATH", "PWD", "OLDPWD", "SHLVL", "_"})
     assert {f"{name}={value}" for name, value in kept.items()} <= {*said}
-
-
-def test_builders_read_lib():
-    """Each script that builds something is one of those."""
     for path in Path(SCRIPTS).glob("build-*"):
         assert '\n. "$here/lib.sh"\n' in path.read_text(), path
 
@@ -59,8 +59,6 @@ def test_same_bytes(tmp_path):
         assert Path(plain).read_bytes() == Path(odd).read_bytes(), name
 
 
-# --- what they depend on ------------------------------------------------------------------
-
 # Versions of packages are those of $UPGRADE; for the rest a build gets no further than
 # its name.
 FAKES = {"dpkg-query": 'echo "installed $KNC_PMU_UPGRADE"',
@@ -70,7 +68,7 @@ FAKES = {"dpkg-query": 'echo "installed $KNC_PMU_UPGRADE"',
 
 
 @pytest.mark.parametrize("name, what", (("build-perf", "perf"), ("build-programs", "programs")))
-def test_library_upgrade(name, what, tmp_path):
+def test_library_upgrade(name, what, tmp_path, cache):
     """apt upgrades a library: what was built with it is found again."""
     for room in ("scripts", "tools"):
         shutil.copytree(f"{TOP}/{room}", tmp_path / room)
@@ -81,34 +79,28 @@ def test_library_upgrade(name, what, tmp_path):
                    f"#!/bin/sh\n{body}\n")
     for upgrade in "12":
         done = subprocess.run([tmp_path / "scripts" / name], check=False, capture_output=True, env={
-            **os.environ, "KNC_PMU_UPGRADE": upgrade, "KNC_PMU_CACHE": str(tmp_path / "cache"),
+            **os.environ, "KNC_PMU_UPGRADE": upgrade,
             "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
         assert done.returncode == 1, done.stderr
-    assert len([*(tmp_path / "cache" / what).glob("*.lock")]) == 1
-
-
-# --- damage ------------------------------------------------------------------------------
-
-def remove(path):
-    path.unlink()
+    assert len([*(cache / what).glob("*.lock")]) == 1
 
 
 def cut(path):
     os.truncate(path, path.stat().st_size // 2)
 
 
-@pytest.mark.parametrize("damage", (remove, cut))
-def test_damaged(damage, tmp_path):
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("damage", (Path.unlink, cut), ids=("remove", "cut"))
+def test_damaged(damage):
     """A file that is missing or too short is found, and the build made again."""
-    cache = {"KNC_PMU_CACHE": str(tmp_path)}
     for name in ("build-workload", "build-rootfs"):
-        path = Path(run(f"{SCRIPTS}/{name}", **cache)[0])
+        path = Path(run(f"{SCRIPTS}/{name}")[0])
         whole = path.read_bytes()
         damage(path)
-        said = run(f"{SCRIPTS}/{name}", **cache)[1]
+        said = run(f"{SCRIPTS}/{name}")[1]
         assert f"files of {path.parent} are missing or damaged, building it again" in said
         assert path.read_bytes() == whole
-        assert "damaged" not in run(f"{SCRIPTS}/{name}", **cache)[1]
+        assert "damaged" not in run(f"{SCRIPTS}/{name}")[1]
 
 
 @pytest.mark.parametrize("file", ("knc_pmi.o", "knc_pmu.ko", ".knc_pmi.o.cmd"))
@@ -134,58 +126,51 @@ cat "$built/program"
 """
 
 
-def script(work, text):
-    (work / "scripts").mkdir(exist_ok=True)
-    path = work / "scripts/script"
-    path.write_text(f"set -u\nhere={work}/scripts\n. {SCRIPTS}/lib.sh\n{text}")
-    return ["sh", str(path)], {**os.environ, "KNC_PMU_CACHE": str(work / "cache")}
+def script(cache, text):
+    path = cache.with_name("script")
+    path.write_text(f"set -u\nhere={path.parent}\n. {SCRIPTS}/lib.sh\n{text}")
+    return "sh", path
 
 
-def test_what_does_not_work(tmp_path):
-    """is not put where the next run finds it."""
-    command, env = script(tmp_path, BROKEN)
-    done = subprocess.run(command, env=env, check=False, text=True, capture_output=True)
+def test_what_does_not_work(cache):
+    """is not put where the next run finds it. A key without one of its files would be that of
+    another build."""
+    done = subprocess.run(script(cache, BROKEN), check=False, text=True, capture_output=True)
     assert done.returncode == 1
     assert "a program was built, but does not work: false" in done.stderr
-    assert not (tmp_path / "cache/broken/key").exists()
-
-
-def test_key_unreadable(tmp_path):
-    """A key without one of its files would be that of another build."""
-    command, env = script(tmp_path, "key=$(key_of =text /none) || exit 3; echo $key")
-    assert subprocess.run(command, env=env, check=False).returncode == 3
+    assert not (cache / "broken/key").exists()
+    command = script(cache, "key=$(key_of =text /none) || exit 3; echo $key")
+    assert subprocess.run(command, check=False).returncode == 3
 
 
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM, signal.SIGKILL),
                          ids=lambda number: number.name)
-def test_interrupted(number, tmp_path):
+def test_interrupted(number, cache):
     """The next run waits for a build that goes on, and for nothing else, and is right."""
-    command, env = script(tmp_path, SLOW)
-    with subprocess.Popen(command, env=env, start_new_session=True, stdout=subprocess.DEVNULL,
+    command = script(cache, SLOW)
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True) as first:
-        while not (tmp_path / "cache/slow/key.tmp/begun").exists():
-            time.sleep(0.01)
+        until((cache / "slow/key.tmp/begun").exists)
         # As ^C does, all of them; else the one that a person sees
         (os.killpg if number == signal.SIGINT else os.kill)(first.pid, number)
         first.wait()
-        assert quietly(*command, env=env, timeout=9).splitlines()[-1] == "done"
+        assert quietly(*command, timeout=9).splitlines()[-1] == "done"
         for line in first.stderr:
             assert "slow: 1" not in line, "its progress is still printed"
 
 
-def test_full_disk(tmp_path):
+@pytest.mark.usefixtures("cache")
+def test_full_disk():
     """A build that had no room is not believed when there is room again."""
     limited = f"ulimit -f 1; exec {SCRIPTS}/build-rootfs"
-    cache = {"KNC_PMU_CACHE": str(tmp_path)}
-    assert subprocess.run(["bash", "-c", limited], env={**os.environ, **cache}, check=False,
-                          capture_output=True).returncode
-    assert Path(run(f"{SCRIPTS}/build-rootfs", **cache)[0]).stat().st_size > 1024
+    assert subprocess.run(["bash", "-c", limited], check=False, capture_output=True).returncode
+    assert Path(run(f"{SCRIPTS}/build-rootfs")[0]).stat().st_size > 1024
 
 
-def test_two_at_once(tmp_path):
+def test_two_at_once(cache):
     """Both have the same build."""
-    command, env = script(tmp_path, SLOW)
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    command = script(cache, SLOW)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True) as other:
-        assert quietly(*command, env=env).splitlines()[-1] == "done"
+        assert quietly(*command).splitlines()[-1] == "done"
         assert other.communicate()[0] == "done\n"

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from unittest import mock
 
-from common import ScriptTest, find, load
-from lines import TOP
+from common import ScriptTest
+from lines import TOP, load
 from pytest import approx
 
-draw = load("knc-draw")
+draw = load(f"{TOP}/tools/knc-draw")
 SVG = "{http://www.w3.org/2000/svg}"
 
 # As perf 6.1 prints it, a second metric on a line of its own and all
@@ -59,17 +59,32 @@ gt     81   12.345681:     100000 cycles:u:
 FOLDED = "gt;main;inner 2\ntwo words;main;do_<it>_[k] 1\n"
 
 
-def counts(values):
-    return {cpu: draw.Count(value, 100.0) for cpu, value in values.items()}
+def card_of(values, places=None, event="event"):
+    counts = {cpu: draw.Count(value, 100.0) for cpu, value in values.items()}
+    return draw.Card(event, counts, places)
 
 
-def card_of(values, places=None):
-    return draw.Card("event", counts(values), places)
+def read_stat(text):
+    return draw.read_stat(text.splitlines(True))
+
+
+def stacks_of(text):
+    """{event: {stack: (samples, weight)}}, all of which is understood"""
+    stacks, reader = draw.read_stacks(text.splitlines(True))
+    assert not [*reader.says()], text
+    return {event: {stack: tuple(both) for stack, both in found.items()}
+            for event, found in stacks.items()}
 
 
 class TestDraw(ScriptTest):
+    def draws(self, *args):
+        return self.passes("knc-draw", *args)
+
+    def refused(self, why, *args):
+        self.refuses(why, 1, "knc-draw", *args)
+
     def test_draw_reads_perf_stat(self):
-        found, units, twice = draw.read_stat(STAT.splitlines(True))
+        found, units, twice = read_stat(STAT)
         assert found["cycles"] == {0: (2483009, 45, 1), 1: (None, 0, 1), 5: (1116089, 42, 1)}
         assert {cpu: count.value for cpu, count in found["instructions"].items()} == \
             {0: 212638, 1: 96321, 5: 1616659}
@@ -92,9 +107,9 @@ class TestDraw(ScriptTest):
         """A CPU that was offline has fewer intervals, and less of them."""
         lines = "".join(f"     {at}.0,CPU{cpu},{10 + cpu},,cycles,1,100.00,,\n"
                         for at in range(1, 5) for cpu in range(4) if cpu != 2 or at < 2)
-        stat, svg = self.path("stat.csv", lines), self.path("card.svg")
-        out = self.passes("knc-draw", "card", stat, "--svg", svg, "--topology", self.path("cpuinfo", CPUINFO))
-        picture = Path(svg).read_text()
+        out = self.draws("card", self.path("stat.csv", lines), "--svg", "card.svg", "--topology",
+                         self.path("cpuinfo", CPUINFO))
+        picture = Path("card.svg").read_text()
         for text in out, picture:
             assert re.search("!: 1 threads have counts of 1 to 1 of 4 intervals", text), text
             assert "estimates" not in text, text
@@ -102,7 +117,7 @@ class TestDraw(ScriptTest):
 
     def test_draw_marks_estimates(self):
         """What had a counter for a part of the time is no count."""
-        card = draw.Card("cycles", draw.read_stat(STAT.splitlines(True))[0]["cycles"])
+        card = draw.Card("cycles", read_stat(STAT)[0]["cycles"])
         text, svg = draw.text_card(card, 80, False), draw.svg_card(card)
         assert "most:  core 0 thread 0: ~2.48M   core 1 thread 1: ~1.12M" in text
         assert ">core 1, CPU -, 5: no count; ~1,116,089<" in svg
@@ -114,16 +129,16 @@ class TestDraw(ScriptTest):
 
     def test_draw_tells_events_apart(self):
         """An event has commas in its name; two of one name are no sum."""
-        found, _, twice = draw.read_stat(TWO_MASKS.splitlines(True))
+        found, _, twice = read_stat(TWO_MASKS)
         assert {name: [values[cpu].value for cpu in (0, 1)] for name, values in found.items()} == \
             {"cpu/event=0x16,umask=0x0/u": [579, 1801168], "cpu/event=0x16,umask=0x20/u": [3, 5]}
         assert twice == set()
         same = self.path("same", TWO_MASKS.replace("0x20", "0x0"))
-        self.refuses("several by the name cpu/event=0x16,umask=0x0/u", 1, "knc-draw", "card", same)
+        self.refused("several by the name cpu/event=0x16,umask=0x0/u", "card", same)
 
     def test_draw_metric_by_its_name(self):
         """Its unit stands before it; without one of its events it is no number."""
-        out = self.passes("knc-draw", "card", self.path("csv", METRIC), "--topology",
+        out = self.draws("card", self.path("csv", METRIC), "--topology",
                           self.path("cpus", CPUINFO), "--show", "l1_tlb_miss_ratio")
         assert "l1_tlb_miss_ratio: 61 cores" in out and "] 0.9 %\nmost:  core 60 thread 0: 0.9\n" in out
 
@@ -131,12 +146,12 @@ class TestDraw(ScriptTest):
         """A decimal comma, whatever separates the fields; and a column for the cgroup"""
         for text in ("CPU0,7,,cycles,34759934,45,00,0,014,GHz\nCPU1,9,,cycles,1,100,00,,\n",
                      "CPU0;7;;cycles;34759934;45,00;0,014;GHz\nCPU1;9;;cycles;1;100,00;;\n"):
-            assert draw.read_stat(text.splitlines(True))[0] == \
+            assert read_stat(text)[0] == \
                 {"cycles": {0: (7, 45, 1), 1: (9, 100, 1)}, "GHz": {0: (0.014, 45, 1)}}
         text = ("     1,000123,CPU3,1,50,msec,task-clock,user.slice/a b,1500000,100,00,0,002,CPUs\n"
                 "     1,000123,CPU3,7,,cpu/event=0x16,umask=0x0/u,/,8852721,100,00,,\n"
                 "     1,000123,CPU3,8,,cpu/event=0x16,umask=0x0/u,,8852721,100,00,,\n")
-        assert draw.read_stat(text.splitlines(True))[0] == {
+        assert read_stat(text)[0] == {
             "task-clock user.slice/a b": {3: (1.5, 100, 1)},
             "cpu/event=0x16,umask=0x0/u /": {3: (7, 100, 1)},
             "cpu/event=0x16,umask=0x0/u": {3: (8, 100, 1)}}
@@ -144,12 +159,11 @@ class TestDraw(ScriptTest):
     def test_draw_card_left_out(self):
         """Lines that are no counts, or cut, are left out, and said in the picture"""
         text = STAT + "CPU6,1e3,,cycles,1,100.00,,\n# a comment\n\nCPU7,1116089,,cyc"
-        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", text))
-        assert (status, out.count("left out, as not understood: 2, first CPU6,1e3,")) == (0, 1), out
-        status, out, _ = self.run_it("knc-draw", "card", "--show", "cycles", self.path("x", STAT))
-        assert "left out" not in out, out
-        assert draw.read_stat(STAT.replace("\n", "\r\n").splitlines(True)) == \
-            draw.read_stat(STAT.splitlines(True))
+        for stat, times in (text, 1), (STAT, 0):
+            status, out, _ = self.run_it("knc-draw", "card", "--show=cycles", self.path("x", stat))
+            assert (status, out.count("left out, as not understood: 2, first CPU6,1e3,"),
+                    out.count("left out")) == (0, times, times), out
+        assert read_stat(STAT.replace("\n", "\r\n")) == read_stat(STAT)
 
     def test_draw_topology(self):
         """A card's own system begins with the last core."""
@@ -162,8 +176,7 @@ class TestDraw(ScriptTest):
             # Those that were not counted are there all the same.
             assert card_of({242: 7}, places).cells == {(60, 2): 7}
 
-    def test_draw_offline(self):
-        """The others of its core stay in their places, or there is no place."""
+        # If one is offline, the others of its core stay in their places, or there is no place.
         places = draw.knc_card.read_topology("".join(
             block + f"\napicid\t\t: {(cpu - 1) % 244}\n\n"
             for cpu, block in enumerate(CPUINFO.split("\n\n")[:244]) if cpu not in (2, 241)))
@@ -173,10 +186,10 @@ class TestDraw(ScriptTest):
     def test_draw_what_knc_host_prints(self):
         """The card's name is before each line; of two cards it is not one picture."""
         cpus = self.path("cpus", CPUINFO)
-        plain = self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", STAT))
+        plain = self.draws("card", "--topology", cpus, self.path("stat", STAT))
         lines = "".join(f"mic0,{line}" for line in STAT.splitlines(True))
-        assert self.passes("knc-draw", "card", "--topology", cpus, self.path("stat", lines)) == plain
-        self.refuses("it has the counts of mic0 and mic1", 1, "knc-draw", "card",
+        assert self.draws("card", "--topology", cpus, self.path("stat", lines)) == plain
+        self.refused("it has the counts of mic0 and mic1", "card",
                      self.path("both", lines + lines.replace("mic0", "mic1")))
 
     def test_draw_text_of_a_card(self):
@@ -201,7 +214,7 @@ class TestDraw(ScriptTest):
         values = {int(cpu): int(value.replace(",", ""))
                   for cpus, those in re.findall(r", CPU (.*): (.*)</title>", text)
                   for cpu, value in zip(cpus.split(", "), those.split("; "))}
-        card = draw.Card("instructions:u", counts(values))
+        card = card_of(values, event="instructions:u")
         assert text == draw.svg_card(card) and ">0 to 577k events; least" in text
         head = ElementTree.fromstring(text)
         assert 400 * int(head.get("font-size")) / int(head.get("width")) >= 11
@@ -218,32 +231,23 @@ class TestDraw(ScriptTest):
         assert cores["core 0, CPU 0, 1, 2, 3: 0; 1,000; 2,000; 3,000"]["#440154"].startswith("M7 0v29M7 30v29")
         missing = cores["core 50, CPU 200, 201, 202, 203: no count; 201,000; 202,000; 203,000"]
         assert missing["#eee"] == "M7 0v29" and "#999" in missing
-
-    def test_draw_brighter_is_more(self):
+        # Brighter is more.
         light = [sum(c * w for c, w in zip(draw.colour(i / 50), (3, 6, 1))) for i in range(51)]
         assert light == sorted(light)
 
-    def stacks(self, text):
-        """{event: {stack: (samples, weight)}}"""
-        return {event: {stack: tuple(both) for stack, both in found.items()} for event, found in
-                draw.read_stacks(text.splitlines(True))[0].items()}
-
     def test_draw_reads_stacks(self):
-        stacks = {("gt", "main", "inner"): (2, 2), ("two words", "main", "do_<it>_[k]"): (1, 1)}
-        assert self.stacks(SCRIPT) == {
+        assert stacks_of(SCRIPT) == {
             "instructions:u": {("gt", "main", "inner"): (2, 200000)},
             "instructions": {("two words", "main", "do_<it>_[k]"): (1, 100000)},
             "cycles:u": {("gt", "[unknown]", "main"): (1, 100000)}}
-        assert self.stacks(FOLDED) == {"": stacks}
-        assert self.stacks("main 1\na::b 2\ngt;main 1\ngt;main 3\n") == \
+        assert stacks_of(FOLDED) == {"": {
+            ("gt", "main", "inner"): (2, 2), ("two words", "main", "do_<it>_[k]"): (1, 1)}}
+        assert stacks_of("main 1\na::b 2\ngt;main 1\ngt;main 3\n") == \
             {"": {("main",): (1, 1), ("a::b",): (2, 2), ("gt", "main"): (4, 4)}}
-        assert not [*draw.read_stacks(FOLDED.splitlines(True))[1].says()]
 
     def test_draw_names(self):
-        """Blanks, colons and parentheses in names of functions, tasks and files, with an offset
-        behind the function or without; and no name at all
-        """
-        assert self.stacks("gt 81 1.5: 9 x: \n\t 4a std::f<void (int)>::operator()(int) const (inlined)\n"
+        """Blanks, colons and parentheses in names; functions with an offset or without; no name"""
+        assert stacks_of("gt 81 1.5: 9 x: \n\t 4a std::f<void (int)>::operator()(int) const (inlined)\n"
                            "\t 4a (anonymous namespace)::run (int) (/root/gt)\n") == {"x": {
             ("gt", "(anonymous namespace)::run (int)", "std::f<void (int)>::operator()(int) const"): (1, 9)}}
         for head, comm in (("my (old) job: 2  7", "my (old) job: 2"), (":-1  -1", ":-1"),
@@ -251,15 +255,7 @@ class TestDraw(ScriptTest):
             for offset in ("+0x1f", ""):
                 text = f"{head}  1.5:   30 r16:u: \n\t  40 f(int (*)(long)){offset} " \
                     f"(/opt/a b (2nd try)/c (deleted))\n\t 50 main{offset} (/opt/(x)/c)\n\n"
-                assert self.stacks(text) == {"r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}}
-
-    def test_draw_newer_perf(self):
-        """From perf 6.12 on a TID has seven columns, as no period has, and a task that has ended no name"""
-        for head in "workload   137   cycles: ", "workload     137   cycles: ", "    137   cycles: ", "  137 cycles: ":
-            found = self.stacks(f"{head}\n\t 40 f+0x1 (/c)\n")
-            assert [*found["cycles"].values()] == [(1, 1)], head
-        ended = "".join(f"{name:<8} 137/137  [002] 11.419000:    7 cycles: \n\t 40 f+0x1 (/c)\n\n" for name in ("job", ":137"))
-        assert self.stacks(ended) == {"cycles": {("job", "f"): (2, 14)}}
+                assert stacks_of(text) == {"r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}}
 
     def test_draw_other_fields(self):
         """Without times, tasks or callers, with lines of the source, on one line; flags and dates; -L"""
@@ -277,8 +273,14 @@ class TestDraw(ScriptTest):
                     ("job 7/7 [001] KUH   d.h1. 1.5: 30 ", " 0x40/0x44/P/-/-/0 \n"),
                     ("job 7 2026-11-28 02:13:49.744051 30 ", " insn: 48 01\n"), ("job 1.5: 30 ", ""),
                     ("     job     7   1 1.5:         30 ", " N/A\n"), ("job         30 ", ""), ("job [001]         30 ", "")))):
-            assert self.stacks(text) == {event: {stack: (1, weight)}}, text
-            assert not [*draw.read_stacks(text.splitlines(True))[1].says()], text
+            assert stacks_of(text) == {event: {stack: (1, weight)}}, text
+        # From perf 6.12 on a TID has seven columns, and a task that has ended no name.
+        for head in "workload   137", "workload     137", "    137", "  137":
+            found = stacks_of(f"{head}   cycles: \n\t 40 f+0x1 (/c)\n")
+            assert [*found["cycles"].values()] == [(1, 1)], head
+        ended = "".join(f"{name:<8} 137/137  [002] 11.419000:    7 cycles: \n\t 40 f+0x1 (/c)\n\n"
+                        for name in ("job", ":137"))
+        assert stacks_of(ended) == {"cycles": {("job", "f"): (2, 14)}}
 
     def test_draw_what_repeats(self):
         """What is remembered of lines and stacks changes nothing, wherever the text is cut in pieces."""
@@ -312,7 +314,7 @@ class TestDraw(ScriptTest):
         text = "".join(f"job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\n"
                        for n, (period, name) in enumerate(((10, "rare"), (30, "rare"), (460, "often"))))
         text += "swapper 0 1.5: 500 x: \n\n"
-        out = self.passes("knc-draw", "flame", self.path("x", text))
+        out = self.draws("flame", self.path("x", text))
         assert "4 samples of x;" in out
         assert re.search(r" 46\.0%  46\.0% .* often\n *4\.0%   4\.0% .* rare\n", out), out
 
@@ -350,9 +352,7 @@ class TestDraw(ScriptTest):
             assert (got, said in err) == (status, True), (cut, err)
 
     def test_draw_folded_forms(self):
-        """Decimals, exponents, CRLF, comments and blanks; what is no count is told, and so is a
-        difference of two profiles
-        """
+        """Forms of numbers, lines, comments and blanks; what is no count, or two, is told"""
         for text, stacks, said in (
                 ("\n# of July\n gt;main;a 100\r\ngt;main;b 50.5\r\n gt;main;b\t49.25\n",
                  "gt;main;a 100\ngt;main;b 99.75\n", ""),
@@ -379,16 +379,7 @@ class TestDraw(ScriptTest):
                 "_[k]"), ("[guest.kernel.kallsyms]", 40, "_[k]"), ("[vdso]", "7ffff0", ""), ("[vsyscall]",
                 "ffffffffff600000", ""), ("/opt/vmlinux/app", 40, ""), ("//anon", 40, "")):
             text = f"job 7 1.1: 5 x: \r\n\t {address} f+0x1 ({file})\r\n\t 50 g+0x1 (/c)\r\n\r\n"
-            assert self.stacks(text) == {"x": {("job", "g", f"f{mark}"): (1, 5)}}, file
-
-    def test_draw_flame_of_one_event(self):
-        script, svg = self.path("script", SCRIPT), self.path("svg")
-        status, out, err = self.run_it("knc-draw", "flame", script)
-        assert status == 0 and "2 samples of instructions:u;" in out
-        assert "instructions:u, instructions, cycles:u" in err
-        out = self.passes("knc-draw", "flame", script, "--show", "cycles:u", "--svg", svg)
-        assert "1 samples of cycles:u;" in out
-        assert ">1 samples of cycles:u<" in Path(svg).read_text()
+            assert stacks_of(text) == {"x": {("job", "g", f"f{mark}"): (1, 5)}}, file
 
     def test_draw_flame(self):
         root = draw.tree(draw.read_stacks(FOLDED.splitlines(True))[0][""])
@@ -399,16 +390,14 @@ class TestDraw(ScriptTest):
         svg = draw.svg_flame(root, "a & b")
         boxes = {}
         for box in ElementTree.fromstring(svg).iterfind(f"{SVG}svg"):
-            name = box.find(f"{SVG}title").text.split(":")[0]
-            assert box.get("aria-label") == box.find(f"{SVG}title").text
-            boxes.setdefault(name, []).append(tuple(float(box.get(k).rstrip("%")) for k in ("x", "y", "width")))
-        assert boxes["all"][0][2] == 100
+            title = box.find(f"{SVG}title").text
+            assert box.get("aria-label") == title
+            boxes.setdefault(title.split(":")[0], [
+                float(box.get(k).rstrip("%")) for k in ("x", "y", "width")])
         # Callees stand on their caller, and are as wide as their part of it.
-        (gx, gy, gw), (ix, iy, iw) = boxes["gt"][0], boxes["inner"][0]
-        assert gw / iw == approx(1, abs=0.005)
-        assert gx == ix
-        assert iy < gy
-        assert gw / boxes["all"][0][2] == approx(2 / 3, abs=0.005)
+        (gx, gy, gw), (ix, iy, iw) = boxes["gt"], boxes["inner"]
+        assert gx == ix and iy < gy and gw / iw == approx(1, abs=0.005)
+        assert boxes["all"][2] == 100 and gw == approx(100 * 2 / 3, abs=0.5)
         assert "do_<it>_[k]" in boxes
         assert svg == draw.svg_flame(root, "a & b")
 
@@ -416,77 +405,86 @@ class TestDraw(ScriptTest):
         """Each stack with its weight, as others read it, and we do: ";" and blanks in names"""
         text = "".join(f"a job 7 1.{n}: {period} x: \n\t 40 {name}+0x1 (/c)\n\t 50 main+0x1 (/c)\n\n"
                        for n, (period, name) in enumerate(((10, "f(a; b)"), (30, "g"), (960, "g"))))
-        out = self.passes("knc-draw", "flame", "--folded", self.path("x", text))
+        out = self.draws("flame", "--folded", self.path("x", text))
         assert out == "a job;main;f(a: b) 10\na job;main;g 990\n"
-        assert self.stacks(out) == \
+        assert stacks_of(out) == \
             {"": {("a job", "main", "f(a: b)"): (10, 10), ("a job", "main", "g"): (990, 990)}}
-        self.refuses("it has no y; it has x", 1, "knc-draw", "flame", "--show", "y", self.path("x"))
+        self.refused("it has no y; it has x", "flame", "--show", "y", self.path("x"))
 
     def test_draw_before(self):
         """What has more events than before is red, less is blue; what is gone is in the text"""
         before = self.path("before", b"p;main;a 60\np;main;b 40\np;old;c 100\n")
         after = self.path("after", b"p;main;a 90\np;main;b 10\np;main;d 40\n")
-        svg = self.path("out.svg")
-        out = self.passes("knc-draw", "flame", "--before", before, after, "--svg", svg)
+
+        def boxes():
+            root = ElementTree.parse("out.svg").getroot()
+            return {box.find(f"{SVG}title").text: box.find(f"{SVG}rect").get("fill")
+                    for box in root.findall(f"{SVG}svg")}
+
+        out = self.draws("flame", "--before", before, after, "--svg", "out.svg")
         assert "140 events; before 200" in out, out
         for words in ("50.0%   70.0%   +20.0%    main", "30.0%   45.0%   +15.0%      a",
                       "20.0%    5.0%   -15.0%      b", "0.0%   20.0%   +20.0%      d",
                       "50.0%    0.0%   -50.0%    old", "100.0%   70.0%   -30.0%  p"):
             assert re.search(rf"^ *{re.escape(words)}$", out, re.M), (words, out)
-        fills = {}
-        for box in ElementTree.parse(svg).getroot().findall(f"{SVG}svg"):
-            tip = box.find(f"{SVG}title").text
-            fills[tip.split(":")[0]] = tip, box.find(f"{SVG}rect").get("fill")
+        fills = {tip.split(":")[0]: (tip, fill) for tip, fill in boxes().items()}
         assert fills["a"][0].endswith("; before 60, after 90: +30") and fills["a"][1][:3] == "#ff", fills
         assert fills["b"][1][-2:] == "ff" and fills["b"][1][:3] != "#ff" and "old" not in fills, fills
-        same = self.passes("knc-draw", "flame", "--before", before, before, "--svg", svg)
-        assert "100.0%  100.0%    +0.0%  p" in same and {"#ffffff"} == {
-            box.find(f"{SVG}rect").get("fill")
-            for box in ElementTree.parse(svg).getroot().findall(f"{SVG}svg")}
-        self.refuses("No such file", 1, "knc-draw", "flame", "--before", self.path("no"), after)
+        same = self.draws("flame", "--before", before, before, "--svg", "out.svg")
+        assert "100.0%  100.0%    +0.0%  p" in same and {*boxes().values()} == {"#ffffff"}
+        self.refused("No such file", "flame", "--before", "no", after)
         # Folded stacks name no event: of two it is not known whose these are.
         two, second = (self.path(name, "".join(
             f"p 8/8 [000] 1.0: {n} {event}: \n\t4005d6 {name}+0x6 (/p)\n\n" for n, event, name in events))
             for name, events in (("two", ((7, "x:u", "a"), (5, "y:u", "b"))), ("second", ((5, "y:u", "b"),))))
-        stacks = self.path("stacks", self.passes("knc-draw", "flame", "--folded", second))
+        stacks = self.path("stacks", self.draws("flame", "--folded", second))
         for files in (two, stacks), (stacks, two):
-            self.refuses("has x:u, y:u, and folded stacks name no event: --show", 1, "knc-draw", "flame", "--before", *files)
-            out = self.passes("knc-draw", "flame", "--show", "y:u", "--before", *files)
+            self.refused("has x:u, y:u, and folded stacks name no event: --show", "flame",
+                         "--before", *files)
+            out = self.draws("flame", "--show", "y:u", "--before", *files)
             assert "samples of y:u, 5 events; before 5;" in out and "100.0%  100.0%    +0.0%    b" in out, out
-        assert "of y:u, 5 events; before 5" in self.passes("knc-draw", "flame", "--before", stacks, second)
-        self.refuses("it has no x:u; it has y:u", 1, "knc-draw", "flame", "--before", second, two)
-        self.refuses("folded stacks name no event", 1, "knc-draw", "flame", "--show", "y", stacks)
+        assert "of y:u, 5 events; before 5" in self.draws("flame", "--before", stacks, second)
+        self.refused("it has no x:u; it has y:u", "flame", "--before", second, two)
+        self.refused("folded stacks name no event", "flame", "--show", "y", stacks)
         tenths = self.path("tenths", b"p;a .1\np;b .2\n")
-        assert ", 0.3 events; before 200;" in self.passes("knc-draw", "flame", "--before", before, tenths)
+        assert ", 0.3 events; before 200;" in self.draws("flame", "--before", before, tenths)
 
     def test_draw_command(self):
-        stat, svg = self.path("stat.csv", STAT), self.path("card.svg")
-        status, out, err = self.run_it("knc-draw", "card", stat, "--show", "instructions", "--svg", svg)
+        stat = self.path("stat.csv", STAT)
+        status, out, err = self.run_it("knc-draw", "card", stat, "--show", "instructions",
+                                       "--svg", "svg")
         assert status == 0 and "CPU 0 is the last core's" in err
-        assert "most:  core 1 thread 1: ~1.62M" in out
-        assert "\x1b" not in out
-        assert "1,616,659" in Path(svg).read_text()
-        self.refuses("knc-draw: No space left on device", 1, "sh", "-c", f"{find('knc-draw')} card {stat} >/dev/full")
+        assert "most:  core 1 thread 1: ~1.62M" in out and "\x1b" not in out
+        assert "1,616,659" in Path("svg").read_text()
+        self.refuses("knc-draw: No space left on device", 1, "sh", "-c",
+                     f"{TOP}/tools/knc-draw card {stat} >/dev/full")
         status, out, _ = self.run_it("knc-draw", "card", stat, "--colour", "yes")
         assert (status, len(re.findall("\x1b.48;2", out)) > 3) == (0, True)
+        # A flame graph of one event
+        script = self.path("script", SCRIPT)
+        status, out, err = self.run_it("knc-draw", "flame", script)
+        assert status == 0 and "2 samples of instructions:u;" in out
+        assert "instructions:u, instructions, cycles:u" in err
+        out = self.draws("flame", script, "--show", "cycles:u", "--svg", "svg")
+        assert "1 samples of cycles:u;" in out
+        assert ">1 samples of cycles:u<" in Path("svg").read_text()
 
     def test_draw_refuses(self):
-        junk = self.path("junk", b"\xff\xfe nothing\n")
-        for args, content, why in (
-                (["card"], junk, "there is no line of a CPU in it"),
-                (["flame"], junk, "there are no stacks in it"),
-                (["flame"], self.path("empty", b""), "there are no stacks in it"),
-                (["flame"], self.path("zero", b"gt;main 0\n"), "there are no stacks in it"),
-                (["flame"], self.path("json", b'{\n  "$schema": "x",\n  "name": "y"\n}\n'), "there are no stacks in it"),
-                (["flame"], self.path("long", b"[" * 10 ** 5), "there are no stacks in it"),
-                *((["flame"], self.path(f"odd{i}", text), "there are no stacks in it") for i, text in enumerate((
-                    b"job     7 odd 1.234567: 5 x:\n\t 40 f+0x1 (/c)\n", b"job 7 1.5: 5 x:   0 ffffffffa0000010 f (/c)\n",
-                    b"job 7 1.5: 5 x:   40 |OP N/A 0 f (/c)\n", b"a 1 28 02:13:49 1.5: 5 x:\n 40 f\n",
-                    b"a 1 [2] 1.5: 5 U x:\n 40 f\n", b"a 1 1.5: 5 x:\n 40 f+0x1 (/c) cycles\n", b"0x108@p [0x50]: event: 69\n 40 f\n"))),
-                (["card"], self.path("none", b"CPU0,<not counted>,,cycles,0,0.00,,\n"),
-                 "cycles: no CPU has counted it"),
-                (["card", "--show", "x"], self.path("s", STAT), "it has no x; it has cycles"),
-                (["card"], self.path("big", b"CPU99999999,1,,cycles,1,100.00,,\n"), "are no card"),
-                (["card", "--topology", junk], self.path("s"), "the topology has no core id"),
-                (["card"], self.path("nosuch"), "No such file")):
-            self.refuses(why, 1, "knc-draw", *args, content)
+        junk = b"\xff\xfe nothing\n"
+        for text in (junk, "", "gt;main 0\n", '{\n  "$schema": "x",\n  "name": "y"\n}\n',
+                     "[" * 10 ** 5, "job     7 odd 1.234567: 5 x:\n\t 40 f+0x1 (/c)\n",
+                     "job 7 1.5: 5 x:   0 ffffffffa0000010 f (/c)\n",
+                     "job 7 1.5: 5 x:   40 |OP N/A 0 f (/c)\n",
+                     "a 1 28 02:13:49 1.5: 5 x:\n 40 f\n", "a 1 [2] 1.5: 5 U x:\n 40 f\n",
+                     "0x108@p [0x50]: event: 69\n 40 f\n",
+                     "a 1 1.5: 5 x:\n 40 f+0x1 (/c) cycles\n"):
+            self.refused("there are no stacks in it", "flame", self.path("x", text))
+        self.path("junk", junk)
+        for words, text, why in (
+                ("", junk, "there is no line of a CPU in it"),
+                ("", "CPU0,<not counted>,,cycles,0,0.00,,\n", "cycles: no CPU has counted it"),
+                ("--show x", STAT, "it has no x; it has cycles"),
+                ("", "CPU99999999,1,,cycles,1,100.00,,\n", "are no card"),
+                ("--topology junk", STAT, "the topology has no core id")):
+            self.refused(why, "card", *words.split(), self.path("x", text))
+        self.refused("No such file", "card", "nosuch")

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""tools/knc-host, with cards that are directories and a perf that says what it was
-given. tests/guest has it with emulated cards.
-"""
+"""knc-host, with cards that are directories; tests/guest has it with emulated ones."""
 import os
 import signal
 import struct
@@ -10,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from common import PHI, ScriptTest, find
+from common import PHI, ScriptTest
+from lines import until
 
 # How perf.data of a pipe begins
 PIPE = struct.pack("<8sQ", b"PERFILE2", 16)
@@ -45,55 +44,40 @@ wait
 """
 
 
-def until(what):
-    for _ in range(600):
-        if what():
-            return
-        time.sleep(0.05)
-    raise AssertionError("not in 30 seconds")
-
-
 class TestHost(ScriptTest):
     @pytest.fixture(autouse=True)
     def cards(self, room):
-        os.mkdir(self.path("bin"))
+        self.env = {"WORK": self.work, "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WORDS": ""}
         for name, text in (("ssh", SSH), ("phi", PHI), ("bin/perf", PERF)):
             self.path(name, text)
         for i, card in enumerate(("mic0", "mic1")):
-            os.mkdir(self.path(card))
             self.path(f"{card}/kallsyms", f"ffffffff81000000 T {card}\n")
             self.path(f"{card}/prog", f"the program of {card}")
             self.path(f"{card}/count", f"{i + 7}")
-            self.path(f"{card}/cpuinfo", b"processor\t: 0\ncore id\t\t: 60\n")
+            self.path(f"{card}/cpuinfo", "processor\t: 0\ncore id\t\t: 60\n")
 
-    def host(self, *args):
-        return self.run_it("knc-host", args[0], "--prefix", self.path("ssh") + " {}", *args[1:],
-                           WORK=self.work, PATH=f"{self.path('bin')}:{os.environ['PATH']}")
-
-    def content(self, name):
-        return Path(self.path(name)).read_bytes()
+    def host(self, verb, *args):
+        return self.run_it("knc-host", verb, "--prefix", "./ssh {}", *args)
 
     def test_host_record(self):
         assert self.host("record", "-d", "run", "mic0", "mic1", "--", "-g", "sh", "-c",
                          "echo it's $HOME") == (0, "", "")
         for card in ("mic0", "mic1"):
-            assert self.content(f"run/{card}.data") == \
-                PIPE + b"record\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n"
-            assert self.content(f"run/{card}.kallsyms") == f"ffffffff81000000 T {card}\n".encode()
-            assert self.content(f"run/{card}.log") == b"said\n"
+            for what, text in (("data", PIPE + b"record\n-o\n-\n-g\nsh\n-c\necho it's $HOME\n"),
+                               ("kallsyms", f"ffffffff81000000 T {card}\n".encode()),
+                               ("log", b"said\n")):
+                assert Path(f"run/{card}.{what}").read_bytes() == text
             # The programs of the samples, and nothing else
-            found = [os.path.join(folder, name) for folder, _, names in
-                     os.walk(self.path(f"run/{card}.symfs")) for name in names]
-            assert found == [self.path(f"run/{card}.symfs/root/prog")]
-            assert self.content(found[0]) == f"the program of {card}".encode()
+            found, = (path for path in Path(f"run/{card}.symfs").rglob("*") if path.is_file())
+            assert (str(found), found.read_bytes()) == \
+                (f"run/{card}.symfs/root/prog", f"the program of {card}".encode())
 
-    def test_host_record_removed(self):
-        """perf 7.3 goes on without an event, with status 0"""
+        # perf 7.3 goes on without an event, with status 0.
         self.path("bin/perf", PERF.replace("echo said", "echo \"Failure to open event 'cycles:pH' on"
                                            " PMU 'cpu' which will be removed.\""))
         status, _, err = self.host("record", "mic0", "--", "true")
         assert status == 1 and "    perf: cycles:pH was not recorded\n" in err, err
-        assert self.content("mic0.data").startswith(PIPE)
+        assert Path("mic0.data").read_bytes().startswith(PIPE)
 
     def test_host_banner(self):
         """A shell that says more than its answers spoils all data, and is told so"""
@@ -102,11 +86,11 @@ class TestHost(ScriptTest):
         for verb in "record", "stat":
             assert self.host(verb, "mic0", "mic1", "--", "-a") == (1, "", "".join(
                 f"knc-host: {card} has failed:\n    {said}" for card in ("mic0", "mic1")))
-            assert not os.path.exists(self.path("mic0.data")) and not os.path.exists(self.path("mic0.csv"))
+            assert not os.path.exists("mic0.data") and not os.path.exists("mic0.csv")
         self.path("ssh", "#!/bin/sh\necho Welcome; shift; eval \"$@\"\n")
         self.path("bin/perf", "#!/bin/sh\necho perf version 6.1\n")
-        for tool, *words in (("knc-metrics", "--perf", f"{self.work}/ssh mic0 {self.work}/bin/perf", "true"),
-                             ("install-on-card", f"{self.work}/ssh", "mic0")):
+        for tool, *words in (("knc-metrics", "--perf", "./ssh mic0 bin/perf", "true"),
+                             ("install-on-card", "./ssh", "mic0")):
             status, _, err = self.run_it(tool, *words)
             assert status == 1 and err.endswith(f": {said}"), err
 
@@ -119,8 +103,7 @@ class TestHost(ScriptTest):
             self.path("ssh", SSH.replace("exec sh", "sh") +
                       "case $2 in *record*) exit 255; esac\n" * cut)
             assert self.host("record", "mic0", "--", "true")[0] == 1
-            status, out, _ = self.run_it("knc-host", "report", "mic0", WORDS="",
-                                         PATH=f"{self.path('bin')}:{os.environ['PATH']}")
+            status, out, _ = self.run_it("knc-host", "report", "mic0")
             assert (status, "# the data is cut" in out) == (cut, cut), out
 
     def test_host_stat(self):
@@ -132,14 +115,14 @@ class TestHost(ScriptTest):
 
     def test_host_stat_models(self):
         """What the emulator has no model of has no count, and no picture"""
-        self.path("mic1/cpuinfo", b"processor\t: 0\nmodel name\t: KNC (emulated)\ncore id\t\t: 60\n")
-        for name, printed, kept in (
-                ("cycles", "CPU0,7,,cycles,1,100.00,,", None),
-                ("r10e3", "CPU0,0,,r10e3,1,100.00,,", "CPU0,<not modelled>,,r10e3,1,100.00,,"),
-                ("snp_hitm_bunit", "     1.5,S0-D0-C0,4,0,,snp_hitm_bunit:u,1,100.00,,",
+        self.path("mic1/cpuinfo", "processor\t: 0\nmodel name\t: KNC (emulated)\ncore id\t\t: 60\n")
+        for printed, kept in (
+                ("CPU0,7,,cycles,1,100.00,,", None),
+                ("CPU0,0,,r10e3,1,100.00,,", "CPU0,<not modelled>,,r10e3,1,100.00,,"),
+                ("     1.5,S0-D0-C0,4,0,,snp_hitm_bunit:u,1,100.00,,",
                  "     1.5,S0-D0-C0,4,<not modelled>,,snp_hitm_bunit:u,1,100.00,,"),
-                ("r16", "0,,snp_hitm_bunit,/a,1,100.00,,", "<not modelled>,,snp_hitm_bunit,/a,1,100.00,,"),
-                ("v_pipe_share", "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
+                ("0,,snp_hitm_bunit,/a,1,100.00,,", "<not modelled>,,snp_hitm_bunit,/a,1,100.00,,"),
+                ("CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,0.0,v_pipe_share",
                  "CPU0,9,,INSTRUCTIONS_EXECUTED,1,100.00,nan,v_pipe_share")):
             self.path("bin/perf", f"#!/bin/sh\necho '{printed}' >&3\n")
             status, out, err = self.host("stat", "mic0", "mic1", "--", "-a")
@@ -156,18 +139,18 @@ class TestHost(ScriptTest):
         status, out, err = self.host("stat", "mic0", "--", "-a")
         assert (status, out.count("mic0,CPU1,7,,instructions")) == (1, 1)
         assert err == "knc-host: mic0 has failed:\n    perf: cycles is not supported\n"
+        # So it is if the program fails, but not of a line that is cut.
+        self.path("bin/perf", PERF + "printf CPU1,9,,cyc >&3\nexit 3\n")
+        status, out, err = self.host("stat", "mic0", "--", "false")
+        assert (status, out) == (1, "mic0,CPU0,7,,cycles,1,100.00,,\n") and "mic0 has failed" in err
 
     def test_host_stat_hangs(self):
         """A card that hangs keeps no other's counts back; ssh has a limit for it."""
-        os.unlink(self.path("mic1/cpuinfo"))
-        os.mkfifo(self.path("mic1/cpuinfo"))
-        os.rename(self.path("ssh"), self.path("bin/ssh"))
-        self.path("ssh", b"#!/bin/sh\necho \"$@\" >>$WORK/given\nshift 4\nexec $WORK/bin/ssh \"$@\"\n")
+        os.unlink("mic1/cpuinfo")
+        os.mkfifo("mic1/cpuinfo")
+        self.path("bin/ssh", '#!/bin/sh\necho "$@" >>$WORK/given\nshift 4\nexec $WORK/ssh "$@"\n')
         for signals in range(3):
-            with subprocess.Popen([find("knc-host"), "stat", "mic0", "mic1", "--", "true"],
-                                  cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  text=True, env={**os.environ, "WORK": self.work,
-                                                  "PATH": f"{self.work}:{os.environ['PATH']}"}) as host:
+            with self.begin("knc-host", "stat", "mic0", "mic1", "--", "true") as host:
                 assert host.stdout.readline() == "mic0,CPU0,7,,cycles,1,100.00,,\n"
                 for _ in range(signals):
                     host.terminate()
@@ -177,40 +160,38 @@ class TestHost(ScriptTest):
                 assert host.communicate(timeout=60)[0] == \
                     ("" if signals else "mic1,CPU0,8,,cycles,1,100.00,,\n")
                 assert host.returncode == 143 * (signals > 0)
-        assert self.content("given").decode().count("mic1 exec") == 1
-        assert "-o ConnectTimeout=60 -o ServerAliveInterval=20 mic0 " in self.content("given").decode()
+        given = Path("given").read_text()
+        assert given.count("mic1 exec") == 1
+        assert "-o ConnectTimeout=60 -o ServerAliveInterval=20 mic0 " in given
 
     def test_host_other_perf(self):
-        os.rename(self.path("bin/perf"), self.path("mic0/counter"))
+        os.rename("bin/perf", "mic0/counter")
         assert self.host("stat", "--perf", "./counter", "mic0", "--", "true") == \
             (0, "mic0,CPU0,7,,cycles,1,100.00,,\n", "")
 
     def test_host_other_prefix(self):
-        phi = self.path("phi") + " run sh -c"
+        phi = "./phi run sh -c"
         assert self.host("stat", "--prefix", phi, "x", "--", "sh", "-c", "echo it's") == \
             (0, "x,CPU0,7,,cycles,1,100.00,,\n", "")
         assert self.host("record", "--prefix", phi, "x", "--", "true") == (0, "", "")
-        assert self.content("x.kallsyms") == b"ffffffff81000000 T mic0\n"
+        assert Path("x.kallsyms").read_bytes() == b"ffffffff81000000 T mic0\n"
 
     def endless(self, verb, start=""):
-        """knc-host as a terminal starts it, when perf counts on both cards, or is about to"""
+        """knc-host when perf counts on both cards, or is about to"""
         self.path("bin/perf", ENDLESS)
-        process = subprocess.Popen(
-            ["env", "--default-signal=INT,HUP", find("knc-host"), verb, "--prefix",
-             self.path("ssh") + " {}", "mic0", "mic1", "--", "x"], cwd=self.work, text=True,
-            env={**os.environ, "WORK": self.work, "START": start}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        process = self.begin("knc-host", verb, "--prefix", "./ssh {}", "mic0", "mic1", "--", "x",
+                             START=start)
         for card in ("mic0", "mic1"):
-            until(lambda card=card: os.path.exists(self.path(f"{card}/pids")) and
-                  self.content(f"{card}/pids").endswith(b"\n"))
+            until(lambda card=card: os.path.exists(f"{card}/pids") and
+                  Path(f"{card}/pids").read_bytes().endswith(b"\n"))
         return process
 
     def has_ended(self):
         """perf and its program on each card"""
         for card in ("mic0", "mic1"):
-            for pid in self.content(f"{card}/pids").split():
+            for pid in Path(f"{card}/pids").read_bytes().split():
                 until(lambda pid=pid: not os.path.exists(f"/proc/{int(pid)}"))
-            os.unlink(self.path(f"{card}/pids"))
+            os.unlink(f"{card}/pids")
 
     @pytest.mark.parametrize("verb, file", [("record", "data"), ("stat", "csv")])
     def test_host_interrupted(self, verb, file):
@@ -226,8 +207,8 @@ class TestHost(ScriptTest):
             assert f"{number.name}: ending perf" in err and "ended early" in err, err
             self.has_ended()
             for card in ("mic0", "mic1"):
-                assert self.content(f"{card}.{file}") == (b"" if start else b"counted\n")
-                os.unlink(self.path(f"{card}.{file}"))
+                assert Path(f"{card}.{file}").read_bytes() == (b"" if start else b"counted\n")
+                os.unlink(f"{card}.{file}")
 
     def test_host_killed(self):
         """perf ends with knc-host, however that ends; a connection without input ends nothing"""
@@ -238,95 +219,80 @@ class TestHost(ScriptTest):
         self.path("ssh", SSH.replace('exec sh', '</dev/null exec sh'))
         process = self.endless("record")
         time.sleep(0.5)
-        pids = [int(pid) for card in ("mic0", "mic1")
-                for pid in self.content(f"{card}/pids").split()]
+        pids = (Path("mic0/pids").read_text() + Path("mic1/pids").read_text()).split()
         assert all(os.path.exists(f"/proc/{pid}") for pid in pids)
         # The end of one ends the other.
-        subprocess.run(f"kill -KILL {' '.join(map(str, pids))} 2>/dev/null", shell=True, check=False)
+        subprocess.run(["kill", "-KILL", *pids], stderr=subprocess.DEVNULL, check=False)
         process.communicate(timeout=60)
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
     def test_host_metrics(self, number):
         """perf of knc-metrics ends on the card with its program, and leaves no file there"""
-        self.path("bin/perf", b"#!/bin/sh\n[ \"$1\" = --version ] || { sleep 1000 & echo $! $$ $5 >pids; wait; }\n")
+        self.path("bin/perf", "#!/bin/sh\n[ $1 = --version ] && exit\n"
+                  "sleep 1000 & echo $! $$ $5 >pids; wait\n")
         # What it starts is no process of this session, and does not end with it.
-        self.path("ssh", b"#!/bin/sh\ncd $WORK/$1 && shift && PATH=$WORK/bin:$PATH exec setsid -fw sh -c \"$*\"\n")
+        self.path("ssh", "#!/bin/sh\ncd $WORK/$1 && shift && exec setsid -fw sh -c \"$*\"\n")
         for more in [], ["-I", "100"]:
-            process = subprocess.Popen(
-                ["env", "--default-signal=INT,HUP", find("knc-metrics"), "--pmu", "cpu", "--perf",
-                 self.path("ssh") + " mic0 perf", "-M", "ipc", *more, "x"], env={
-                     **os.environ, "WORK": self.work}, stdin=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL, start_new_session=True)
-            until(lambda: os.path.exists(self.path("mic0/pids")) and self.content("mic0/pids"))
-            *pids, room = self.content("mic0/pids").decode().split()
+            process = self.begin("knc-metrics", "--pmu", "cpu", "--perf", "./ssh mic0 perf", "-M",
+                                 "ipc", *more, "x")
+            until(lambda: os.path.exists("mic0/pids") and Path("mic0/pids").read_bytes())
+            *pids, room = Path("mic0/pids").read_text().split()
             os.killpg(process.pid, number)
             assert process.wait(60) == (130 if number == signal.SIGINT else -number)
             for gone in (*(f"/proc/{pid}" for pid in pids), os.path.dirname(room)):
                 until(lambda gone=gone: not os.path.exists(gone))
-            os.unlink(self.path("mic0/pids"))
-
-    def test_host_stat_status(self):
-        """Of a program that fails there are counts all the same, but none of a line that is cut."""
-        self.path("bin/perf", PERF + "printf CPU1,9,,cyc >&3\nexit 3\n")
-        status, out, err = self.host("stat", "mic0", "--", "false")
-        assert (status, out) == (1, "mic0,CPU0,7,,cycles,1,100.00,,\n")
-        assert "mic0 has failed" in err
+            os.unlink("mic0/pids")
 
     def test_host_begins_with_nothing(self):
         """What an earlier call has left is not taken for what a later one should have brought."""
         for name in ("mic0.data", "mic0.kallsyms", "mic0.csv"):
             self.path(name, b"old")
-        self.path("mic0/broken", b"")
+        self.path("mic0/broken", "")
         assert self.host("record", "mic0", "--", "true")[0] == 1
         assert self.host("stat", "mic0", "--", "true") == \
             (1, "", "knc-host: mic0 has failed:\n    no route to mic0\n")
         status, _, err = self.run_it("knc-host", "report", "mic0")
         assert status == 1 and "mic0: no samples in " in err, err
-        assert not os.path.exists(self.path("mic0.csv")) or self.content("mic0.csv") == b""
+        assert not os.path.exists("mic0.csv") or Path("mic0.csv").read_bytes() == b""
 
     def test_host_report(self):
         """With what record has brought, or --symfs; what is missing stands above it"""
-        sample = struct.pack("<IHH8x", 9, 0, 16)
-        os.mkdir(self.path("sys root"))
-        for options, data, kallsyms, symfs, words, status in (
-                (["--symfs", self.path("sys root")], sample, True, self.path("sys root"), "", 0),
-                ([], sample, True, "./mic0.symfs", "", 0), ([], sample, False, "./mic0.symfs", "", 0),
-                ([], sample + sample[:8], True, "./mic0.symfs", "", 1),
-                ([], sample, True, "./mic0.symfs", "unexpected end of event stream", 1),
-                ([], struct.pack("<IHHQQ", 2, 0, 24, 1, 45) + sample, True, "./mic0.symfs",
-                 "Processed 46 events and lost 45 chunks!", 0),
-                ([], sample, True, "./mic0.symfs", "Found 3 unknown events!", 0)):
+        sample, symfs = struct.pack("<IHH8x", 9, 0, 16), f"{self.work}/sys root"
+        os.mkdir(symfs)
+        cut = ["# the data is cut: it has 5 samples, and what came after them is missing"]
+        for options, data, kallsyms, words, status, said in (
+                (["--symfs", symfs], sample, True, "", 0, []),
+                ([], sample, True, "", 0, []), ([], sample, False, "", 0, []),
+                ([], sample + sample[:8], True, "", 1, cut),
+                ([], sample, True, "unexpected end of event stream", 1, cut),
+                ([], struct.pack("<IHHQQ", 2, 0, 24, 1, 45) + sample, True,
+                 "Processed 46 events and lost 45 chunks!", 0, ["# 45 of 50 samples were lost"]),
+                ([], sample, True, "Found 3 unknown events!", 0,
+                 ["# of 5 samples perf says: Found 3 unknown events!"])):
             self.path("mic0.data", PIPE + data)
-            self.path("mic0.kallsyms", b"ffffffff81000000 T _etext\n" * kallsyms)
-            got, out, _ = self.run_it(
-                "knc-host", "report", *options, "mic0", "--", "-g", "none",
-                PATH=f"{self.path('bin')}:{os.environ['PATH']}", WORDS=words)
+            self.path("mic0.kallsyms", "ffffffff81000000 T _etext\n" * kallsyms)
+            got, out, _ = self.run_it("knc-host", "report", *options, "mic0", "--", "-g", "none",
+                                      WORDS=words)
             lines = [line for line in out.splitlines() if not line.startswith("# no names of")]
-            said = ["# 45 of 50 samples were lost"] if b"\x2d" in data else \
-                ["# the data is cut: it has 5 samples, and what came after them is missing"] if status \
-                else [f"# of 5 samples perf says: {words}"] if words else []
             assert lines == ["# card: mic0", *said, "report", "--stdio", "-i", "./mic0.data",
                              "--kallsyms", "./mic0.kallsyms" if kallsyms else "/dev/null", "--symfs",
-                             symfs, "-g", "none"], (out, words)
+                             symfs if options else "./mic0.symfs", "-g", "none"], (out, words)
             assert got == status
             # What has no name, and what that needs
             assert "# no names of /root/gone: nothing proves which file that was. --symfs" in out, out
         status, _, err = self.run_it("knc-host", "report", "mic1")
         assert (status, err) == (1, "knc-host: mic1: no samples in ./mic1.data\n")
-        os.mkdir(self.path("mic2.data"))
-        assert "mic2.data: Is a directory\n" in self.run_it(
-            "knc-host", "report", "mic2", PATH=f"{self.path('bin')}:{os.environ['PATH']}", WORDS="")[2]
+        os.mkdir("mic2.data")
+        assert "mic2.data: Is a directory\n" in self.run_it("knc-host", "report", "mic2")[2]
 
     def test_host_refuses(self):
-        for args, why in (
-                ([], "record, stat, report or watch?"),
-                (["record", "--", "true"], "which cards?"),
-                (["record", "mic0"], "what is perf to do?"),
-                (["record", "--prefix", "phi run sh -c", "mic0", "mic1", "--", "true"],
-                 "several cards: --prefix needs {}"),
-                (["stat", "mic0", "mic1", "mic0", "--", "true"], "mic0 stands twice"),
-                (["record", "-x", "mic0"], "-x: no such option"),
-                (["record", "mic0;reboot", "--", "true"], "no name of a card"),
-                (["report", "--symfs", "/no/such", "mic0"], "/no/such: no such directory"),
-                (["stat", "-d"], "-d: which?")):
-            self.refuses(why, 2, "knc-host", *args)
+        self.refuses("several cards: --prefix needs {}", 2, "knc-host", "record", "--prefix",
+                     "phi run sh -c", "mic0", "mic1", "--", "true")
+        for words, why in (
+                ("", "record, stat, report or watch?"), ("record -- true", "which cards?"),
+                ("record mic0", "what is perf to do?"), ("record -x mic0", "-x: no such option"),
+                ("stat mic0 mic1 mic0 -- true", "mic0 stands twice"),
+                ("record mic0;reboot -- true", "no name of a card"),
+                ("report --symfs /no/such mic0", "/no/such: no such directory"),
+                ("stat -d", "-d: which?")):
+            self.refuses(why, 2, "knc-host", *words.split())

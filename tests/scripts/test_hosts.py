@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which hosts there are: others are told at once what they need."""
+"""Which hosts there are: others are told at once what they need. setup, with other programs in
+place of apt-get and dpkg-query."""
 import os
+import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from common import ScriptTest
 
-OTHERS = {"ubuntu": 'ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\n',
-          "old": 'ID=debian\nVERSION_CODENAME=bullseye\n',
-          "fedora": 'ID=fedora\nVERSION_ID=43\n',
-          "alpine": 'ID=alpine\n'}
+OTHERS = {"ubuntu": 'ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\n', "alpine": "ID=alpine\n",
+          "old": 'ID=debian\nVERSION_CODENAME=bullseye\n', "fedora": 'ID=fedora\nVERSION_ID=43\n'}
 # What lib.sh, setup and in-debian run
 PROGRAMS = ("sh", "realpath", "dirname", "awk", "nproc", "sed", "grep", "uname", "id", "env",
             "unshare", "chroot", "mount", "mktemp", "date")
@@ -18,9 +20,9 @@ PROGRAMS = ("sh", "realpath", "dirname", "awk", "nproc", "sed", "grep", "uname",
 class TestHosts(ScriptTest):
     def only(self, *names):
         """A PATH with no more than these programs"""
-        os.makedirs(self.path("bin"), exist_ok=True)
+        os.mkdir("bin")
         for name in names:
-            os.symlink(shutil.which(name), self.path(f"bin/{name}"))
+            os.symlink(shutil.which(name), f"bin/{name}")
         return self.path("bin")
 
     def told(self, *command, **env):
@@ -39,7 +41,7 @@ class TestHosts(ScriptTest):
 
     def test_host_32_bit(self):
         path = self.only(*(set(PROGRAMS) - {"uname"}), "dpkg")
-        self.path("bin/uname", b"#!/bin/sh\necho i686\n")
+        self.path("bin/uname", "#!/bin/sh\necho i686\n")
         self.told("setup", "demo", PATH=path)
 
     def test_in_debian(self):
@@ -47,3 +49,38 @@ class TestHosts(ScriptTest):
         self.refuses("lenny: lib.sh knows no such", 1, "in-debian", "--release", "lenny", "true")
         self.refuses("neither mmdebstrap nor debootstrap is installed", 1, "in-debian", "true",
                      PATH=self.only(*PROGRAMS))
+
+
+# As apt-get and dpkg do: a second one fails, and a package that is being replaced is not
+# there for a while.
+FAKES = {"apt-get": 'echo "$2" >>calls && mkdir busy || exit 100\n'
+                    'rm -f installed; sleep 0.5\n'
+                    '[ "$2" = update ] || echo installed >installed\nrmdir busy',
+         "dpkg-query": "cat installed",
+         "sudo": 'exec "$@"'}
+
+
+class TestSetup(ScriptTest):
+    @pytest.fixture(autouse=True)
+    def fakes(self, room):
+        for name, body in FAKES.items():
+            self.path(f"bin/{name}", f"#!/bin/sh\n{body}\n")
+
+    def run_setup(self, beside=""):
+        return self.run_it("setup", "demo", "book", KNC_PMU_TESTS_RUN=beside,
+                           KNC_PMU_CACHE=self.path("cache"),
+                           PATH=f"{self.work}/bin:{os.environ['PATH']}")
+
+    def test_setup_beside_another(self):
+        """Runs that come while one installs wait for it, and have nothing to do."""
+        with ThreadPoolExecutor() as pool:
+            for status, _, err in pool.map(lambda _: self.run_setup(), range(4)):
+                assert status == 0, err
+        assert Path("calls").read_text().split() == ["update", "install"]
+
+    def test_setup_in_a_test(self):
+        """Beside tests nothing is installed, and what is missing is named."""
+        status, _, err = self.run_setup(beside="yes")
+        assert status == 1
+        assert re.search("these tests:.* busybox-static .* python3-sphinx", err), err
+        assert not os.path.exists("calls")

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""scripts/run-uos, with an emulator that is none: what it refuses, what it makes of
-what comes from the guest, and how it ends.
-"""
-import contextlib
+"""run-uos, with an emulator that is none: what it refuses, has from the guest, and how it ends"""
 import io
 import os
 import random
@@ -12,7 +9,8 @@ import tarfile
 import types
 from pathlib import Path
 
-from common import ScriptTest, load
+from common import ScriptTest
+from lines import SCRIPTS, load
 
 FAKE_QEMU = """#!/bin/sh
 # What the emulator would write, and how it would end
@@ -32,49 +30,44 @@ FINAL = 'printf "\\nsuccess $token\\n"'
 
 class TestRunUos(ScriptTest):
     def test_run_uos_arguments(self):
-        for args, why in (
-                (["--cores", "0"], "'0' is not a number from 1 on"),
-                (["--cores", "two"], "'two' is not a number from 1 on"),
-                (["--threads-per-core", "0"], "'0' is not a number from 1 on"),
-                (["--cores", "64"], "256 threads: the emulator has 255 at most"),
-                (["--add", "nosuch:there"], "nosuch: there is no such file"),
-                (["--trace", self.work], "cannot be written"),
-                (["--get", "x:no/such/file"], "no/such/file: cannot be written"),
-                (["--get", "dir/"], "names no file"),
-                (["--timeout", "0"], "'0' is not a number from 1 on")):
-            self.refuses(why, 2, "run-uos", *args, "--", "true")
-
-    def test_run_uos_no_command(self):
+        for words, why in (
+                ("--cores 0", "'0' is not a number from 1 on"),
+                ("--cores two", "'two' is not a number from 1 on"),
+                ("--threads-per-core 0", "'0' is not a number from 1 on"),
+                ("--cores 64", "256 threads: the emulator has 255 at most"),
+                ("--add nosuch:there", "nosuch: there is no such file"),
+                ("--trace .", "cannot be written"),
+                ("--get x:no/such/file", "no/such/file: cannot be written"),
+                ("--get dir/", "names no file"), ("--timeout 0", "'0' is not a number from 1 on")):
+            self.refuses(why, 2, "run-uos", *words.split(), "--", "true")
         self.refuses("no command to run", 2, "run-uos")
 
     def test_run_uos_init(self):
         """An init needs no command, and finds the token in its settings."""
-        init = self.path("init", b"of ours")
+        init = self.path("init", "of ours")
         for command in ((), ("true",)):
-            status, said, err = self.boot(f'cat "$initrd"; {FINAL}', "--init", init,
-                                          command=command)
-            assert status == 0, err
+            said, _ = self.boot(f'cat "$initrd"; {FINAL}', "--init", init, command=command)
             assert re.search(r"uos/settings\0+token=[0-9a-f]{8}\ninteractive=no\n", said), said
             assert re.search(r"uos/command\0+%s\n" % "".join(command), said), said
 
     def test_run_uos_k1om(self):
         """A PC's kernel gets a program of MPSS's machine as one of its own; the file is kept."""
         begin, end = b"\x7fELF\x02\x01" + bytes(12), b"\0the rest"
-        os.mkdir(self.path("programs"))
-        self.path("programs/one", begin + b"\xb5" + end)
-        init, folder = self.path("init", b"of ours"), self.path("programs")
-        for name in ("programs", "programs/one"):
-            status, said, err = self.boot(f'cat "$initrd"; {FINAL}', "--init", init,
-                                          "--add", self.path(name))
-            assert status == 0, err
+        program = self.path("programs/one", begin + b"\xb5" + end)
+        init = self.path("init", "of ours")
+        for name in ("programs", program):
+            said, _ = self.boot(f'cat "$initrd"; {FINAL}', "--init", init, "--add", name)
             assert (begin + b"\x3e" + end).decode() in said
-        assert Path(f"{folder}/one").read_bytes() == begin + b"\xb5" + end
+        assert Path(program).read_bytes() == begin + b"\xb5" + end
 
-    def boot(self, does, *args, command=("true",), kernel=b"none", **env):
-        """run-uos with an emulator that does this."""
+    def boot(self, does, *args, command=("true",), kernel="none", ends=0, **env):
+        """What run-uos says, with an emulator that does this."""
         qemu = self.path("qemu", FAKE_QEMU % does)
-        return self.run_it("run-uos", "--kernel", self.path("kernel", kernel), *args, "--",
-                           *command, **{"KNC_PMU_QEMU": qemu, "KNC_PMU_RUNS": "", **env})
+        status, said, err = self.run_it(
+            "run-uos", "--kernel", self.path("kernel", kernel), *args, "--", *command,
+            **{"KNC_PMU_QEMU": qemu, "KNC_PMU_RUNS": "", **env})
+        assert status == ends, err
+        return said, err
 
     def test_run_uos_ends(self):
         for does, want, out, why in (
@@ -87,116 +80,106 @@ class TestRunUos(ScriptTest):
                  "the emulator ended with status 3; why is told above"),
                 ("echo said; exit 124", 125, "said\n",
                  "run-uos: still running at the limit of the guest's time: 600 s")):
-            status, said, err = self.boot(does)
-            assert (status, said) == (want, out), err
-            assert why in err
+            said, err = self.boot(does, ends=want)
+            assert said == out and why in err, err
 
     def test_run_uos_timeout(self):
         """The limit is the emulator's, by the guest's time; a shell has none."""
-        status, said, err = self.boot(f'echo "$*"; {FINAL}', "--timeout", "7")
-        assert status == 0, err
+        said, _ = self.boot(f'echo "$*"; {FINAL}', "--timeout", "7")
         assert " -device knc-pmu-testdev,limit=7 " in said
-        status, said, err = self.boot('echo "$*"', "--timeout", "7", "--interactive")
-        assert status == 0, err
+        said, _ = self.boot('echo "$*"', "--timeout", "7", "--interactive")
         assert " -device knc-pmu-testdev " in said
 
     def test_run_uos_keeps(self):
         """A run that has succeeded is not made again, with all that it has written."""
-        runs, count, sent = self.path("runs"), self.path("count"), self.archive(root__file=b"x")
+        count, sent = self.path("count"), self.archive(root__file=b"x")
 
         def again(made, does, *args, **more):
-            self.path("count", b"")
-            status, said, err = self.boot(f"echo >>{count}; {does}", *args, KNC_PMU_RUNS=runs,
-                                          **more)
+            self.path("count", "")
+            said, err = self.boot(f"echo >>{count}; {does}", *args,
+                                  KNC_PMU_RUNS=f"{self.work}/runs", **more)
             assert os.path.getsize(count) == made, err
-            return status, said, err
+            return said
 
         does = f"cat {sent} >$saved; echo said; {FINAL}"
         for made in (1, 0):
-            assert again(made, does, "--get", f"file:got{made}")[:2] == (0, "said\n")
-            assert Path(self.path(f"got{made}")).read_bytes() == b"x"
+            assert again(made, does, "--get", f"file:got{made}") == "said\n"
+            assert Path(f"got{made}").read_bytes() == b"x"
         # Not of other options, another emulator, kernel or file; not with another output
         again(1, does, "--memory", "1G")
         again(1, f"{does}; :")
-        again(1, does, kernel=b"another")
-        for content in (b"1", b"2"):
+        again(1, does, kernel="another")
+        for content in "12":
             again(1, does, "--add", self.path("added", content))
         for option in (["--real-time"], ["--trace", "t"], ["--qemu-arg=-s"], ["--cpu", "qemu64"]):
-            again(1, does, *option)
-            again(1, does, *option)
+            for _ in range(2):
+                again(1, does, *option)
         # What fails does so again: by itself, by its console, for what it has not saved
-        for bad in ('printf "\nfailure 7 $token\n"', "exit 124",
-                    f'for w; do case $w in file:*) echo Oops >"${{w#file:}}"; esac; done; {FINAL}'):
-            assert again(1, bad)[0] == again(1, bad)[0]
+        for bad, ends in (
+                ('printf "\nfailure 7 $token\n"', 7), ("exit 124", 125),
+                (f'for w; do case $w in file:*) echo Oops >"${{w#file:}}"; esac; done; {FINAL}',
+                 125)):
+            for _ in range(2):
+                again(1, bad, ends=ends)
         for made in (1, 0):
-            assert again(made, f": ;{FINAL}", "--get", "no")[0] == 125
+            again(made, f": ;{FINAL}", "--get", "no", ends=125)
 
     def test_run_uos_board(self):
         """Its ports in place of serial ones; --init lies over an initrd."""
-        init, initrd = self.path("init", b"of ours"), self.path("theirs", b"070701 of theirs")
-        status, said, err = self.boot(f'echo "$*"; cat "$initrd"; {FINAL}', "--board",
-                                      "--init", init, "--initrd", initrd)
-        assert status == 0, err
+        self.path("init", "of ours")
+        self.path("theirs", "070701 of theirs")
+        said, _ = self.boot(f'echo "$*"; cat "$initrd"; {FINAL}', "--board", "--init", "init",
+                            "--initrd", "theirs")
         assert re.search("-M knc -cpu knc-strict .*-chardev stdio,id=results", said), said
         assert "serial" not in said
         assert re.search("(?s)of theirs.*of ours", said), said
-        status, said, err = self.boot('echo "$*"', "--board", "--initrd", initrd,
-                                      "--interactive")
-        assert status == 0, err
+        said, _ = self.boot('echo "$*"', "--board", "--initrd", "theirs", "--interactive")
         assert re.search("-M knc .*-serial mon:stdio", said), said
-        for why, args in (("needs --init FILE", ["--kernel", initrd]),
-                          ("needs --init FILE", ["--kernel", initrd, "--initrd", initrd]),
-                          ("needs --kernel and a card's kernel", ["--init", init]),
-                          ("--get needs the uOS",
-                           ["--kernel", initrd, "--init", init, "--get", "file"]),
-                          ("252 threads: the emulator has 248 at most",
-                           ["--kernel", initrd, "--init", init, "--cores", "63"])):
-            self.refuses(why, 2, "run-uos", "--board", *args, "--", "true")
+        for words, why in (
+                ("--kernel theirs", "needs --init FILE"),
+                ("--kernel theirs --initrd theirs", "needs --init FILE"),
+                ("--init init", "needs --kernel and a card's kernel"),
+                ("--kernel theirs --init init --get file", "--get needs the uOS"),
+                ("--kernel theirs --init init --cores 63",
+                 "252 threads: the emulator has 248 at most")):
+            self.refuses(why, 2, "run-uos", "--board", *words.split(), "--", "true")
 
     def test_run_uos_board_mainline(self):
         """By the version that a bzImage has; its POST codes say where it has stopped."""
-        init = self.path("init", b"of ours")
-        kernel = self.path("bzImage", bytes(0x20e) + b"\x00\x01" + bytes(0xf0) + b"7.2.3-card")
+        init = self.path("init", "of ours")
+        kernel = bytes(0x20e) + b"\x00\x01" + bytes(0xf0) + b"7.2.3-card"
         for does, want, told in ((f'echo "$*"; {FINAL}', 0, ""),
                                  ('echo "$*"; for log; do :; done; echo code=K7 >"$log"', 125,
                                   "    code=K7\n")):
-            status, said, err = self.boot(does, "--board", "--init", init, "--kernel", kernel)
-            assert status == want, err
+            said, err = self.boot(does, "--board", "--init", init, kernel=kernel, ends=want)
             assert told in err
             assert re.search("-M knc,mainline=on .* console=ttyPHI0 .*-serial chardev:log ",
                              said), said
 
     def test_run_uos_stands_still(self):
-        """Where the guest's time stands still"""
-        run_uos = load("run-uos")
-        run_uos.MOST_LOOKS = 3
-        for does, why in (("exec sleep 100", "the emulator has not run for 3 s"),
-                          ("ulimit -t 20; while :; do :; done",
-                           "its limit of 1 s of processor time"),
-                          ("sleep 1; echo; exec sleep 1", "")):
+        """Where the guest's time stands still; who says something does not, however little time has
+        passed."""
+        run_uos = load(f"{SCRIPTS}/run-uos")
+        run_uos.MOST_LOOKS, time_of = 3, run_uos.processor_time
+        for does, times, why in (
+                ("exec sleep 100", time_of, "the emulator has not run for 3 s"),
+                ("ulimit -t 20; while :; do :; done", time_of, "limit of 1 s of processor time"),
+                ("sleep 1; echo; exec sleep 1", time_of, ""),
+                ("for i in 1 2 3 4 5 6; do echo; sleep 0.1; done", lambda qemu: 0, "")):
+            run_uos.processor_time = times
             with subprocess.Popen(["sh", "-c", does], stdout=subprocess.PIPE) as qemu:
                 told = run_uos.follow(qemu, run_uos.Results("", io.BytesIO()), 1)
                 run_uos.stop(qemu)
                 assert why in told
                 assert (not why) == (not told)
 
-    def test_run_uos_says_much(self):
-        """Who says something does not stand still, however little time has passed."""
-        run_uos = load("run-uos")
-        run_uos.MOST_LOOKS = 3
-        run_uos.processor_time = lambda qemu: 0
-        with subprocess.Popen(["sh", "-c", "for i in 1 2 3 4 5 6; do echo; sleep 0.1; done"],
-                              stdout=subprocess.PIPE) as qemu:
-            assert run_uos.follow(qemu, run_uos.Results("", io.BytesIO()), 1) == ""
-
-    def test_run_uos_flavour(self, monkeypatch):
+    def test_run_uos_flavour(self):
         """A flavour is one where a directory has its name, as in a checkout."""
-        image = self.path("bzImage", b"none")
-        run_uos = load("run-uos")
-        run_uos.build = lambda program, flavour: f"{image} of {flavour}"
-        monkeypatch.chdir(self.work)
+        run_uos = load(f"{SCRIPTS}/run-uos")
+        run_uos.build = lambda program, flavour: f"{program} of {flavour}"
+        self.path("bzImage", "none")
         os.mkdir("uos")
-        assert run_uos.kernel_image("uos") == f"{image} of uos"
+        assert run_uos.kernel_image("uos") == "build-kernel of uos"
         assert run_uos.kernel_image("bzImage") == "bzImage"
 
     def archive(self, **files):
@@ -213,13 +196,12 @@ class TestRunUos(ScriptTest):
         # Any byte, and what a serial line might take for something else
         data = random.Random(1).randbytes(100000) + bytes(range(256)) * 8 + b"\r\n\0"
         sent = self.archive(root__perf_data=data, tmp__empty=b"")
-        old = self.path("perf_data", b"of yesterday")
-        status, _, err = self.boot(f"cat {sent} >$saved; {FINAL}", "--get", "perf_data",
-                                   "--get", "/tmp/empty:other")
-        assert status == 0, err
-        assert Path(old).read_bytes() == data
-        assert Path(old + ".old").read_bytes() == b"of yesterday"
-        assert os.path.getsize(self.path("other")) == 0
+        self.path("perf_data", "of yesterday")
+        _, err = self.boot(f"cat {sent} >$saved; {FINAL}", "--get", "perf_data",
+                           "--get", "/tmp/empty:other")
+        assert Path("perf_data").read_bytes() == data
+        assert Path("perf_data.old").read_bytes() == b"of yesterday"
+        assert os.path.getsize("other") == 0
         assert f"perf_data: {len(data)} bytes" in err
 
     def test_run_uos_get_missing(self):
@@ -227,25 +209,17 @@ class TestRunUos(ScriptTest):
         for does, want in ((f"cat {sent} >$saved; {FINAL}", 125),
                            (f'cat {sent} >$saved; printf "\\nfailure 7 $token\\n"', 7),
                            (f": >$saved; {FINAL}", 125)):
-            status, _, err = self.boot(does, "--get", "there", "--get", "nosuch")
-            assert status == want, err
+            _, err = self.boot(does, "--get", "there", "--get", "nosuch", ends=want)
             assert "--get /root/nosuch: the guest has no such file" in err
-
-    def test_run_uos_get_half(self):
         sent = self.archive(root__big=bytes(100000))
-        status, _, err = self.boot(f"head -c 50000 {sent} >$saved; {FINAL}",
-                                   "--get", "big")
-        assert status == 125
+        _, err = self.boot(f"head -c 50000 {sent} >$saved; {FINAL}", "--get", "big", ends=125)
         assert "files came from the guest only in part" in err
 
-    def test_run_uos_get_names_no_place(self):
+    def test_run_uos_get_names_no_place(self, monkeypatch, capsys):
         """What a guest calls its files is not where they go here."""
-        run_uos = load("run-uos")
-        os.chdir(self.work)
         os.mkdir("out")
-        outside = self.path("outside")
         with tarfile.open("out/saved.tar", "w") as tar:
-            for name in ("../../outside", outside, "a/b/plain"):
+            for name in ("../../outside", self.path("outside"), "a/b/plain"):
                 info = tarfile.TarInfo(name)
                 info.size = 1
                 tar.addfile(info, io.BytesIO(b"x"))
@@ -253,10 +227,8 @@ class TestRunUos(ScriptTest):
             link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
             tar.addfile(link)
         os.mkdir("here")
-        os.chdir("here")
-        with contextlib.redirect_stderr(io.StringIO()):
-            missing = run_uos.take_saved(types.SimpleNamespace(get=[]), "../out")
-        os.chdir("/")
-        assert missing == []
-        assert not os.path.exists(outside)
-        assert sorted(os.listdir(self.path("here"))) == ["outside", "outside.old", "plain"]
+        monkeypatch.chdir("here")
+        assert load(f"{SCRIPTS}/run-uos").take_saved(types.SimpleNamespace(get=[]), "../out") == []
+        assert not os.path.exists("../outside")
+        assert sorted(os.listdir(".")) == ["outside", "outside.old", "plain"]
+        assert "outside: 1 bytes" in capsys.readouterr().err
