@@ -56,8 +56,6 @@ REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$SYSR
             "ssh mic0 'cat >columns; chmod +x columns' <columns"}
 
 
-# --- what the documents have ------------------------------------------------------
-
 def literal_blocks(path, text):
     """(number of the first line, lines without their indentation) of each"""
     for found in re.finditer(LITERAL[path.suffix].format(INDENTED), text, re.M):
@@ -238,8 +236,6 @@ def check_looks(work):
         f' src="file://{book}/{path.stem}.html?highlight=perf"></iframe>'
         for path in DOCUMENTS for width in (400, 1280) for scheme in ("dark", "light")) + LOOK, work))
 
-
-# --- running them ------------------------------------------------------------------------
 
 def program(folder, name):
     """An example, to be measured on the card"""

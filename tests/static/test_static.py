@@ -48,8 +48,6 @@ def unless_passed(check, names, *made_of):
             pass
 
 
-# --- compilers ------------------------------------------------------------------------
-
 # In the order in which they need each other
 MODULES = (("", "Kbuild"), ("tests/unit", "tests/unit/Makefile"),
            ("tests/guest/kmod", "tests/guest/kmod/Makefile"))
@@ -112,8 +110,6 @@ def without_tracing():
 
     unless_passed(check, names, tree, version("gcc"))
 
-
-# --- checkpatch -----------------------------------------------------------------------
 
 # What the kernel has and programs do not; macros that name functions or assert, casts
 # for printf(), errno as it is, memory that signal handlers and other processes write
@@ -187,8 +183,6 @@ def checkpatch():
     if wrong:
         pytest.fail(f"{len(wrong.splitlines())} messages\n{wrong}", pytrace=False)
 
-
-# --- the others -----------------------------------------------------------------------
 
 def shellcheck():
     names = scripts("(ba)?sh")
