@@ -49,11 +49,12 @@ FORMS = [re.compile(form) for form in (
     rf"{TASK}(?P<weight>\d+)\s+{EVENT}", rf"\s*{NAME}{PERIOD}{EVENT}",
     rf"{SHORT}(?P<weight>\d+)\s+{EVENT}", TASK + EVENT, SHORT + EVENT,
     rf"\s*(?:{NAME})?{EVENT}")]
-# When a sample was, and its period: first lines that differ in nothing else are alike.
-VARIES = re.compile(r"(.*?)(?<!\S)(\d+\.\d+):(\s+)(\d*)(.*)")
-DIGITS = str.maketrans("0123456789", "0" * 10)
-# So many different lines are remembered, of each kind, and stacks of so many letters
-MOST_KNOWN, MOST_LETTERS_KNOWN = 1 << 15, 1 << 25
+# A first line up to its time and period. The patterns take one digit there as another, so lines
+# that differ in these digits only are understood once.
+VARIES = re.compile(r".*?(?<!\S)\d+\.\d+:\s+\d*")
+DIGITS = str.maketrans("0123456789", "1" * 10)
+# So many different lines, and stacks, are remembered
+MOST_LINES, MOST_STACKS = 1 << 15, 1 << 13
 # Letters that are read at a time
 CHUNK = 1 << 16
 # A column that is not known, which no name has
@@ -116,15 +117,37 @@ def fold(line):
     return words[0], int(words[1]) if words[1].isdigit() and len(words[1]) < 20 else float(words[1])
 
 
-@functools.lru_cache(MOST_KNOWN)
+@functools.lru_cache(MOST_LINES)
 def name_of(comm):
     return printable(comm.strip()) or "[no name]"
 
 
-def remember(known, text, what):
-    if len(known) >= MOST_KNOWN and text not in known:
-        known.clear()
-    known[text] = what
+@functools.lru_cache(MOST_LINES)
+def understand(line, is_doubtful):
+    """{name: slice} of what stands in this first line of a sample; nothing if it is none. A line of
+    a stack, or of prose, has none of the first forms.
+    """
+    forms = () if BLANKS.search(line, 0, MOST_LETTERS) else FORMS[:4] if is_doubtful else FORMS
+    found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
+    if not found or COLUMN.search(found.groupdict().get("comm") or ""):
+        return {}
+    return {**{name: slice(*found.span(name)) for name, text in found.groupdict().items()
+               if text is not None}, "rest": slice(found.start("rest"), None)}
+
+
+@functools.lru_cache(MOST_LINES)
+def caller(line):
+    found = FRAME.fullmatch(line.rstrip())
+    return found and frame_of(found["ip"], found["text"])
+
+
+@functools.lru_cache(MOST_STACKS)
+def stack_of(text):
+    """The frames of these lines, if each is sure to be one"""
+    lines = text.split("\n")
+    frames = (*map(caller, lines),) if "PERF_RECORD_" not in text and all(
+        line[:1] == "\t" and line[-1:] == ")" for line in lines) else ()
+    return () if None in frames else frames
 
 
 class Reader:
@@ -140,9 +163,6 @@ class Reader:
         self.is_cut, self.is_folded, self.words = False, False, []
         # Folded stacks with two counts; (how deep a line is, has it callers); the last line
         self.pairs, self.depths, self.last = 0, set(), ""
-        # What was understood: {first line of a sample: what it says}, {line: frame}, {lines: frames},
-        # and how many letters these have
-        self.heads, self.frames, self.stacks, self.letters = {}, {}, {}, 0
         # {number of a task: its name}: from perf 6.12 on one that has ended is ":" and its number
         self.tasks = {}
 
@@ -173,46 +193,27 @@ class Reader:
         yield decode(b"", True)
 
     def pieces(self):
-        """(its number, a line, None, ""); or if all lines below one are known as frames, up to an
+        """(its number, a line, None, ""); or if all lines below one are sure to be frames, up to an
         empty line: (number, line, these frames, their text)"""
         number, rest = 1, ""
-        for text in itertools.chain(self.texts(), [""]):
+        for text in itertools.chain(filter(None, self.texts()), [""]):
             self.last = text[-1:] or self.last
-            text = rest + text
-            as_is = unmarked if "\r" in text or "\ufeff" in text else str
-            *blocks, rest = text.split("\n\n")
-            for block in blocks:
+            *blocks, rest = (rest + text).split("\n\n")
+            # Each with its empty line; other text has none.
+            blocks = [f"{block}\n" for block in blocks]
+            if rest and not blocks:
+                whole, end, rest = rest.rpartition("\n")
+                blocks = [whole] * bool(end)
+            for block in [*blocks, *[rest] * (not text and rest != "")]:
                 line, _, below = block.partition("\n")
-                frames = self.stacks.get(below) or self.known(below)
+                frames = below[-1:] == "\n" and stack_of(below[:-1])
                 if frames:
-                    yield number, as_is(line), frames, below
+                    yield number, unmarked(line), frames, below[:-1]
                     number += len(frames) + 2
                     continue
                 for line in block.split("\n"):
-                    yield number, as_is(line), None, ""
+                    yield number, unmarked(line), None, ""
                     number += 1
-                yield number, "", None, ""
-                number += 1
-            if not blocks:
-                # Other text has no empty lines.
-                *lines, rest = rest.split("\n")
-                for line in lines:
-                    yield number, as_is(line), None, ""
-                    number += 1
-        for number, line in enumerate(rest.split("\n") if rest else (), number):
-            yield number, as_is(line), None, ""
-
-    def known(self, stack):
-        """The frames of this text, if each of its lines is known"""
-        frames = (*map(self.frames.get, stack.split("\n")),)
-        if None in frames:
-            return None
-        self.letters += len(stack)
-        if self.letters > MOST_LETTERS_KNOWN:
-            self.stacks.clear()
-            self.letters = len(stack)
-        self.stacks[stack] = frames
-        return frames
 
     def decides(self, line):
         """Whether this line says which kind of text it is"""
@@ -254,9 +255,7 @@ class Reader:
             if frames:
                 found = self.opens(line, is_begin, frames)
                 if found and found.frames is frames:
-                    if sample:
-                        yield sample
-                    yield found
+                    yield from filter(None, (sample, found))
                     sample, skips, is_begin = None, False, True
                     continue
             for at, line in lines_of(at, line, frames, below):
@@ -294,76 +293,40 @@ class Reader:
             return False
         return True
 
-    def opens(self, line, is_begin, frames=None):
+    def opens(self, line, is_begin, frames=()):
         """The sample that begins in this line of perf script, if one does; with these frames"""
         if line[:1] == "\t" or line in HEADS or "PERF_RECORD_" in line and RECORD.match(line):
             return None
         return self.begins(line, is_begin, frames)
 
-    def begins(self, line, is_begin, frames=None):
-        """The same of a line that is no other record. The patterns take one digit as another: so
-        a line is understood as an earlier one if it differs in the digits before its event only.
-        """
-        varies = VARIES.fullmatch(line)
-        if varies:
-            before, time, gap, weight, behind = varies.groups()
-            key = before.translate(DIGITS), len(time), gap, len(weight), behind, is_begin
-        else:
-            key = line, is_begin
-        known = self.heads.get(key)
-        if not known:
-            known = self.understand(line, is_begin)
-            if not known:
-                return None
-            # What the key leaves out has to be the time, and the period if there is one.
-            if varies and known[4:] != (varies.span(2), varies.span(4) if weight else None):
-                varies = None
-            elif not NO_SAMPLE.match(line):
-                remember(self.heads, key, known)
-        if not varies:
-            time, weight = (line[slice(*at)] if at else None for at in known[4:])
-        comm, event, at_once, task, _, _ = known
-        name = comm and name_of(line[comm[0]:comm[1]])
-        if name and task:
-            number = line[slice(*task)]
+    def begins(self, line, is_begin, frames=()):
+        """The same of a line that is no other record"""
+        varies = VARIES.match(line)
+        at = varies.end() if varies else 0
+        found = understand(line[:at].translate(DIGITS) + line[at:], bool(
+            line[:1].isspace() and not is_begin or NO_SAMPLE.match(line)))
+        if not found:
+            return None
+        words = {name: line[at] for name, at in found.items()}
+        name, rest = name_of(words["comm"]) if "comm" in words else None, words["rest"].rstrip()
+        number = words.get("tid", words.get("pid"))
+        if name and number:
             if name == f":{number}":
                 name = self.tasks.get(number, name)
             self.tasks[number] = name
-        return Sample(name, event, int(weight or 1),
-                      at_once or frames or (), time)
-
-    @staticmethod
-    def understand(line, is_begin):
-        """Of the sample that begins in this line: (where its command stands, event, frames, where its
-        task's number, its time and its weight stand)"""
-        if BLANKS.search(line, 0, MOST_LETTERS):
-            return None
-        # A line of a stack, or of prose, has none of the first forms.
-        forms = FORMS[:4] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
-        found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
-        if not found or COLUMN.search(found.groupdict().get("comm") or ""):
-            return None
-        comm, tid, pid, time, weight = (
-            found.span(name) if found.groupdict().get(name) is not None else None
-            for name in ("comm", "tid", "pid", "time", "weight"))
-        at_once = FRAME.fullmatch(line[found.start("rest"):].rstrip())
-        return comm, printable(found["event"]), (frame_of(at_once["ip"], at_once["text"]),) \
-            if at_once and at_once["text"].endswith(")") else (), tid or pid, time, weight
+        at_once = rest[-1:] == ")" and caller(rest)
+        return Sample(name, printable(words["event"]), int(words.get("weight") or 1),
+                      (at_once,) if at_once else frames, words.get("time"))
 
     def add(self, sample, line):
         """The sample with a caller, or with the source of the function above; None if it is neither"""
-        frame = FRAME.fullmatch(line.rstrip())
-        if frame and line.endswith(")"):
-            caller = frame_of(frame["ip"], frame["text"])
-            if line[0] == "\t":
-                remember(self.frames, line, caller)
-            return sample._replace(frames=(*sample.frames, caller))
-        source = SOURCE.fullmatch(line)
+        frame = caller(line)
+        source = None if frame and line[-1] == ")" else SOURCE.fullmatch(line)
+        if frame and not source:
+            return sample._replace(frames=(*sample.frames, frame))
         if source and sample.frames and source["path"] and int(source["line"]):
             last = sample.frames[-1]._replace(source=(printable(source["path"]), int(source["line"])))
             return sample._replace(frames=(*sample.frames[:-1], last))
-        if frame and not source:
-            return sample._replace(frames=(*sample.frames, frame_of(frame["ip"], frame["text"])))
         return sample if source else None
 
     def says(self):

@@ -304,7 +304,7 @@ class TestDraw(ScriptTest):
         for seed in random.sample(range(10 ** 9), 200):
             draws = random.Random(seed)
             text = "".join(sample(draws) for _ in range(60))[:-draws.choice((1, 2, 9))]
-            with mock.patch.object(script, "remember"):
+            with mock.patch.multiple(script, DIGITS={}, stack_of=lambda text: ()):
                 want = read(text.splitlines(True))
             with mock.patch.object(script, "CHUNK", draws.choice((64, 100, 640, 1 << 20))):
                 assert read(text.splitlines(True)) == read(io.StringIO(text)) == want, seed
