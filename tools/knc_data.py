@@ -9,9 +9,7 @@ Imported by knc-report and knc_samples. knc-host runs it:
   knc_data.py bring DATA SYMFS PREFIX...   copies the programs that the samples are in
   knc_data.py report DATA KALLSYMS SYMFS [ARGUMENT...]
 """
-import knc_python
-
-knc_python.check()
+import knc_python  # first, as it looks at the version
 
 import bisect
 import collections
@@ -150,11 +148,8 @@ def note_losses(reader, path):
 
 def build_ids(path):
     """{file: its build id} of perf.data; of a program {"": its build id}"""
-    done = subprocess.run(["perf", "buildid-list", *(["-i", path] if path else ["-k"])],
-                          check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          errors="replace")
-    return {name: ident for ident, name in
-            re.findall(r"^([0-9a-f]{8,})(?: (.*))?$", done.stdout, re.M)}
+    found = knc_perf.captured(["perf", "buildid-list", *(["-i", path] if path else ["-k"])]).stdout
+    return {name: ident for ident, name in re.findall(r"^([0-9a-f]{8,})(?: (.*))?$", found, re.M)}
 
 
 class Symbols:

@@ -5,11 +5,12 @@ objdump lists them, and libZydis those that only MPSS's objdump knows: vector in
 those of masks. Other objdumps are given a program in the card's own code (k1om) as one of machine 62,
 which has the same instructions, except these.
 """
-import os
+import contextlib
 import re
 import shutil
-import subprocess
 import tempfile
+
+from knc_perf import captured
 
 try:
     import ctypes
@@ -32,41 +33,34 @@ LENGTH_AT, VISIBLE_OPERANDS_AT = 8, 25
 ROOM = 8192
 
 
-class Zydis:
-    def __init__(self):
-        self.library = None
-        for name in ZYDIS if ctypes else ():
-            try:
-                self.library = ctypes.CDLL(name)
-                break
-            except OSError:
-                pass
-        if not self.library:
-            return
-        self.decoder, self.formatter, self.instruction, self.operands, self.text = (
-            ctypes.create_string_buffer(ROOM) for _ in range(5))
-        self.library.ZydisDecoderInit(self.decoder, 0, WIDTH_64)
-        self.library.ZydisDecoderEnableMode(self.decoder, MODE_KNC, ctypes.c_uint8(1))
-        self.library.ZydisFormatterInit(self.formatter, 0)
+def zydis():
+    for name in ZYDIS if ctypes else ():
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(name)
+    return None
 
-    def decode(self, code, address):
-        """(address, text) of each instruction"""
-        at = 0
-        while at < len(code):
-            failed = self.library.ZydisDecoderDecodeFull(
-                self.decoder, code[at:at + 16], ctypes.c_size_t(len(code[at:at + 16])),
-                self.instruction, self.operands) < 0
-            if failed:
-                yield address + at, "(bad)"
-                at += 1
-                continue
-            self.library.ZydisFormatterFormatInstruction(
-                self.formatter, self.instruction, self.operands,
-                ctypes.c_uint8(self.instruction.raw[VISIBLE_OPERANDS_AT]), self.text,
-                ctypes.c_size_t(ROOM), ctypes.c_uint64(address + at), None)
-            yield address + at, re.sub("0x0*([0-9A-F]+)", lambda found: f"0x{found[1].lower()}",
-                                       self.text.value.decode())
-            at += self.instruction.raw[LENGTH_AT]
+
+def decoded(library, code, address):
+    """(address, text) of each instruction"""
+    decoder, formatter, instruction, operands, text = (
+        ctypes.create_string_buffer(ROOM) for _ in range(5))
+    library.ZydisDecoderInit(decoder, 0, WIDTH_64)
+    library.ZydisDecoderEnableMode(decoder, MODE_KNC, ctypes.c_uint8(1))
+    library.ZydisFormatterInit(formatter, 0)
+    at = 0
+    while at < len(code):
+        rest = code[at:at + 16]
+        if library.ZydisDecoderDecodeFull(
+                decoder, rest, ctypes.c_size_t(len(rest)), instruction, operands) < 0:
+            yield address + at, "(bad)"
+            at += 1
+            continue
+        library.ZydisFormatterFormatInstruction(
+            formatter, instruction, operands, ctypes.c_uint8(instruction.raw[VISIBLE_OPERANDS_AT]),
+            text, ctypes.c_size_t(ROOM), ctypes.c_uint64(address + at), None)
+        yield address + at, re.sub("0x0*([0-9A-F]+)", lambda found: f"0x{found[1].lower()}",
+                                   text.value.decode())
+        at += instruction.raw[LENGTH_AT]
 
 
 def for_objdump(path, machine, folder):
@@ -88,11 +82,8 @@ def instructions(path, function):
     if not objdump:
         return [], "the instructions need objdump, which is not here (Debian: binutils)"
     with tempfile.TemporaryDirectory(prefix="knc-listing.") as folder:
-        text = subprocess.run([objdump, "-d", "-C", "-w", "-z", f"--disassemble={function}",
-                               for_objdump(path, OBJDUMPS[objdump], folder)], check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True, errors="replace",
-                              env={**os.environ, "LC_ALL": "C"}).stdout
+        text = captured([objdump, "-d", "-C", "-w", "-z", f"--disassemble={function}",
+                         for_objdump(path, OBJDUMPS[objdump], folder)]).stdout
     found = LINE.findall(text)
     # Of two functions of one name it is not known which it was.
     if not found or len(re.findall(r"^[0-9a-f]+ <.*>:$", text, re.M)) != 1:
@@ -101,9 +92,9 @@ def instructions(path, function):
     if not any("(bad)" in words or code.startswith(MVEX) and OBJDUMPS[objdump] == 62
                for _, code, words in found):
         return listed, ""
-    zydis = Zydis()
-    if not zydis.library:
+    library = zydis()
+    if not library:
         return [], ("there are instructions that only this chip has: k1om-mpss-linux-objdump (MPSS) "
                     "or libZydis (Debian: zydis-tools) lists them, and neither is here")
     code = bytes.fromhex("".join(code for _, code, _ in found))
-    return [*zydis.decode(code, listed[0][0])], ""
+    return [*decoded(library, code, listed[0][0])], ""

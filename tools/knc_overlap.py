@@ -3,12 +3,11 @@
 what the core does. perf records the switches of its threads in a run, or turn, of their own.
 """
 import collections
-import os
 import re
-import subprocess
 import tempfile
 
 from knc_card import read_topology
+from knc_perf import captured
 
 # "sh 21166 [001] 15261.063600: PERF_RECORD_SWITCH OUT"
 RECORD = re.compile(r".*\s(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<time>\d+\.\d+): "
@@ -62,11 +61,9 @@ def measure(args, record, cpuinfo):
         why = record(args, data, "-e", "dummy:u", "--sample-cpu", "--switch-events")
         if why:
             raise Unknown(why)
-        done = subprocess.run(["perf" if args.remote else args.perf[0], "script", "-i", data, "--ns",
-                               "-F", "comm,tid,cpu,time", "--show-switch-events",
-                               "--show-task-events", "--show-lost-events"], check=False,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              errors="replace", env={**os.environ, "LC_ALL": "C"})
+        done = captured(["perf" if args.remote else args.perf[0], "script", "-i", data, "--ns", "-F",
+                         "comm,tid,cpu,time", "--show-switch-events", "--show-task-events",
+                         "--show-lost-events"])
     if done.returncode:
         raise Unknown(done.stderr.strip().split("\n")[0])
     return share(spans(done.stdout.split("\n")), read_topology(cpuinfo))

@@ -3,7 +3,9 @@
 """
 import collections
 import math
+import os
 import re
+import subprocess
 
 # value     None for <not counted> and <not supported>
 # why       what perf has in place of the value, without the brackets
@@ -40,6 +42,12 @@ def printable(text):
     """A name without what a terminal obeys, and XML does not have"""
     return text if text.isprintable() else \
         "".join(c if c.isprintable() or c == "\t" else "?" for c in text)
+
+
+def captured(command):
+    """A command that has run, with what it has printed, in no language but English"""
+    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, errors="replace", env={**os.environ, "LC_ALL": "C"})
 
 
 def reason(error):

@@ -5,9 +5,7 @@ file, or in the directory above.
 knc_tables.py perf DIR writes perf's own tables, as install-in-tree puts them into a kernel, and
 "perfmon DIR" a list in the format of Intel's perfmon. With "-" for DIR all of it is printed.
 """
-import knc_python
-
-knc_python.check()
+import knc_python  # first, as it looks at the version
 
 import configparser
 import json
@@ -40,18 +38,14 @@ class Bad(Exception):
     """The files do not say what they should."""
 
 
-def find(name):
+def read(name):
     """One of the two files: of a checkout, or as installed."""
     for folder in (HERE, os.path.dirname(HERE)):
         path = os.path.join(folder, name)
         if os.path.exists(path):
-            return path
+            with open(path, encoding="utf-8") as f:
+                return f.read()
     raise Bad(f"{name}: neither in {HERE} nor above it")
-
-
-def read(name):
-    with open(find(name), encoding="utf-8") as f:
-        return f.read()
 
 
 def macro_body(text, name):
@@ -69,8 +63,7 @@ class Event:
         self.umask = units[self.unit]
         # Counter 0 alone has what the core-ring interface reports.
         self.counters = (0,) if self.unit == "CRI" else (0, 1)
-        self.topic, self.period, self.more, self.emulated = None, None, "", True
-        self.in_core = "sum"
+        self.topic = None
 
     def terms(self):
         """For perf, where nothing knows the name."""
@@ -186,30 +179,25 @@ def sentences(*texts):
 
 
 def perf_event(event):
-    entry = {"BriefDescription": event.brief, "Counter": ",".join(map(str, event.counters)),
-             "EventCode": event.code, "EventName": event.name,
-             "SampleAfterValue": event.period, "UMask": event.umask}
-    if event.more:
-        entry["PublicDescription"] = sentences(event.brief, event.more)
-    return entry
+    return {"BriefDescription": event.brief, "Counter": ",".join(map(str, event.counters)),
+            "EventCode": event.code, "EventName": event.name,
+            "SampleAfterValue": event.period, "UMask": event.umask,
+            "PublicDescription": event.more and sentences(event.brief, event.more)}
 
 
 def perf_metric(metric):
-    entry = {"BriefDescription": metric.brief, "MetricExpr": metric.expr,
-             "MetricGroup": ";".join(metric.groups), "MetricName": metric.name}
-    if metric.more:
-        entry["PublicDescription"] = sentences(metric.brief, metric.more)
-    if metric.scale_unit:
-        entry["ScaleUnit"] = metric.scale_unit
-    if metric.thresholds:
-        # Newer perf marks such a value, before it applies the scale; 6.1 does not read it.
-        first = metric.thresholds[0]
-        entry["MetricThreshold"] = f"{metric.name} {first.sign} {first.limit / metric.scale:g}"
-    return entry
+    # Newer perf marks such a value, before it applies the scale; 6.1 does not read it.
+    thresholds = [f"{metric.name} {t.sign} {t.limit / metric.scale:g}" for t in metric.thresholds[:1]]
+    return {"BriefDescription": metric.brief, "MetricExpr": metric.expr,
+            "MetricGroup": ";".join(metric.groups), "MetricName": metric.name,
+            "PublicDescription": metric.more and sentences(metric.brief, metric.more),
+            "ScaleUnit": metric.scale_unit, "MetricThreshold": "".join(thresholds)}
 
 
 def as_json(entries):
-    return json.dumps(entries, indent=4, sort_keys=True) + "\n"
+    """Entries without what they have not"""
+    return json.dumps([{key: value for key, value in entry.items() if value} for entry in entries],
+                      indent=4, sort_keys=True) + "\n"
 
 
 def perf_files():
@@ -235,8 +223,8 @@ def mapfile_line(filename=CODENAME):
 
 
 # What Intel's lists have and this PMU has not, with the value that says so
-PERFMON_NONE = {"MSRIndex": "0", "MSRValue": "0", "TakenAlone": "0", "CounterMask": "0",
-                "Invert": "0", "AnyThread": "0", "EdgeDetect": "0", "PEBS": "0",
+PERFMON_NONE = {**dict.fromkeys(("MSRIndex", "MSRValue", "TakenAlone", "CounterMask", "Invert",
+                                 "AnyThread", "EdgeDetect", "PEBS"), "0"),
                 "Errata": "null", "Offcore": "0"}
 
 

@@ -16,9 +16,7 @@ this -I. knc-host keeps the counts of a silent card, and tries it again.
 
   knc-host watch mic0 mic1 --textfile /var/lib/prometheus/node-exporter/knc.prom
 """
-import knc_python
-
-knc_python.check()
+import knc_python  # first, as it looks at the version
 
 import argparse
 import asyncio
