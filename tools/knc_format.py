@@ -14,8 +14,13 @@ import sys
 ALIKE = 0.1
 
 
-def entry(metric, value, unit="", *, spread=None, error=None, runs=1, reason="", **more):
-    least, most = spread or (None, None)
+def mean(values):
+    return sum(values) / len(values) if values else None
+
+
+def entry(metric, value, unit="", *, spread=(), error=None, runs=1, reason="", **more):
+    """@spread: all values, of which @value is the mean"""
+    least, most = (min(spread), max(spread)) if len(spread) > 1 else (None, None)
     return {"metric": metric, "value": value, "unit": unit, "min": least, "max": most,
             "error": error, "runs": runs, "reason": reason if value is None else "", **more}
 
@@ -64,9 +69,9 @@ def differ(durations):
 
 def elapsed(seconds):
     """[how long the runs took, as a metric], if that is known"""
-    return [entry("elapsed_time", sum(seconds) / len(seconds), "s", exceeded=[], values=seconds,
-                  description="Seconds from beginning to end, on the average of all runs", spread=(
-                      min(seconds), max(seconds)) if len(seconds) > 1 else None)] if seconds else []
+    return [entry("elapsed_time", mean(seconds), "s", exceeded=[], values=seconds, spread=seconds,
+                  description="Seconds from beginning to end, on the average of all runs")] \
+        if seconds else []
 
 
 def in_words(threshold):
@@ -74,12 +79,17 @@ def in_words(threshold):
     return threshold.replace("<", "below").replace(">", "above")
 
 
+def with_value(metrics, rows):
+    """Those that have a value in one of the rows of entries"""
+    return [m for m, *found in zip(metrics, *rows) if any(e["value"] is not None for e in found)]
+
+
 def over_threads(rows):
     """[(metric, unit, its least, most and mean value)] of the entries of each thread"""
     found = {}
     for e in (e for entries in rows for e in entries if e["value"] is not None):
         found.setdefault((e["metric"], e["unit"]), []).append(e["value"])
-    return [(*key, min(values), max(values), sum(values) / len(values))
+    return [(*key, min(values), max(values), mean(values))
             for key, values in found.items() if len(rows) > 1]
 
 

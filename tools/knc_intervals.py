@@ -94,10 +94,7 @@ class Stream:
         if self.by_cpu:
             interval.counts = knc_places.of_all(self.args, self.needed, interval.cpus)
         interval.counts.duration = interval.end - interval.begin
-        for key in self.run:
-            if key in interval.counts.values:
-                continue
-            interval.counts.reasons.setdefault(key, "not counted")
+        interval.counts.lack(self.run, "not counted")
         return interval
 
 

@@ -8,7 +8,7 @@ import collections
 
 import knc_runs
 from knc_card import read_topology
-from knc_format import counted
+from knc_format import counted, with_value
 from knc_runs import DURATION, Counts, Failed, Result, events_of, file_there, run_stat, settle
 
 # By how much the threads' readings of a core's count may differ, as they are not read at
@@ -88,9 +88,7 @@ def count(args, needed, run):
     cpus, status, why = count_cpus(args, needed, run)
     counts = of_all(args, needed, cpus)
     counts.status = status
-    for key in run:
-        if key not in counts.values:
-            counts.reasons.setdefault(key, why)
+    counts.lack(run, why)
     return counts
 
 
@@ -132,15 +130,14 @@ def measure(plan, table):
         runs.append(counts)
     if not any(runs):
         raise plan.failed(why)
-    rows = [(keys, [Result(plan, m, [counts]) for m in plan.formulas]) for keys, counts in places_of(plan, runs)]
+    rows = [(keys, [Result(plan, m, [counts]).entry() for m in plan.formulas])
+            for keys, counts in places_of(plan, runs)]
     table.say(f"by {args.per}: {counted(len(runs), args.what)}", "")
     heads = ["core", "thread"][:1 + (args.per == "thread")]
-    table.columns(heads, [m for at, m in enumerate(plan.formulas)
-                          if any(results[at].value is not None for _, results in rows)])
-    for keys, results in rows:
-        table.place(keys, [result.entry() for result in results],
-                    title=[keys[head] for head in heads])
+    table.columns(heads, with_value(plan.formulas, [entries for _, entries in rows]))
+    for keys, entries in rows:
+        table.place(keys, entries, title=[keys[head] for head in heads])
     if args.per == "thread":
-        table.over([[result.entry() for result in results] for _, results in rows])
+        table.over([entries for _, entries in rows])
     table.end(plan.head(by=args.per), plan.missing(), [*plan.notes(status)])
     return status

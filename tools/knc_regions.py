@@ -8,7 +8,7 @@ import itertools
 import re
 import subprocess
 
-from knc_format import counted, differ
+from knc_format import counted, differ, mean, with_value
 from knc_runs import DEVICES, Failed, Result, ask, content, held, rewind
 
 NSEC = 10 ** 9
@@ -186,9 +186,8 @@ def report(plan, repetitions, table):
         for kind in "rank", "thread":
             heads = ["rank", "thread"] if kind == "thread" and rows["rank"] else [kind]
             if rows[kind]:
-                table.columns([*heads, "calls", "   seconds"], [
-                    m for at, m in enumerate(plan.metrics)
-                    if any(entries[at]["value"] is not None for _, entries, _ in rows[kind])])
+                table.columns([*heads, "calls", "   seconds"], with_value(
+                    plan.metrics, [entries for _, entries, _ in rows[kind]]))
             for keys, entries, _ in rows[kind]:
                 table.place(keys, entries, title=[*("-" if keys[head] is None else keys[head] for head in heads),
                                                   keys["calls"], f"{keys['seconds']:.6f}"])
@@ -208,7 +207,7 @@ def described(name, kind, number, parts):
     calls = sorted({part.calls + part.lost for part in parts})
     threads = max(len(part.threads) for part in parts)
     durations = [part.duration for part in parts]
-    seconds = sum(durations) / len(parts)
+    seconds = mean(durations)
     title = [f"{name}: {counted(calls[-1], 'call')}, {counted(threads, 'thread')}, "
              f"{seconds:.6f} seconds"]
     if len(calls) > 1:

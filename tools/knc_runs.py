@@ -19,6 +19,7 @@ import knc_format
 import knc_overlap
 import knc_perf
 import knc_tables
+from knc_format import mean
 
 DURATION, RUNNING = knc_tables.DURATION, knc_tables.RUNNING
 DEVICES = "/sys/bus/event_source/devices"
@@ -196,34 +197,19 @@ def plan_runs(metrics, needed):
     """Pairs, so that each metric of two events has them from one run, and each
     event is in a run.
     """
-    runs, covered = [], set()
-
-    def add(run):
-        if not any(set(run) <= set(other) for other in runs):
-            runs.append(run)
-        covered.update(run)
-
-    for metric in metrics:
-        keys = metric.events()
-        if len(keys) == 1 or len(keys) == 2 and knc_tables.fit(*(needed[key] for key in keys)):
-            add(keys)
-    # Single ones that are in a pair as well need no run of their own.
-    runs = [run for run in runs
-            if not any(run != other and set(run) <= set(other) for other in runs)]
-    single = [run[0] for run in runs if len(run) == 1]
-    left = single + [key for key in needed if key not in covered]
-    runs = [run for run in runs if len(run) == 2]
+    wanted, runs = [metric.events() for metric in metrics], []
+    for keys in wanted:
+        if len(keys) == 2 and knc_tables.fit(*map(needed.get, keys)) and {*keys} not in map(set, runs):
+            runs.append(keys)
+    alone = [key for keys in wanted if len(keys) == 1 for key in keys]
+    left = [key for key in dict.fromkeys([*alone, *needed]) if not any(key in run for run in runs)]
     # Those that only one counter has find a companion first.
     left.sort(key=lambda key: len(needed[key].counters))
     while left:
         key = left.pop(0)
-        run = [key]
-        for other in reversed(left):
-            if knc_tables.fit(needed[key], needed[other]):
-                left.remove(other)
-                run.append(other)
-                break
-        runs.append(run)
+        fits = [other for other in left if knc_tables.fit(needed[key], needed[other])][-1:]
+        left = [other for other in left if other not in fits]
+        runs.append([key, *fits])
     return runs
 
 
@@ -258,6 +244,12 @@ class Counts:
                                  "else has a counter (another perf, the NMI watchdog)")
         else:
             self.values[key], self.running = int(record.value), record.running / 1e9
+
+    def lack(self, keys, why):
+        """The reason for those that have no count, and none yet"""
+        for key in keys:
+            if key not in self.values:
+                self.reasons.setdefault(key, why)
 
 
 def until_end(pipe, process):
@@ -586,9 +578,7 @@ def count(args, needed, run):
     counts.status = settle(args, said, status, counts.values or counts.reasons)
     if counts.values and args.is_timed and not (counts.duration or args.turns or counts.status):
         counts.duration = time_of(args)
-    for key in run:
-        if key not in counts.values:
-            counts.reasons.setdefault(key, said.reason())
+    counts.lack(run, said.reason())
     return counts
 
 
@@ -613,10 +603,9 @@ class Formula:
 
     def runs(self, counts):
         """One run that has all of it, or each run that has some of it."""
-        for run in counts:
-            if all(key in run.values for key in self.keys):
-                return [run]
-        return [run for run in counts if set(self.keys) & set(run.values)]
+        keys = {*self.keys}
+        return [run for run in counts if keys <= {*run.values}][:1] or \
+            [run for run in counts if keys & {*run.values}]
 
     def value(self, counts, turns):
         """In its unit, from these runs. Turns differ in length, so rates are what can be
@@ -624,7 +613,7 @@ class Formula:
         """
         used = self.runs(counts)
         durations = [run.duration for run in used if run.duration]
-        span = sum(durations) / len(durations) if durations else None
+        span = mean(durations)
         times = {DURATION: span, RUNNING: used and used[0].running}
 
         def of(name):
@@ -638,22 +627,25 @@ class Formula:
             if not found:
                 raise Missing(next((run.reasons[key] for run in counts
                                     if key in run.reasons), "not counted"))
-            return sum(found) / len(found)
+            return mean(found)
 
         # Of our own table: numbers, events and these functions
         functions = {"__builtins__": {}, "d_ratio": d_ratio}
         counted = {name: of(name) for name in self.code.co_names if name not in functions}
         return self.metric.scale * eval(self.code, functions, counted), len(used)
 
+    def moved(self, counts, turns, values, key, more):
+        """How far the value is moved by so many more of an event in one of the runs"""
+        exact, value = values[key], self.value(counts, turns)[0]
+        values[key] += more
+        value -= self.value(counts, turns)[0]
+        values[key] = exact
+        return value
+
     def few(self, counts, turns):
         """What FEW of each event make of the value"""
-        value, total = self.value(counts, turns)[0], 0.0
-        for values, key in [(run.values, key) for run in self.runs(counts) for key in {*self.keys} & {*run.values}]:
-            exact = values[key]
-            values[key] += FEW
-            total += abs(self.value(counts, turns)[0] - value)
-            values[key] = exact
-        return total
+        return sum(abs(self.moved(counts, turns, run.values, key, FEW))
+                   for run in self.runs(counts) for key in {*self.keys} & {*run.values})
 
 
 def check_limits(metric, value):
@@ -688,11 +680,10 @@ class Result:
                 if isinstance(why, Outside):
                     self.values, self.runs = [], 0
                     break
-        self.value = sum(self.values) / len(self.values) if self.values else None
+        self.value = mean(self.values)
 
     def entry(self, **more):
-        spread = (min(self.values), max(self.values)) if len(self.values) > 1 else None
-        return knc_format.entry(self.metric.name, self.value, self.metric.unit, spread=spread,
+        return knc_format.entry(self.metric.name, self.value, self.metric.unit, spread=self.values,
                                runs=self.runs, reason=self.reason, **more)
 
     def described(self):

@@ -53,14 +53,7 @@ class Run:
         # {key: {place: samples}}, and {(key, place): {offset in the function: samples}}
         self.samples = {key: collections.Counter() for key in self.periods}
         self.offsets = collections.defaultdict(collections.Counter)
-        self.lost = self.throttled = 0
-        self.is_cut, self.note, self.says = False, "", []
-
-    def again(self):
-        """Begin again, with samples that are farther apart"""
-        self.periods = {key: prime(FARTHER * each) for key, each in self.periods.items()}
-        self.samples = {key: collections.Counter() for key in self.periods}
-        self.offsets.clear()
+        self.walked, self.note, self.says = knc_data.Walked(0, 0, False), "", []
 
     def taken(self, key):
         return sum(self.samples[key].values())
@@ -71,14 +64,14 @@ class Run:
     def judge(self, turns):
         """Why the samples say nothing, if so"""
         taken = {key: self.taken(key) for key in self.periods}
-        if self.throttled:
+        if self.walked.throttled:
             self.note = ("perf core has throttled the events: kernel.perf_event_max_"
                          "sample_rate is too low for them")
-        elif self.is_cut:
+        elif self.walked.is_cut:
             self.note = (f"the data is cut: it has {sum(taken.values()):,} samples, and what came "
                          "after them is missing")
-        elif self.lost * 10 > sum(taken.values()):
-            self.note = f"{self.lost} samples were lost, and {sum(taken.values())} were not"
+        elif self.walked.lost * 10 > sum(taken.values()):
+            self.note = f"{self.walked.lost} samples were lost, and {sum(taken.values())} were not"
         elif not any(taken.values()) and any(self.counts.values.values()):
             self.note = ("no sample was taken: something else has a counter (another perf, "
                          "the NMI watchdog), or the events are too rare")
@@ -123,7 +116,7 @@ def sample(args, needed, run):
     data = f"{args.folder}/perf.data"
     for attempt in range(TRIES):
         if attempt:
-            run.again()
+            run.periods = {key: prime(FARTHER * each) for key, each in run.periods.items()}
         events = ",".join(needed[key].spelled(args.pmu, "u" if args.user else "", f"period={value}")
                           for key, value in run.periods.items())
         # D: on the counters all the time, or never
@@ -131,9 +124,8 @@ def sample(args, needed, run):
         if why:
             run.note = f"perf record: {why}"
             return
-        walked = knc_data.walk(data)
-        run.lost, run.throttled, run.is_cut = walked.lost, walked.throttled, walked.is_cut
-        if not run.throttled:
+        run.walked = knc_data.walk(data)
+        if not run.walked.throttled:
             break
     read_samples(args, data, run, labels)
     run.judge(args.turns)
@@ -282,10 +274,10 @@ class Report:
                      for row in self.rows if row.hot] or
                     [f"no {args.by} has a quarter of {cost}: none is hot"]))
         for row in self.rows:
-            row.put(table, self)
+            row.put(table)
         events = {spoken(key): {
-            "samples": run.taken(key), "period": run.periods[key], "lost": run.lost,
-            "throttled": run.throttled, "counted": run.counts.values[key], "note": run.note}
+            "samples": run.taken(key), "period": run.periods[key], "lost": run.walked.lost,
+            "throttled": run.walked.throttled, "counted": run.counts.values[key], "note": run.note}
             for key, run in self.events.items()}
         table.end(self.plan.head(by=args.by, cost=cost, events=events), self.plan.missing(),
                   [*self.notes()])
@@ -296,9 +288,7 @@ class Report:
         if rest:
             yield f"{rest} more have less than 1 % of each event; csv and json have them"
         for number_of, run in enumerate(self.runs, 1):
-            for note in [run.note] * bool(run.note and run.note not in run.says):
-                yield f"! run {number_of}: {note}"
-            for note in run.says:
+            for note in [*{run.note} - {"", *run.says}, *run.says]:
                 yield f"! run {number_of}: {note}"
         if self.args.by == "line":
             yield ("A sample is of an instruction that follows the one with the event: of the "
@@ -309,7 +299,7 @@ class Row:
     """A place: its samples, and the metrics computed from them"""
 
     def __init__(self, report, place):
-        self.place = place
+        self.place, self.file = place, place.path and os.path.basename(place.path)
         self.events = {key: (run.samples[key][place], run.periods[key], run.share(key, place))
                        for key, run in report.events.items()}
         counts = [run.at(place) for run in report.runs]
@@ -327,32 +317,26 @@ class Row:
         try:
             value, runs = formula.value(counts, report.args.turns)
             error = self.error(report, formula, counts, value)
+            if error > MOST_ERROR:
+                raise Missing("the difference is less than its error")
             # Of a part that is all of it, samples may have more, by their error.
             near = min(max(value, metric.least), metric.most)
             value = near if abs(value - near) <= min(error, 1) * abs(value) else value
             check_limits(metric, value)
         except Missing as why:
             value, reason = None, self.too_few(formula, report) or str(why)
-        if error and error > MOST_ERROR:
-            value, reason = None, self.too_few(formula, report) or \
-                "the difference is less than its error"
         return knc_format.entry(metric.name, value, metric.unit, runs=runs, reason=reason,
                                error=None if error == math.inf else error,
                                exceeded=exceeded(metric, value))
 
     def error(self, report, formula, counts, value):
-        variance = 0.0
-        for run, of_run in zip(report.runs, counts):
-            for key in set(formula.keys) & set(of_run.values):
-                if not run.counts.values[key]:
-                    continue
-                exact = of_run.values[key]
-                of_run.values[key] += run.deviation(key, self.place)
-                variance += (formula.value(counts, report.args.turns)[0] - value) ** 2
-                of_run.values[key] = exact
+        variance = sum(
+            formula.moved(counts, report.args.turns, of_run.values, key, run.deviation(key, self.place)) ** 2
+            for run, of_run in zip(report.runs, counts)
+            for key in {*formula.keys} & {*of_run.values} if run.counts.values[key])
         if not variance:
             return 0.0
-        lost = sum(run.lost for run in report.runs)
+        lost = sum(run.walked.lost for run in report.runs)
         taken = sum(run.taken(key) for run in report.runs for key in run.periods)
         return (math.sqrt(variance) / abs(value) if value else math.inf) + lost / max(1, taken)
 
@@ -365,17 +349,14 @@ class Row:
         return f"too few samples: {', '.join(few)}" if few else ""
 
     def name(self):
-        if self.place.path:
-            return f"{os.path.basename(self.place.path)}:{self.place.line}  {self.place.function}"
-        return self.place.function
+        where = f"{self.file}:{self.place.line}  " if self.file else ""
+        return where + self.place.function
 
-    def put(self, table, report):
+    def put(self, table):
         """Text leaves out what has little of everything."""
         place = self.place
-        keys = {"function": place.function,
-                "file": os.path.basename(place.path) if place.path else None,
-                "path": place.path, "line": place.line, "object": place.object,
-                "reason": place.reason, "cost": self.cost, "hot": self.hot,
+        keys = {"function": place.function, "file": self.file, "path": place.path, "line": place.line,
+                "object": place.object, "reason": place.reason, "cost": self.cost, "hot": self.hot,
                 "assembly": self.assembly}
         events = [knc_format.entry(spoken(key), None, samples=n, count=n * each, share=share)
                   for key, (n, each, share) in self.events.items()]
@@ -413,4 +394,4 @@ def measure(plan, table):
         raise plan.failed(*(why for run in runs for why in (run.note, *run.counts.reasons.values())))
     report.put(table)
     return next((run.counts.status for run in runs if run.counts.status),
-                int(any(run.is_cut for run in runs)))
+                int(any(run.walked.is_cut for run in runs)))
