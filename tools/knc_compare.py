@@ -235,11 +235,6 @@ def check(before, after):
             yield f"the {key} is another one: {first.get(key)}, then {second.get(key)}"
 
 
-def is_in_turn(results):
-    """Did one call of knc-metrics run both programs in turn?"""
-    return all(result.get("in_turn") for result in results)
-
-
 def says(metrics, is_emulated=False, where=""):
     """What is said first of metrics that are compared"""
     metrics = [m for m in metrics if "difference" in m]

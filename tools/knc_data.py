@@ -90,9 +90,6 @@ class Jit:
                 found[begin] = begin, begin + int(entry[2], 16), entry[3]
         return sorted(found.values())
 
-    def named(self, line):
-        return JIT.sub(self.name, line)
-
     def name(self, found):
         before, address, behind, file = found.groups()
         if file not in self.files:
@@ -113,7 +110,7 @@ def script(perf, path, options, copy=None):
     def printed(pipe):
         for line in pipe:
             if symfs != "/" and "/tmp/perf-" in line:
-                line = jit.named(line)
+                line = JIT.sub(jit.name, line)
             if copy:
                 copy.write(line)
             yield line

@@ -194,10 +194,15 @@ def escape(text):
 
 
 def tag(name, *content, **attributes):
-    inside = "".join(part if isinstance(part, Markup) else escape(part) for part in content)
+    """An element; of what is in it, and of its attributes, some may be none"""
+    inside = "".join(part if isinstance(part, Markup) else escape(part) for part in content if part)
     words = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
                     for key, value in attributes.items() if value is not None)
     return Markup(f"<{name}{words}>{inside}</{name}>")
+
+
+def soft(*content):
+    return tag("p", *content, class_="soft")
 
 
 def join(parts):
@@ -218,13 +223,13 @@ def code_block(sources, row):
              tag("b" if a["share"] else "span", f"{a['share']:6.1%}  {a['address']}: "
                  f"{a['instruction']}") for a in row.get("assembly", ())]
     return tag("div", source_block(sources, row),
-               *[tag("pre", join(shown), tabindex="0")] * bool(shown), class_="beside")
+               shown and tag("pre", join(shown), tabindex="0"), class_="beside")
 
 
 def source_block(sources, row):
     lines, why = sources.line(row, AROUND)
     if why:
-        return tag("p", f"The source cannot be shown: {why}.", class_="soft")
+        return soft(f"The source cannot be shown: {why}.")
     width = len(str(lines[-1][0]))
     shown = [f"{'>' if at == row['line'] else ' '} {at:{width}}  {text.expandtabs(8)}"
              for at, text in lines]
@@ -232,34 +237,28 @@ def source_block(sources, row):
                            Markup(escape(text)) for text in shown), tabindex="0")
 
 
+def finding(page, args, found):
+    m, row = found.metric, found.row
+    rule = m and m["exceeded"][0]
+    is_kernel = m and row and (row.get("object") or "").startswith("[kernel")
+    return tag(
+        "div", tag("strong", f"{m['metric']}: {quantity(m['value'], m['unit'])} is "
+                   f"{in_words(rule['threshold'])} {m['unit']}".rstrip() if m else verdict(page, args)),
+        m and tag("p", f"This means: {rule['meaning']}."),
+        row and tag("p", "Hot line: " if m else "Most time: ", tag("span", found.where(), class_="hot"), "."),
+        row and code_block(page.sources, row),
+        is_kernel and tag("p", "That is the kernel, at work for the program: -u leaves it out."),
+        knc_advice.is_waiting(row) and tag("p", f"There the threads wait for others. {found.waits}"),
+        m and tag("p", tag("b", "What to do: "), f"{found.advice.rstrip('.')}."),
+        m and tag("small", f"Threshold: {rule['source']}. Advice: {found.advisor}."),
+        class_="finding" if m or not page.metrics else "finding good")
+
+
 def summary(page, args):
-    over, parts = exceeded(page), []
-    for found in findings(page):
-        said = []
-        if found.metric:
-            m, rule = found.metric, found.metric["exceeded"][0]
-            said.append(tag("strong", f"{m['metric']}: {quantity(m['value'], m['unit'])} is "
-                            f"{in_words(rule['threshold'])} {m['unit']}".rstrip()))
-            said.append(tag("p", f"This means: {rule['meaning']}."))
-        else:
-            said.append(tag("strong", verdict(page, args)))
-        if found.row:
-            said.append(tag("p", "Hot line: " if found.metric else "Most time: ",
-                            tag("span", found.where(), class_="hot"), "."))
-            said.append(code_block(page.sources, found.row))
-            if found.metric and (found.row.get("object") or "").startswith("[kernel"):
-                said.append(tag("p", "That is the kernel, at work for the program: -u leaves it out."))
-            if knc_advice.is_waiting(found.row):
-                said.append(tag("p", f"There the threads wait for others. {found.waits}"))
-        if found.metric:
-            said.append(tag("p", tag("b", "What to do: "), f"{found.advice.rstrip('.')}."))
-            said.append(tag("small", f"Threshold: {rule['source']}. Advice: {found.advisor}."))
-        parts.append(tag("div", *said, class_="finding" if over or not page.metrics
-                         else "finding good"))
-    head = [tag("p", tag("strong", text)) for text in
-            [*page.says, *[verdict(page, args)] * bool(over)]]
-    return tag("section", *head, join(parts), *(tag("p", text, class_="soft") for text in unjudged(page)),
-               id="summary")
+    head = [*page.says, *[verdict(page, args)] * bool(exceeded(page))]
+    return tag("section", *(tag("p", tag("strong", text)) for text in head),
+               join(finding(page, args, found) for found in findings(page)),
+               *map(soft, unjudged(page)), id="summary")
 
 
 def compared(metric, known):
@@ -284,7 +283,7 @@ def headings(*texts):
 def value_cell(m, class_="n now", label=None):
     value = ("~" if m["runs"] > 1 else "") + quantity(m["value"], m["unit"])
     spread = span(m["min"], m["max"], m["unit"]) if m["min"] is not None else ""
-    return tag("td", amount(m["value"], value), *[tag("small", spread)] * bool(spread), class_=class_,
+    return tag("td", amount(m["value"], value), spread and tag("small", spread), class_=class_,
                data_label=label)
 
 
@@ -326,16 +325,14 @@ def metrics_table(page, args):
     notes += [f"{without} more {'has' if without == 1 else 'have'} no value; the end of the page "
               "says why."] * bool(without)
     notes += page.metrics.get("notes", ())
-    return section("metrics", "Metrics", table(found, args, "metric"),
-                   *(tag("p", note, class_="soft") for note in notes))
+    return section("metrics", "Metrics", table(found, args, "metric"), *map(soft, notes))
 
 
 def regions_section(page, args):
     parts = []
     for at, (region, metrics, threads) in enumerate(page.regions, 1):
         parts += [tag("h3", region["region"]),
-                  tag("p", f"{counted(region['calls'], 'call')}, "
-                      f"{counted(region['threads'], 'thread')}", class_="soft"),
+                  soft(f"{counted(region['calls'], 'call')}, {counted(region['threads'], 'thread')}"),
                   table(metrics, args, f"region-{at}", threads)]
     return section("regions", "Regions", *parts) if parts else Markup("")
 
@@ -345,7 +342,7 @@ def places_table(head, rows, class_=None):
     shown = [row for part, row in rows if part >= SHOWN][:MOST_LINES]
     left = len(rows) - len(shown)
     return [tag("table", tag("thead", head), tag("tbody", join(shown)), class_=class_),
-            *[tag("p", f"and {left} more", class_="soft")] * bool(left)]
+            *[soft(f"and {left} more")] * bool(left)]
 
 
 def line_rows(lines, sources):
@@ -384,7 +381,7 @@ def changed_rows(lines):
             *(tag("td", amount(value, number(value)), class_="n", data_label=label)
               for label, value in (("before", found.before), ("after", found.after))),
             tag("td", f"{signed(change)} events{part}",
-                *[tag("small", "not more than sampling makes")] * (not found.is_sure),
+                not found.is_sure and tag("small", "not more than sampling makes"),
                 class_="wide more" if found.is_sure else "wide"))
 
 
@@ -405,9 +402,8 @@ def lines_section(page, title, by):
         head = headings(by.capitalize(), f"Share of {shared(lines)}", "Its metrics")
         parts += [tag("h3", f"By {lines['event']}" +
                       (f", for {lines['metric']}" if lines["metric"] else "")),
-                  tag("p", (f"A sample each {period:,} events." if period else "") +
-                      f" ! {lost}." * bool(lost) + "".join(
-                          f" {note}." for note in lines.get("notes", ()) if note[0] == "!"), class_="soft"),
+                  soft(period and f"A sample each {period:,} events.", lost and f" ! {lost}.", *(
+                      f" {note}." for note in lines.get("notes", ()) if note[0] == "!")),
                   *places_table(head, rows)]
     return section(f"{by}s", title, *parts) if parts else Markup("")
 
@@ -417,9 +413,9 @@ def picture(ident, title, svg, about):
         return Markup("")
     # A namespace is the only address in it, and HTML needs none.
     svg = svg.replace(' xmlns="http://www.w3.org/2000/svg"', ' role="img"', 1)
-    return section(ident, title, tag("p", about, class_="soft"),
+    return section(ident, title, soft(about),
                    tag("div", Markup(svg.strip()), class_="box", tabindex="0", role="region",
-                       aria_label=title), tag("output", ""))
+                       aria_label=title), tag("output"))
 
 
 def viewers(page):

@@ -76,6 +76,10 @@ class Wrong(Exception):
     """What -e or --perf has is refused, by perf, too"""
 
 
+def fail(text):
+    sys.exit(f"knc-host watch: error: {text}")
+
+
 def say(text):
     # A log that is full is no reason to end.
     with contextlib.suppress(OSError):
@@ -349,8 +353,8 @@ def lock(args):
                 # An address without a file, for all users
                 holds.bind("\0knc-host watch " + hashlib.sha256(repr(name).encode()).hexdigest())
             except OSError as e:
-                sys.exit(f"knc-host watch: error: {card}: another watch counts on it"
-                         if e.errno == errno.EADDRINUSE else f"knc-host watch: error: {card}: {e.strerror}")
+                fail(f"{card}: " + ("another watch counts on it" if e.errno == errno.EADDRINUSE
+                                    else e.strerror))
             holds.detach()
 
 
@@ -377,16 +381,14 @@ class File:
         text = text_of(cards)
         if text == self.text:
             return
+        why = ""
         try:
             self.write(text)
         except OSError as e:
-            if not self.failed:
-                say(f"{self.path}: {e.strerror}; counting goes on")
-            self.failed = True
-            return
-        if self.failed:
-            say(f"{self.path} is written again")
-        self.failed = False
+            why = e.strerror
+        if bool(why) != self.failed:
+            say(f"{self.path}: {why}; counting goes on" if why else f"{self.path} is written again")
+        self.failed = bool(why)
 
 
 def text_of(cards):
@@ -400,12 +402,11 @@ def text_of(cards):
     for card in cards:
         for event, count in card.counts.items():
             if count.when:
-                put("knc_events_total", count.events, card=card.name, event=event)
+                of = {"card": card.name, "event": event}
+                put("knc_events_total", count.events, **of)
                 put("knc_counted_seconds_total",
-                    f"{count.running // NSEC}.{count.running % NSEC:09}",
-                    card=card.name, event=event)
-                put("knc_last_interval_timestamp_seconds", f"{count.when:.3f}",
-                    card=card.name, event=event)
+                    f"{count.running // NSEC}.{count.running % NSEC:09}", **of)
+                put("knc_last_interval_timestamp_seconds", f"{count.when:.3f}", **of)
         put("knc_up", int(card.up), card=card.name)
     return "".join(f"{line}\n" for name in lines for line in lines[name])
 
@@ -449,23 +450,20 @@ def arguments():
         prog="knc-host watch", description=__doc__ + "\nMetrics:\n" + "".join(
             f"  {name}\n      {text}\n" for name, _, text in METRICS),
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cards", metavar="CARD", nargs="*")
-    parser.add_argument("--textfile", metavar="FILE",
-                        help="the file to write; node_exporter wants NAME.prom")
-    parser.add_argument("--rules", action="store_true",
-                        help="only print rules for Prometheus")
-    parser.add_argument("--all", action="store_true",
-                        help="count all the time; nobody else on the card can count then")
-    parser.add_argument("-e", dest="events", metavar="EVENT,...", action="append",
-                        help="as perf has them; those in {} are counted at the same time "
-                        "(cycles:u,instructions:u)")
-    parser.add_argument("-I", dest="interval", metavar="MS", type=int, default=10000,
-                        help="the interval, 1000 to 3600000 ms (10000); with --all 100 or more")
-    parser.add_argument("--prefix", metavar="WORDS", type=shlex.split, default=["ssh", "{}"],
-                        help="runs a command line, added as one word, in a card's shell; {} is the "
-                        "card's name (ssh {})")
-    parser.add_argument("--perf", metavar="COMMAND", default="perf",
-                        help="perf's name on the card (perf)")
+    add = parser.add_argument
+    add("cards", metavar="CARD", nargs="*")
+    add("--textfile", metavar="FILE", help="the file to write; node_exporter wants NAME.prom")
+    add("--rules", action="store_true", help="only print rules for Prometheus")
+    add("--all", action="store_true",
+        help="count all the time; nobody else on the card can count then")
+    add("-e", dest="events", metavar="EVENT,...", action="append",
+        help="as perf has them; those in {} are counted at the same time (cycles:u,instructions:u)")
+    add("-I", dest="interval", metavar="MS", type=int, default=10000,
+        help="the interval, 1000 to 3600000 ms (10000); with --all 100 or more")
+    add("--prefix", metavar="WORDS", type=shlex.split, default=["ssh", "{}"],
+        help="runs a command line, added as one word, in a card's shell; {} is the card's name "
+        "(ssh {})")
+    add("--perf", metavar="COMMAND", default="perf", help="perf's name on the card (perf)")
     args = parser.parse_args()
     for card in args.cards:
         if not re.fullmatch(r"[\w.@][\w.@-]*", card, re.A):
@@ -503,13 +501,13 @@ def main():
         cards = [Card(name, args, lambda: file.update(cards)) for name in args.cards]
         file.write(text_of(cards))
     except BlockingIOError:
-        sys.exit(f"knc-host watch: error: {args.textfile}: another watch writes it")
+        fail(f"{args.textfile}: another watch writes it")
     except OSError as e:
-        sys.exit(f"knc-host watch: error: {args.textfile}: {e.strerror}")
+        fail(f"{args.textfile}: {e.strerror}")
     try:
         asyncio.run(watch(cards))
     except Wrong as why:
-        sys.exit(f"knc-host watch: error: {why}")
+        fail(why)
     finally:
         file.update(cards)
 

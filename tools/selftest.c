@@ -109,18 +109,13 @@ static void too_long(int sig)
 /* Of this task, or of all that this CPU does */
 static int open_event(const struct event *event, u64 period, u64 flags, int wide, int group)
 {
-	struct attr attr;
-	int fd;
+	const struct attr attr = {
+		.type = event->type, .size = sizeof(attr), .config = event->config,
+		.period = period, .sample_type = period ? SAMPLE_IP : 0,
+		.read_format = READ_TIMES, .flags = flags | (group < 0 ? DISABLED : 0),
+	};
+	int fd = syscall(SYS_OPEN, &attr, wide ? -1 : 0, wide ? cpu : -1, group, 0);
 
-	memset(&attr, 0, sizeof(attr));
-	attr.type = event->type;
-	attr.size = sizeof(attr);
-	attr.config = event->config;
-	attr.period = period;
-	attr.sample_type = period ? SAMPLE_IP : 0;
-	attr.read_format = READ_TIMES;
-	attr.flags = flags | (group < 0 ? DISABLED : 0);
-	fd = syscall(SYS_OPEN, &attr, wide ? -1 : 0, wide ? cpu : -1, group, 0);
 	if (fd < 0 && errno == EBUSY)
 		not_done("a counter is in use: perf says so of ", event->name);
 	if (fd < 0)
