@@ -14,6 +14,7 @@ import random
 import shlex
 
 from knc_format import counted, elapsed, number, quantity, span
+from knc_perf import Failed
 
 # The part of the comparisons in which the interval is all above the difference: about, and at most
 BEYOND, MOST_BEYOND = 0.02, 0.025
@@ -38,10 +39,6 @@ MAY = "machine", "kernel", "driver", "perf"
 # On the emulated card these are by a number of instructions.
 TIMES = {"elapsed_time", "clock_rate", "memory_bandwidth", "memory_read_bandwidth",
          "memory_write_bandwidth"}
-
-
-class Unlike(Exception):
-    """The results cannot be compared, and why."""
 
 
 def apart(values, most):
@@ -220,7 +217,7 @@ def with_time(whole):
 
 
 def check(before, after):
-    """What differs between where two results are from; or Unlike"""
+    """What differs between where two results are from; or Failed"""
     contexts = [result.get("context") for result in (before, after)]
     if not all(contexts):
         yield "at least one result does not say where it is from, and how it was counted"
@@ -229,7 +226,7 @@ def check(before, after):
     for key, names in MUST.items():
         which = [names[bool(context.get(key))] for context in contexts]
         if which[0] != which[1]:
-            raise Unlike(f"the results cannot be compared: one is {which[0]}, the other {which[1]}")
+            raise Failed(f"the results cannot be compared: one is {which[0]}, the other {which[1]}")
     for key in MAY:
         if first.get(key) != second.get(key):
             yield f"the {key} is another one: {first.get(key)}, then {second.get(key)}"

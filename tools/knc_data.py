@@ -24,7 +24,7 @@ import tempfile
 
 import knc_perf
 import knc_script
-from knc_runs import Failed
+from knc_perf import Failed
 
 # Of perf.data: struct perf_event_header; enum perf_event_type; what a pipe begins with. A file has
 # offset and size of its records in its header.
@@ -292,7 +292,4 @@ def main(what, path, *words):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(*sys.argv[1:]))
-    except (Failed, OSError) as error:
-        sys.exit(f"knc-host: {sys.argv[2]}: {knc_perf.reason(error)}")
+    knc_perf.run(f"knc-host: {sys.argv[2]}", main, *sys.argv[1:])

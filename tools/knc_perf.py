@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What "perf stat -x" has printed: a record for each count.
-"""
+"""What "perf stat -x" has printed: a record for each count. And what all our programs do alike."""
 import collections
 import math
 import os
 import re
 import subprocess
+import sys
 
 # value     None for <not counted> and <not supported>
 # why       what perf has in place of the value, without the brackets
@@ -36,6 +36,20 @@ FIELDS = r"""^(?:\s*(?P<time>\d+[.,]\d+){0})?
 NOTHING = re.compile(r"(?:[\w.@-]+,)?\s*(?:#.*\s*)?")
 # perf's own, or the first of these that a line fits
 SEPARATORS = ",;\t|"
+
+
+class Failed(Exception):
+    """There is nothing to report, and why."""
+
+
+def run(name, main, *words):
+    """Run one of our programs: its status, or why it fails"""
+    try:
+        sys.exit(main(*words))
+    except (Failed, OSError) as error:
+        sys.exit(f"{name}: {reason(error)}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def printable(text):

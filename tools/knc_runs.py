@@ -20,6 +20,7 @@ import knc_overlap
 import knc_perf
 import knc_tables
 from knc_format import mean
+from knc_perf import Failed
 
 DURATION, RUNNING = knc_tables.DURATION, knc_tables.RUNNING
 DEVICES = "/sys/bus/event_source/devices"
@@ -56,10 +57,6 @@ $(command -v setsid) "$@" <&5 5<&- &
 wait $!; status=$?; rm -f "$0/$$"; exit $status"""
 # ssh does not end with a signal to all of our process group, but when its input does.
 DEAF = ["sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]
-
-
-class Failed(Exception):
-    """There is nothing to report."""
 
 
 class Missing(Exception):

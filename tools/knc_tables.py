@@ -34,7 +34,7 @@ NO_EVENT = {"d_ratio", DURATION, RUNNING}
 IN_CORE = "once", "core"
 
 
-class Bad(Exception):
+class Bad(knc_perf.Failed):
     """The files do not say what they should."""
 
 
@@ -257,7 +257,4 @@ def main(kind="", folder="", *more):
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except (Bad, OSError) as error:
-        sys.exit(f"knc_tables: {knc_perf.reason(error)}")
+    knc_perf.run("knc_tables", main, *sys.argv[1:])
