@@ -14,6 +14,7 @@ import knc_python  # first, as it looks at the version
 import bisect
 import collections
 import contextlib
+import functools
 import os
 import re
 import shlex
@@ -75,42 +76,35 @@ def walk(path):
     return Walked(max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut)
 
 
-class Jit:
-    """The names of code that was made at run time, which are in files below @symfs"""
+def jit_functions(path):
+    """[(begin, end, name)] of code that was made at run time, of which a later one replaces others"""
+    found = {}
+    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as f:
+        for entry in filter(None, map(MAPPED.match, f)):
+            begin = int(entry[1], 16)
+            found[begin] = begin, begin + int(entry[2], 16), entry[3]
+    return sorted(found.values())
 
-    def __init__(self, symfs):
-        self.symfs, self.files = symfs, {}
 
-    def read(self, name):
-        """[(begin, end, name)]; code that was made in place of other code stands behind it."""
-        found = {}
-        with contextlib.suppress(OSError), open(self.symfs + name, encoding="utf-8", errors="replace") as f:
-            for entry in filter(None, map(MAPPED.match, f)):
-                begin = int(entry[1], 16)
-                found[begin] = begin, begin + int(entry[2], 16), entry[3]
-        return sorted(found.values())
-
-    def name(self, found):
-        before, address, behind, file = found.groups()
-        if file not in self.files:
-            self.files[file] = self.read(file)
-        at = bisect.bisect(self.files[file], (int(address, 16), float("inf"))) - 1
-        begin, end, name = self.files[file][at] if at >= 0 else (0, 0, "")
-        offset = int(address, 16) - begin
-        return f"{before} {name}+{offset:#x} {behind}" if begin + offset < end else \
-            f"{before} {knc_script.UNKNOWN} {behind}"
+def jit_named(found, functions):
+    before, address, behind, _ = found.groups()
+    at = bisect.bisect(functions, (int(address, 16), float("inf"))) - 1
+    begin, end, name = functions[at] if at >= 0 else (0, 0, "")
+    offset = int(address, 16) - begin
+    return f"{before} {name}+{offset:#x} {behind}" if begin + offset < end else \
+        f"{before} {knc_script.UNKNOWN} {behind}"
 
 
 @contextlib.contextmanager
 def script(perf, path, options, copy=None):
     """A reader of what perf script prints, and says on stderr; the file @copy gets the text."""
     symfs = options[options.index("--symfs") + 1] if "--symfs" in options else "/"
-    jit = Jit(symfs)
+    functions = functools.lru_cache(lambda name: jit_functions(symfs + name))
 
     def printed(pipe):
         for line in pipe:
             if symfs != "/" and "/tmp/perf-" in line:
-                line = JIT.sub(jit.name, line)
+                line = JIT.sub(lambda found: jit_named(found, functions(found[4])), line)
             if copy:
                 copy.write(line)
             yield line

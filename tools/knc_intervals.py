@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import threading
+import types
 
 import knc_perf
 import knc_places
@@ -18,12 +19,6 @@ from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, \
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
 # output, and the program's output goes to standard error.
 WRAPPED = ["sh", "-c", 'exec "$@" 3>&1 >&2', "sh"]
-
-
-class Interval:
-    def __init__(self, begin, end):
-        self.begin, self.end, self.counts = begin, end, Counts()
-        self.cpus = collections.defaultdict(Counts)
 
 
 def lines_of(chunks):
@@ -78,12 +73,14 @@ class Stream:
             if current is None or record.time != current.end:
                 if current:
                     yield self.finished(current)
-                current, end = Interval(end, record.time), record.time
+                current = types.SimpleNamespace(begin=end, end=record.time,
+                                                cpus=collections.defaultdict(Counts))
+                end = record.time
             current.cpus[record.cpu].take(record, self.labels, self.in_turn)
             if self.by_cpu:
                 continue
-            current.counts = current.cpus[None]
-            if len(current.counts.values) + len(current.counts.reasons) == len(self.run):
+            counts = current.cpus[None]
+            if len(counts.values) + len(counts.reasons) == len(self.run):
                 yield self.finished(current)
                 current = None
         if current:
@@ -91,8 +88,8 @@ class Stream:
 
     def finished(self, interval):
         self.some = True
-        if self.by_cpu:
-            interval.counts = knc_places.of_all(self.args, self.needed, interval.cpus)
+        interval.counts = knc_places.of_all(self.args, self.needed, interval.cpus) if self.by_cpu else \
+            interval.cpus[None]
         interval.counts.duration = interval.end - interval.begin
         interval.counts.lack(self.run, "not counted")
         return interval

@@ -210,7 +210,7 @@ def join(parts):
 
 
 def section(ident, title, *content):
-    return tag("section", tag("h2", title), Markup("\n"), *content, Markup("\n"), id=ident)
+    return Markup("") if not content else tag("section", tag("h2", title), Markup("\n"), *content, Markup("\n"), id=ident)
 
 
 def amount(value, text):
@@ -334,7 +334,7 @@ def regions_section(page, args):
         parts += [tag("h3", region["region"]),
                   soft(f"{counted(region['calls'], 'call')}, {counted(region['threads'], 'thread')}"),
                   table(metrics, args, f"region-{at}", threads)]
-    return section("regions", "Regions", *parts) if parts else Markup("")
+    return section("regions", "Regions", *parts)
 
 
 def places_table(head, rows, class_=None):
@@ -405,7 +405,7 @@ def lines_section(page, title, by):
                   soft(period and f"A sample each {period:,} events.", lost and f" ! {lost}.", *(
                       f" {note}." for note in lines.get("notes", ()) if note[0] == "!")),
                   *places_table(head, rows)]
-    return section(f"{by}s", title, *parts) if parts else Markup("")
+    return section(f"{by}s", title, *parts)
 
 
 def picture(ident, title, svg, about):

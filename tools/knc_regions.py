@@ -9,7 +9,7 @@ import re
 import subprocess
 
 from knc_format import counted, differ, mean, with_value
-from knc_runs import DEVICES, Failed, Result, ask, content, held, rewind
+from knc_runs import DEVICES, Counts, Failed, Result, ask, file_there, held, rewind
 
 NSEC = 10 ** 9
 FILE, BEGIN, RANK, BEGUN, END = "# file ", "# knc-regions 1", "# rank ", "# begun", "# end"
@@ -37,13 +37,13 @@ def union(spans):
     return seconds
 
 
-class Part:
-    """A region in one run, of all threads or of one; what is missing has a reason."""
+class Part(Counts):
+    """A region in one run, of all threads or of one"""
 
     def __init__(self):
-        self.values, self.reasons, self.spans = collections.Counter(), {}, []
-        self.duration = self.running = 0.0
-        self.calls, self.lost, self.threads, self.status, self.rank = 0, 0, set(), 0, None
+        super().__init__()
+        self.values, self.spans, self.threads = collections.Counter(), [], set()
+        self.duration, self.calls, self.lost, self.rank = 0.0, 0, 0, None
 
     def add(self, row, thread, labels):
         self.calls += int(row["calls"])
@@ -59,15 +59,14 @@ class Part:
                 self.reasons[key] = row["why"]
 
 
-class Run:
+class Run(Counts):
     """What one run has left: {(region, kind, number): Part}, and the processes that have begun
     regions and not written them.
     """
 
     def __init__(self, status, labels, unwritten=()):
+        super().__init__()
         self.parts, self.status, self.labels, self.unwritten = {}, status, labels, unwritten
-        # For knc-metrics, which asks whether anything was counted
-        self.values, self.reasons, self.duration = {}, {}, None
 
     def take(self, rows):
         """Threads are numbered as they were made, process by process."""
@@ -92,8 +91,7 @@ class Run:
 
     def part(self, which):
         missing = Part()
-        missing.reasons = {key: "the region was not begun in each run"
-                           for key in self.labels.values()}
+        missing.lack(self.labels.values(), "the region was not begun in each run")
         return self.parts.get(which, missing)
 
 
@@ -105,11 +103,11 @@ def setting(args, countable):
     configs = {"config": 0, "config1": 0}
     for term in f"{countable.event.terms()},{countable.terms}".strip(",").split(","):
         name, _, value = term.partition("=")
-        found = FORMAT.match(content(args, f"{folder}/format/{name}"))
+        found = FORMAT.match(file_there(args, f"{folder}/format/{name}"))
         if not found or found.group(1) not in configs:
             raise Failed(f"{folder}: the PMU has no term {name}")
         configs[found.group(1)] |= int(value or "1", 0) << int(found.group(2))
-    kind = content(args, f"{folder}/type")
+    kind = file_there(args, f"{folder}/type").strip()
     return f"{countable.label}={kind}:{configs['config']:#x}:{configs['config1']:#x}" + \
         (":u" if args.user else "")
 

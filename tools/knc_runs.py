@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import knc_card
@@ -27,6 +26,8 @@ DEVICES = "/sys/bus/event_source/devices"
 # The part of the time in which two threads of a program may be on one core, such as a shell and
 # what it has just begun: what each counts for the core is off by three times that at most.
 SIDE_BY_SIDE = 0.01
+# Seconds after which it is looked at whether perf has ended, if others have its pipe
+LOOK_AGAIN = 0.2
 # What is copied of a standard input that is no file
 MOST_INPUT = 1 << 28
 # Set by knc-report, which passes on how knc-metrics gets on
@@ -251,21 +252,15 @@ class Counts:
 
 def until_end(pipe, process):
     """What comes through a pipe until a process ends, also if others have it open then"""
-    ended, tell = os.pipe()
-
-    def wait():
-        process.wait()
-        os.close(tell)
-
-    threading.Thread(target=wait, daemon=True).start()
-    try:
-        while pipe in select.select([pipe, ended], [], [])[0]:
+    while True:
+        has_ended = process.poll() is not None
+        if select.select([pipe], [], [], 0 if has_ended else LOOK_AGAIN)[0]:
             data = os.read(pipe, 65536)
             if not data:
-                break
+                return
             yield data
-    finally:
-        os.close(ended)
+        elif has_ended:
+            return
 
 
 def perf_reason(text):
@@ -286,18 +281,10 @@ def only_root(level):
             f"type \"sysctl kernel.perf_event_paranoid={least}\"")
 
 
-def content(args, name):
-    """Of a file that does not change, which may be on a card"""
-    known = vars(args).setdefault("contents", {})
-    if name not in known:
-        known[name] = file_there(args, name).strip()
-    return known[name]
-
-
 def paranoid(args):
     """What the kernel's setting forbids to the program's user: it opens its events itself."""
-    level = content(args, "/proc/sys/kernel/perf_event_paranoid")
-    mask = re.search(r"^CapEff:\s*(\w+)", content(args, "/proc/self/status"), re.M)
+    level = file_there(args, "/proc/sys/kernel/perf_event_paranoid")
+    mask = re.search(r"^CapEff:\s*(\w+)", file_there(args, "/proc/self/status"), re.M)
     return -1 if not (level and mask) or int(mask[1], 16) & PRIVILEGES else int(level)
 
 
@@ -405,7 +392,11 @@ def ask(args, program, *words):
 
 
 def file_there(args, name):
-    return ask(args, "cat", name)
+    """Of a file that does not change"""
+    known = vars(args).setdefault("contents", {})
+    if name not in known:
+        known[name] = ask(args, "cat", name)
+    return known[name]
 
 
 def check_perf(args):

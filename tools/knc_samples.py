@@ -155,7 +155,10 @@ def read_samples(args, data, run, labels):
     run.says = [*reader.says()]
     sources = sources_of(args, data, sorted({*first.values()})) if args.by == "line" else {}
     for (key, frame), count_of in samples.items():
-        place = place_of(args, frame, sources.get(frame))
+        source, is_named = sources.get(frame), frame.function != knc_script.UNKNOWN
+        place = Place(frame.function, *(source or (None, None)), frame.object,
+                      "" if is_named and (source or args.by != "line") else
+                      why_unknown(args, frame.function, frame.object))
         run.samples[key][place] += count_of
         run.offsets[key, place][frame.offset] += count_of
 
@@ -175,13 +178,6 @@ def sources_of(args, data, times):
                     found[frame._replace(source=None)] = frame.source if \
                         frame.function != knc_script.UNKNOWN else None
     return found
-
-
-def place_of(args, frame, source):
-    function, file = frame.function, frame.object
-    missing = function == knc_script.UNKNOWN or args.by == "line" and not source
-    return Place(function, *(source or (None, None)), file,
-                 why_unknown(args, function, file) if missing else "")
 
 
 def why_unknown(args, function, file):
