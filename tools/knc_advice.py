@@ -37,9 +37,7 @@ CONFLICT = ("If rows are a multiple of 4096 bytes apart, make each longer by wha
 
 
 def longer(missing):
-    """By how much, if so many percent of the accesses miss: one access of a line is all that is read
-    of a row, and of a line with more of them the next ones may be read, too
-    """
+    """By how much, if so many percent of the accesses miss: more than one of a line are of a row"""
     reads = round(100 / missing)
     return "64 bytes, as nearly each access is of another line here" if reads < 2 else (
         f"64 bytes if these are the {reads} accesses that a line has here, {64 * 4} if they are "
@@ -51,9 +49,7 @@ def is_waiting(row):
 
 
 def advice(metric, values, row, source):
-    """(what to do, who says so) about @metric, of which @row has most; @values are all metrics of
-    the program, and @source is the line
-    """
+    """(what to do, who says so) about @metric; @row has most of it, @values are all metrics"""
     rule = metric["exceeded"][0]
     name = metric["metric"].partition(" in ")[0]
     if is_waiting(row):

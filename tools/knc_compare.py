@@ -136,9 +136,7 @@ def signed(value, unit=""):
 
 
 def change(m):
-    """The difference, as a reader has it: with its unit, and of a value that is no part the part by
-    which it has changed
-    """
+    """The difference with its unit, and of a value that is no percentage in percent"""
     d = m["difference"]
     part = f" ({100 * d.value / d.before:+.1f} %)" if d.before and m["unit"] != "%" else ""
     return signed(d.value, m["unit"]) + part
@@ -185,8 +183,7 @@ def note_changes(before, after, are_pairs=False):
             d.why = "the file has the spread of the runs, and not the value of each: measure again"
 
 
-# One place of two results of --by: how often its event was there, and whether more than sampling
-# makes the difference, at two standard deviations
+# Of two results of --by: the counts of an event, and whether they differ by two standard deviations
 Place = collections.namedtuple("Place", "row before after is_sure")
 
 

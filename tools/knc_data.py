@@ -188,9 +188,7 @@ def kernel_names(ident):
 
 @contextlib.contextmanager
 def proven(path, kallsyms, symfs):
-    """Symbols for perf.data, with what the user has from the card, or with a directory of links to
-    this machine's files that have the build ids in it.
-    """
+    """Symbols for perf.data: from the card, or from this machine's files with its build ids"""
     ids = build_ids(path)
     if not (os.path.exists(kallsyms) and is_whole(kallsyms)):
         kallsyms = kernel_names(ids.get("[kernel.kallsyms]"))

@@ -32,9 +32,7 @@ def count_cpus(args, needed, run):
 
 
 def of_core(args, needed, threads, clocks="once"):
-    """What a core has counted in a run, of what its threads have; @clocks "sum" if that is wanted of
-    clocks, and "any": in user mode each thread counts its own
-    """
+    """What a core has counted, by its threads; @clocks is "sum" if each counts its own clocks"""
     core = Counts()
     core.duration, core.running = threads[0].duration, threads[0].running
     for key in {key for counts in threads for key in {**counts.values, **counts.reasons}}:

@@ -14,8 +14,7 @@ from knc_runs import DEVICES, Counts, Failed, Result, ask, file_there, held, rew
 NSEC = 10 ** 9
 FILE, BEGIN, RANK, BEGUN, END = "# file ", "# knc-regions 1", "# rank ", "# begun", "# end"
 FORMAT = re.compile(r"(config\d?):(\d+)(?:-\d+)?$")
-# What a part of a region is of: all, a rank of MPI, or a thread, which may be another one in
-# another run
+# A part of a region is of all, a rank of MPI, or a thread, which may be another one in another run.
 ALL = "", None
 HOW = "a program that ends by _exit(), abort() or a signal calls knc_regions_write() before"
 
@@ -60,9 +59,7 @@ class Part(Counts):
 
 
 class Run(Counts):
-    """What one run has left: {(region, kind, number): Part}, and the processes that have begun
-    regions and not written them.
-    """
+    """What one run has left: {(region, kind, number): Part}, and which processes wrote nothing"""
 
     def __init__(self, status, labels, unwritten=()):
         super().__init__()
@@ -113,9 +110,7 @@ def setting(args, countable):
 
 
 def rows_of(text):
-    """The rows of the files in @text, which processes have written none, and how many files are
-    not whole
-    """
+    """The rows of the files in @text, who has written none, and how many files are not whole"""
     rows, unwritten, broken = [], [], 0
     for file in re.split(rf"^{FILE}(?=[\d.]+$)", text, flags=re.M)[1:]:
         name, *lines = file.rstrip("\n").split("\n")

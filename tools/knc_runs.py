@@ -98,9 +98,7 @@ def countables(metrics, events):
 
 
 class Plan:
-    """Which of the metrics can be counted here, from which runs, and why others cannot. By
-    the count there is no telling "never" from "not modelled".
-    """
+    """Which of the metrics can be counted here, from which runs, and why others cannot."""
 
     def __init__(self, args, metrics, events, reasons=()):
         blank = {event.name for event in events if args.emulated and not event.emulated}
@@ -192,9 +190,7 @@ def spoken(key):
 
 
 def plan_runs(metrics, needed):
-    """Pairs, so that each metric of two events has them from one run, and each
-    event is in a run.
-    """
+    """Pairs: each metric of two events has them from one run, and each event is in a run"""
     wanted, runs = [metric.events() for metric in metrics], []
     for keys in wanted:
         if len(keys) == 2 and knc_tables.fit(*map(needed.get, keys)) and {*keys} not in map(set, runs):
@@ -214,9 +210,7 @@ def plan_runs(metrics, needed):
 # --- perf ------------------------------------------------------------------------
 
 class Counts:
-    """Of one run: {key: count}, the reasons for those that are missing, how many
-    seconds it took and all threads ran, and how it ended.
-    """
+    """Of a run: {key: count}, why others are missing, its time, that of all threads, its status."""
 
     def __init__(self):
         self.values, self.reasons, self.duration = {}, {}, None
@@ -264,9 +258,7 @@ def until_end(pipe, process):
 
 
 def perf_reason(text):
-    """The first line in which perf says something. If the kernel does not let this user measure,
-    perf explains all settings; this names the one that would do.
-    """
+    """The first line in which perf says something, or which of its settings refuses"""
     first = next((line.strip() for line in text.split("\n")
                   if line.strip() not in ("", "Error:")), "perf failed")
     level = re.search(r"perf_event_paranoid setting is (-?\d+)", text)
@@ -302,9 +294,7 @@ def forbidden(args, metrics):
 
 
 class Said:
-    """What comes on perf's stderr. It is passed on at once, except why perf fails before the
-    program begins.
-    """
+    """perf's stderr, passed on at once, except why perf fails before the program begins."""
 
     FAILURES = b"Error:\n", b"Workload failed: "
 
@@ -326,9 +316,7 @@ class Said:
         return perf_reason((self.kept or self.last).decode(errors="replace"))
 
     def killed(self, program):
-        """The status of a program that a signal has ended, or 0. perf's own is 0 then,
-        and its last words have the signal.
-        """
+        """The status of a program that a signal has ended, which only perf's last words say, or 0"""
         return next((128 + number for number in signal.valid_signals()
                      if self.last.endswith(
                          f"{program}: {signal.strsignal(number)}\n".encode())), 0)
@@ -346,9 +334,7 @@ def broken(args, status):
 
 
 def there(args, words, program=None):
-    """The command for perf with these words, or for another program of that machine. ssh puts
-    words together for the shell there.
-    """
+    """The command for perf, or another program there; ssh joins words for a shell"""
     if is_by_ssh(args):
         words = [shlex.quote(word) for word in words]
     return [*args.perf[:-1], program or args.perf[-1], *words]
@@ -429,9 +415,7 @@ def pmu_there(args):
 
 
 def context(args):
-    """Where a result is from, and how it was counted: two results are compared if they agree in
-    that (knc_compare.py).
-    """
+    """Where a result is from, and how it was counted: what knc_compare looks at"""
     said = ask(args, "sh", "-c", "uname -n; uname -r; (cd /sys/module/knc_pmu && { cat "
                "srcversion || cat initstate; }) 2>/dev/null || echo; "
                f"{shlex.quote(args.perf[-1])} --version").split("\n")
@@ -444,9 +428,7 @@ def context(args):
 
 
 def rewindable():
-    """Where standard input begins, for each run to read it from there; None for a
-    terminal. What a pipe has is copied to a file first.
-    """
+    """Where standard input begins, for each run; None for a terminal. A pipe is copied to a file"""
     if sys.stdin is None or os.isatty(0):
         return None
     try:
@@ -495,9 +477,7 @@ def run_perf(args, command, **pipes):
 
 
 def record(args, data, *options):
-    """Have perf record into the file @data, through a pipe from another machine. Returns why there
-    is nothing in it.
-    """
+    """Have perf record into @data, by a pipe from another machine; why there is nothing, if so"""
     with open(data, "wb") as out:
         said, _ = run_perf(args, held(
             args, args.perf[-1], "record", "-q", "-B", "-o", "-" if args.remote else data, *options,
@@ -596,9 +576,7 @@ class Formula:
             [run for run in counts if keys & {*run.values}]
 
     def value(self, counts, turns):
-        """In its unit, from these runs. Turns differ in length, so rates are what can be
-        compared; the program of several runs is the same.
-        """
+        """In its unit, and from how many runs. Turns differ in length: their rates are compared"""
         used = self.runs(counts)
         durations = [run.duration for run in used if run.duration]
         span = mean(durations)

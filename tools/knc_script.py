@@ -65,13 +65,11 @@ FRAME = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<text>(?![0-9a-f]{8,} |\|)\S(?:.*\)
 # "/src/main.c:27", or if there is none "main+0x4" or "x[4016f4]"; or other columns below a stack
 SOURCE = re.compile(r"\s+(?:(?P<path>\S.*):(?P<line>\d+)|\S.*[+[](?:0x)?[0-9a-f]+\]?|"
                     r"N/A|[0-9a-f]+[KMG]?|(?:insn|ilen): .*|0x\S+/.*)")
-# In which a sample's first line has its event, and no row of 100 blanks: the patterns would take
-# hours for more
+# For more letters before the event, or a row of 100 blanks, the patterns would take hours.
 MOST_LETTERS, BLANKS = 499, re.compile(r"\s{100}")
 # Records of perf's that are no samples
 RECORD = re.compile(r"(?:.* )?PERF_RECORD_(?:LOST.* lost (?P<lost>\d+))?")
-# What perf says of data that is cut or damaged, of samples that it has lost, and of more that it
-# does not show
+# What perf says of data that is cut or damaged, of samples that it has lost, and does not show
 CUT = re.compile(r"end of event stream|bad event header|failed to process type|"
                  r"data size field is 0|file (is|was) truncated")
 LOST = re.compile(r"lost \d+ chunks|Processed .* lost|LOST \d+ (chunks|events)")
@@ -151,9 +149,7 @@ def stack_of(text):
 
 
 class Reader:
-    """An iterator of samples. Afterwards says() has what is not among them, and @is_cut whether
-    the data has no end.
-    """
+    """An iterator of samples. Then says() has what is missing, @is_cut whether the data has no end."""
 
     def __init__(self, lines):
         # A file, or any lines

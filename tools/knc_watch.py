@@ -42,8 +42,7 @@ CONNECT, LATE = 60, 15
 LONGEST_PAUSE = 60
 # Seconds for perf to end
 ENDING = 5
-# Seconds after which a card is looked at again that others have measured on, and perf
-# begins anew that has an event without counts
+# Seconds until a card that others use is asked again, and until perf that lacks counts begins anew
 QUIET, RETRY = 60, 60
 # perf's status if it does not know an event or an option
 USAGE = 129
@@ -56,8 +55,7 @@ ONLINE = "echo cpus $(cat /sys/devices/system/cpu/online)"
 OTHERS = r"ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q 'perf_event\]$'"
 RULES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "knc_rules.yml")
 
-# The Prometheus text format. OpenMetrics, which node_exporter does not read, has the name in
-# TYPE without _total.
+# The Prometheus text format: OpenMetrics, which node_exporter does not read, has no _total in TYPE.
 METRICS = (
     ("knc_events_total", "counter", "Events that were counted, the sum of the card's CPUs."),
     ("knc_counted_seconds_total", "counter",
@@ -97,15 +95,13 @@ def number_of(cpus):
 
 
 class Count:
-    """Of an event on a card: what was counted in all, when its last counts came, and why it
-    has none, if that was said"""
+    """Of an event on a card: sums, when its last counts came, and what was said if it has none"""
 
     def __init__(self):
         self.events, self.running, self.when, self.why = 0, 0, None, ""
 
     def add(self, events, running):
-        # The first interval is left out: increase() sees nothing of a counter that does not
-        # begin with 0.
+        # Without the first interval: increase() needs a counter that begins with 0.
         if self.when:
             self.events += events
             self.running += running
@@ -342,8 +338,8 @@ class Card:
 
 
 def lock(args):
-    """What ends with this process: no other one watches these cards, nor writes another file about
-    them for the same collector, which takes the first only.
+    """Until this process ends no other one watches these cards, nor writes about them into this
+    folder: its collector takes the first file only.
     """
     folder = os.path.dirname(os.path.realpath(args.textfile))
     for card in args.cards:
