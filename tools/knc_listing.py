@@ -9,6 +9,7 @@ import contextlib
 import re
 import shutil
 import tempfile
+from pathlib import Path
 
 from knc_perf import captured
 
@@ -64,16 +65,12 @@ def decoded(library, code, address):
 
 
 def for_objdump(path, machine, folder):
-    """A name for a program, as one of this machine"""
-    with open(path, "rb") as f:
-        data = bytearray(f.read())
-    if int.from_bytes(data[MACHINE_AT:MACHINE_AT + 2], "little") == machine:
-        return path
+    """A copy of a program, as one of this machine"""
+    data = bytearray(Path(path).read_bytes())
     data[MACHINE_AT:MACHINE_AT + 2] = machine.to_bytes(2, "little")
-    path = f"{folder}/program"
-    with open(path, "wb") as f:
-        f.write(data)
-    return path
+    copy = Path(folder, "program")
+    copy.write_bytes(data)
+    return copy
 
 
 def instructions(path, function):

@@ -102,9 +102,12 @@ class Finding:
         return f"{place(self.row)} has {number(100 * self.part)} % of {shared(self.lines)}"
 
     def says(self):
-        """How the value is to its threshold"""
+        """How the value is to its threshold, where, and the first words of what to do"""
         is_low = self.metric["exceeded"][0]["threshold"].startswith("<")
-        return f"{self.metric['metric']} {'is below' if is_low else 'exceeds'} its threshold"
+        where = f", most of all at {place(self.row)}" if self.row else ""
+        advice = re.split(r"[.:] ", self.advice)[0].rstrip(".")
+        return (f"{self.metric['metric']} {'is below' if is_low else 'exceeds'} its threshold{where}. "
+                f"{advice}.")
 
 
 def shared(lines):
@@ -130,12 +133,7 @@ def verdict(page, args):
     if not measured(page):
         return "No metrics were given, so there is nothing to compare with a threshold."
     if exceeded(page):
-        said = []
-        for found in findings(page):
-            where = f", most of all at {place(found.row)}" if found.row else ""
-            advice = re.split(r"[.:] ", found.advice)[0].rstrip(".")
-            said.append(f"{found.says()}{where}. {advice}.")
-        return " ".join(said)
+        return " ".join(found.says() for found in findings(page))
     had = {m["metric"].partition(" in ")[0] for m in measured(page) if m["value"] is not None}
     known = [metric.name for metric in args.metrics if metric.thresholds]
     with_value = [name for name in known if name in had]

@@ -316,7 +316,7 @@ class Said:
         return perf_reason((self.kept or self.last).decode(errors="replace"))
 
     def killed(self, program):
-        """The status of a program that a signal has ended, which only perf's last words say, or 0"""
+        """The status of a program that a signal has ended, which perf's last words say, or 0"""
         return next((128 + number for number in signal.valid_signals()
                      if self.last.endswith(
                          f"{program}: {signal.strsignal(number)}\n".encode())), 0)

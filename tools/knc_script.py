@@ -149,7 +149,7 @@ def stack_of(text):
 
 
 class Reader:
-    """An iterator of samples. Then says() has what is missing, @is_cut whether the data has no end."""
+    """An iterator of samples. Then says() has what is missing, and @is_cut if there is no end."""
 
     def __init__(self, lines):
         # A file, or any lines
