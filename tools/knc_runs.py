@@ -509,9 +509,7 @@ def time_of(args):
 
 
 def as_named(args, records):
-    """perf's records, with the names that the events were given. Where the kernel does not let
-    this user count in it, perf counts in user mode, and appends ":u".
-    """
+    """perf's records by our names: where this user may not count the kernel, perf appends ":u" """
     for record in records:
         name = re.sub(":u$", "", record.event)
         if name != record.event and not args.user:

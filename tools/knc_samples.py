@@ -22,8 +22,7 @@ from knc_runs import RUNNING, Counts, Missing, broken, check_limits, count, exce
 SAMPLES = 3000
 # An interrupt costs more than this many events take.
 LEAST_PERIOD = 101
-# perf core throttles an event that has too many samples between two ticks, which many
-# programs have that are short. Then there is another run, with so many times the period.
+# Where perf core throttles an event, as in many short programs, another run has longer periods.
 FARTHER, TRIES = 4, 4
 # A count of n samples is off by about 1/sqrt(n) of it. What is less certain than that is
 # not shown: a count of fewer than 25 samples, a ratio of two of fewer than 50.
@@ -132,9 +131,8 @@ def sample(args, needed, run):
 
 
 def perf_script(args, data, *more):
-    """A reader of what perf script prints, on the machine that has the data. The symbols of a
-    card's programs are looked for below --symfs only: this machine may have other files of the
-    same names.
+    """A reader of what perf script prints. A card's symbols are below --symfs only: files of these
+    names may be others here.
     """
     symbols = ["--kallsyms", args.kallsyms] if args.remote else []
     symbols += ["--symfs", args.symfs] if args.symfs else []
@@ -164,9 +162,7 @@ def read_samples(args, data, run, labels):
 
 
 def sources_of(args, data, times):
-    """{frame: (path, line)} of the samples at these times. perf looks up the line of each sample
-    anew, which takes longer than all else: so it gets one of each place.
-    """
+    """{frame: (path, line)} of the samples at these times, one of each place, as perf is slow"""
     found = {}
     for at in range(0, len(times), RANGES):
         ranges = " ".join(f"{time},{time}" for time in times[at:at + RANGES])
@@ -197,9 +193,7 @@ def why_unknown(args, function, file):
 
 
 def assembly(args, run, key, place):
-    """The instructions around the one that has most of a place's samples, each with its share of
-    all samples of the event; or a line that says why there are none
-    """
+    """The instructions around the one with most samples, and their shares; or why there are none"""
     offsets, path = run.offsets[key, place], f"{args.symfs}{place.object}"
     if place.function == knc_script.UNKNOWN or not offsets or not os.path.isfile(path):
         return []
@@ -246,14 +240,13 @@ class Report:
 
     def choose_cost(self):
         """What rows are sorted by: a metric that is a sum, else clocks, else an event"""
-        if not self.events:
-            return None
         metric = next(iter(self.formulas), None)
         if metric and metric.is_sum():
             return metric
-        clocks = next((key for key in self.events if key[0] == "CPU_CLK_UNHALTED"), None)
-        return clocks or next((key for key in (self.formulas[metric].keys if metric else [])
-                               if key in self.events), next(iter(self.events)))
+        clocks = [key for key in self.events if key[0] == "CPU_CLK_UNHALTED"]
+        own = self.formulas[metric].keys if metric else ()
+        of_metric = [key for key in own if key in self.events]
+        return next(iter([*clocks, *of_metric, *self.events]), None)
 
     def value(self, counts):
         """Of the metric that rows are sorted by"""

@@ -122,9 +122,7 @@ def name_of(comm):
 
 @functools.lru_cache(MOST_LINES)
 def understand(line, is_doubtful):
-    """{name: slice} of what stands in this first line of a sample; nothing if it is none. A line of
-    a stack, or of prose, has none of the first forms.
-    """
+    """{name: slice} of a sample's first line, or {}. The first forms are those of no other line"""
     forms = () if BLANKS.search(line, 0, MOST_LETTERS) else FORMS[:4] if is_doubtful else FORMS
     found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
     if not found or COLUMN.search(found.groupdict().get("comm") or ""):
