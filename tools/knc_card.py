@@ -57,12 +57,10 @@ class Models:
     """Of a card with this /proc/cpuinfo, and of the events of perf's -e, if these are known"""
 
     def __init__(self, cpuinfo, events=""):
-        self.names, self.codes, self.own = set(), set(), set()
         known, metrics = knc_tables.load() if is_emulated(cpuinfo) else ((), ())
-        for event in known:
-            if not event.emulated:
-                self.names.add(event.name)
-                self.codes.add(int(event.umask, 16) << 8 | int(event.code, 16))
+        lacking, self.own = [event for event in known if not event.emulated], set()
+        self.names = {event.name for event in lacking}
+        self.codes = {int(event.umask, 16) << 8 | int(event.code, 16) for event in lacking}
         self.names |= {metric.name.upper() for metric in metrics
                        if self.names & {name for name, _ in metric.events()}}
         # In perf's report they have the names that their terms give them.

@@ -36,20 +36,20 @@ def of_core(args, needed, threads, clocks="once"):
     core = Counts()
     core.duration, core.running = threads[0].duration, threads[0].running
     for key in {key for counts in threads for key in {**counts.values, **counts.reasons}}:
-        missing = next((counts.reasons.get(key, "not counted on each of its threads")
-                        for counts in threads if key not in counts.values), None)
+        lacks = [counts.reasons.get(key, "not counted on each of its threads")
+                 for counts in threads if key not in counts.values]
         values = [counts.values[key] for counts in threads if key in counts.values]
-        name, how = key[0], "once" if "any" in key[1] else needed[key].event.in_core
+        how = "once" if "any" in key[1] else needed[key].event.in_core
         how = clocks if how == "once" else how
-        if missing is None and how == "once" and args.user and not key[1]:
-            missing = knc_runs.IN_USER_MODE
-        if missing is None and how != "sum" and \
-                max(values) - min(values) > max(SAME * max(values), FEW * (how == "core")):
-            missing = f"the threads of the core do not agree on {name}"
-        if missing is None:
-            core.values[key] = sum(values) if how == "sum" else max(values)
+        if lacks:
+            core.reasons[key] = lacks[0]
+        elif how == "once" and args.user and not key[1]:
+            core.reasons[key] = knc_runs.IN_USER_MODE
+        elif how != "sum" and max(values) - min(values) > max(
+                SAME * max(values), FEW * (how == "core")):
+            core.reasons[key] = f"the threads of the core do not agree on {key[0]}"
         else:
-            core.reasons[key] = missing
+            core.values[key] = sum(values) if how == "sum" else max(values)
     return core
 
 

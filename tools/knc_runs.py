@@ -82,9 +82,9 @@ class Countable:
         # A name for perf's output, and for an expression
         self.label = re.sub(r"\W+", "_", f"{event.name} {terms}".strip())
 
-    def spelled(self, pmu, modifier, more=""):
+    def spelled(self, args, more=""):
         terms = ",".join(filter(None, (self.event.terms(), self.terms, more)))
-        return f"{pmu}/{terms},name={self.label}/{modifier}"
+        return f"{args.pmu}/{terms},name={self.label}/" + "u" * args.user
 
 
 def countables(metrics, events):
@@ -456,8 +456,7 @@ def target(args):
 
 def events_of(args, needed, run):
     """For perf's -e: the events as a group; and whose each is, by the names in its report"""
-    modifier = "u" if args.user else ""
-    return (",".join(needed[key].spelled(args.pmu, modifier) for key in run),
+    return (",".join(needed[key].spelled(args) for key in run),
             {needed[key].label: key for key in run})
 
 

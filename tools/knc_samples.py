@@ -116,7 +116,7 @@ def sample(args, needed, run):
     for attempt in range(TRIES):
         if attempt:
             run.periods = {key: prime(FARTHER * each) for key, each in run.periods.items()}
-        events = ",".join(needed[key].spelled(args.pmu, "u" if args.user else "", f"period={value}")
+        events = ",".join(needed[key].spelled(args, f"period={value}")
                           for key, value in run.periods.items())
         # D: on the counters all the time, or never
         why = record(args, data, "-P", "-e", f"{{{events}}}:D")
