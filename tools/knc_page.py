@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The page of knc-report: what is said of what was measured, and its HTML, which knc_page.html frames."""
 import contextlib
+import functools
 import html
 import os
 import re
@@ -56,19 +57,17 @@ class Sources:
     """Lines of the program's source, as far as they are here."""
 
     def __init__(self, folders):
-        self.folders, self.read = folders, {}
+        self.folders = folders
 
+    @functools.lru_cache(None)
     def lines(self, name):
         """(lines, "") or ([], why not)"""
-        if name not in self.read:
-            self.read[name] = [], f"{name} is not here; --source DIR says where it is"
-            for path in [name, *(os.path.join(folder, part) for folder in self.folders
-                                 for part in (name.lstrip("/"), os.path.basename(name)))]:
-                with contextlib.suppress(OSError), \
-                        open(path, encoding="utf-8", errors="replace", newline="\n") as f:
-                    self.read[name] = re.split("\r?\n", f.read().removesuffix("\n")), ""
-                    break
-        return self.read[name]
+        for path in [name, *(os.path.join(folder, part) for folder in self.folders
+                             for part in (name.lstrip("/"), os.path.basename(name)))]:
+            with contextlib.suppress(OSError), \
+                    open(path, encoding="utf-8", errors="replace", newline="\n") as f:
+                return re.split("\r?\n", f.read().removesuffix("\n")), ""
+        return [], f"{name} is not here; --source DIR says where it is"
 
     def line(self, row, around=0):
         """([(number, text)], why there is none)"""
@@ -97,9 +96,7 @@ class Finding:
         self.waits = knc_advice.waits_for(functions) if knc_advice.is_waiting(self.row) else ""
 
     def where(self):
-        if not self.row:
-            return ""
-        return f"{place(self.row)} has {number(100 * self.part)} % of {shared(self.lines)}"
+        return self.row and f"{place(self.row)} has {number(100 * self.part)} % of {shared(self.lines)}"
 
     def says(self):
         """How the value is to its threshold, where, and the first words of what to do"""
@@ -195,7 +192,7 @@ def tag(name, *content, **attributes):
     """An element; of what is in it, and of its attributes, some may be none"""
     inside = "".join(part if isinstance(part, Markup) else escape(part) for part in content if part)
     words = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
-                    for key, value in attributes.items() if value is not None)
+                    for key, value in attributes.items() if value)
     return Markup(f"<{name}{words}>{inside}</{name}>")
 
 
@@ -208,7 +205,8 @@ def join(parts):
 
 
 def section(ident, title, *content):
-    return Markup("") if not content else tag("section", tag("h2", title), Markup("\n"), *content, Markup("\n"), id=ident)
+    return tag("section", tag("h2", title), Markup("\n"), *content, Markup("\n"), id=ident) \
+        if content else Markup("")
 
 
 def amount(value, text):
@@ -268,7 +266,7 @@ def compared(metric, known):
     else:
         return ""
     return tag("span", f"{words} {metric['unit']}".rstrip(),
-               class_="mark" if metric["exceeded"] else None)
+               class_=metric["exceeded"] and "mark")
 
 
 def headings(*texts):
@@ -356,7 +354,7 @@ def line_rows(lines, sources):
         values = [tag("span", f"{name} {quantity(m['value'], m.get('unit', ''))}" +
                       (f" (± {100 * m['error']:.0f} %)" if m.get("error") else "") +
                       "".join(f" ! {in_words(t['threshold'])}" for t in m.get("exceeded", ())),
-                      class_="mark" if m.get("exceeded") else None) for name, m in found_metrics]
+                      class_=m.get("exceeded") and "mark") for name, m in found_metrics]
         yield part, tag(
             "tr", tag("th", tag("span", place(row), class_="name"), tag("small", text), scope="row"),
             tag("td", amount(part, f"{number(100 * part)} %"),
