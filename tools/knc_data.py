@@ -135,8 +135,6 @@ def note_losses(reader, path):
         walked.lost and knc_script.LOST.search(line))]
 
 
-# --- names ---------------------------------------------------------------------------------
-
 def build_ids(path):
     """{file: its build id} of perf.data; of a program {"": its build id}"""
     found = knc_perf.captured(["perf", "buildid-list", *(["-i", path] if path else ["-k"])]).stdout
@@ -230,8 +228,6 @@ def bring(path, symfs, command, perf=("perf",)):
             if done.returncode or not os.path.getsize(symfs + name):
                 os.remove(symfs + name)
 
-
-# --- for knc-host --------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def borrowed(names, symfs):

@@ -178,8 +178,6 @@ def note_doubts(page):
                       "compiled without -g, or is stripped")
 
 
-# --- HTML ------------------------------------------------------------------------------------
-
 class Markup(str):
     """What needs no escaping"""
 

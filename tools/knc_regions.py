@@ -92,8 +92,6 @@ class Run(Counts):
         return self.parts.get(which, missing)
 
 
-# --- the program -----------------------------------------------------------------------
-
 def setting(args, countable):
     """An event as KNC_REGIONS has it, by what the PMU's directory in sysfs says"""
     folder = f"{DEVICES}/{args.pmu}"
@@ -153,8 +151,6 @@ def count(args, needed, run):
     found.take(rows)
     return found
 
-
-# --- the report ------------------------------------------------------------------------
 
 def report(plan, repetitions, table):
     """In the order in which they were begun, each with a line for each thread below it"""

@@ -105,8 +105,6 @@ def prime(least):
                 if all(n % d for d in range(2, math.isqrt(n) + 1)))
 
 
-# --- perf record, perf script ---------------------------------------------------------
-
 def sample(args, needed, run):
     """Sample the run's events, again with longer periods if perf core throttles them"""
     if not run.periods:
@@ -206,8 +204,6 @@ def assembly(args, run, key, place):
              "share": offsets[address - found[0][0]] / run.taken(key)}
             for address, words in found[max(at - BEFORE, 0):at + AFTER + 1]]
 
-
-# --- the report -------------------------------------------------------------------------
 
 class Report:
     """All runs, and the rows: one for each place that has a sample."""

@@ -172,8 +172,6 @@ def load():
                     for section, entry in tables.items() if section.startswith("metric ")]
 
 
-# --- the formats of others ----------------------------------------------------
-
 def sentences(*texts):
     return " ".join(text.rstrip(".") + "." for text in texts if text)
 
