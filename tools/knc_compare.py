@@ -64,10 +64,9 @@ def typical(before, after):
     """(what exchanged runs differ by, sorted; how many ways there are to divide the runs)"""
     ways = math.comb(len(before) + len(after), len(after))
     if ways <= MOST_WAYS:
-        return sorted(
-            (new - old) / n for n in range(1, min(len(before), len(after)) + 1)
-            for news in [[sum(some) for some in itertools.combinations(after, n)]]
-            for old in map(sum, itertools.combinations(before, n)) for new in news), ways
+        return sorted((sum(new) - sum(old)) / n for n in range(1, min(len(before), len(after)) + 1)
+                      for old in itertools.combinations(before, n)
+                      for new in itertools.combinations(after, n)), ways
     found, draw, both = [], random.Random(1), range(len(before) + len(after))
     for _ in range(TRIED):
         second = set(draw.sample(both, len(after)))

@@ -90,11 +90,8 @@ class Countable:
 def countables(metrics, events):
     """{(name, terms): Countable} of all that the metrics need."""
     by_name = {event.name: event for event in events}
-    needed = {}
-    for metric in metrics:
-        for name, terms in metric.events():
-            needed.setdefault((name, terms), Countable(by_name[name], terms))
-    return needed
+    return {(name, terms): Countable(by_name[name], terms)
+            for metric in metrics for name, terms in metric.events()}
 
 
 class Plan:
@@ -431,10 +428,8 @@ def rewindable():
     """Where standard input begins, for each run; None for a terminal. A pipe is copied to a file"""
     if sys.stdin is None or os.isatty(0):
         return None
-    try:
+    with contextlib.suppress(OSError):
         return os.lseek(0, 0, os.SEEK_CUR)
-    except OSError:
-        pass
     if not select.select([0], [], [], 1)[0]:
         print("knc-metrics: waiting for the end of standard input, which each run is to "
               "read; \"</dev/null\" if the program reads none", file=sys.stderr)

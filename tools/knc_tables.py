@@ -102,12 +102,8 @@ class Metric:
 
     def events(self):
         """In the order in which they appear: (name, terms beside the event)."""
-        found = {}
-        for terms, name in WORD.findall(self.expr):
-            if name not in NO_EVENT:
-                event, _, more = (name or terms.replace("\\", "")).partition(",")
-                found[event, more] = None
-        return [*found]
+        words = [name or terms.replace("\\", "") for terms, name in WORD.findall(self.expr)]
+        return [*dict.fromkeys(word.partition(",")[::2] for word in words if word not in NO_EVENT)]
 
     def is_sum(self):
         """Do the values of all parts of a program add up to its own? By time they do."""
