@@ -82,10 +82,6 @@ class Models:
         return not ((raw or terms) and code & 0xffff in self.codes or event in self.own or
                     self.names & {*re.findall(r"\w+", event.upper())})
 
-    def record(self, record):
-        """Of perf's report, without a count that is none"""
-        return record if self.has(record.event) else record._replace(value=None, why=WHY)
-
 
 def main():
     with open(sys.argv[1], encoding="utf-8", errors="replace") as f:

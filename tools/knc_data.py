@@ -232,17 +232,13 @@ def bring(path, symfs, command, perf=("perf",)):
 @contextlib.contextmanager
 def borrowed(names, symfs):
     """perf report reads such a file in /tmp alone: meanwhile it is there, if no other one is"""
-    links = []
-    for name in names:
-        with contextlib.suppress(OSError):
-            if os.path.isfile(symfs + name):
-                os.symlink(os.path.realpath(symfs + name), name)
-                links.append(name)
-    try:
+    with contextlib.ExitStack() as links:
+        for name in names:
+            with contextlib.suppress(OSError):
+                if os.path.isfile(symfs + name):
+                    os.symlink(os.path.realpath(symfs + name), name)
+                    links.callback(os.unlink, name)
         yield
-    finally:
-        for name in links:
-            os.unlink(name)
 
 
 def report(path, kallsyms, symfs, *arguments):

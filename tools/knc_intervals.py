@@ -38,17 +38,15 @@ class Stream:
         self.by_cpu = args.all_cpus and any(needed[key].is_shared for key in run)
         self.needed = needed
 
-    def command(self, fd):
-        args = self.args
-        words = ["stat", "-x", SEPARATOR, "-I", str(args.interval), "--log-fd", str(fd), "-e",
-                 self.events if self.in_turn else f"{{{self.events}}}",
-                 *["-A"] * self.by_cpu, *target(args)]
-        return held(args, *WRAPPED * args.remote, args.perf[-1], *words)
-
     def __iter__(self):
-        rewind(self.args)
-        ours, its = os.pipe() if not self.args.remote else (None, 3)
-        with subprocess.Popen(self.command(its), pass_fds=[] if ours is None else [its],
+        args = self.args
+        rewind(args)
+        ours, its = os.pipe() if not args.remote else (None, 3)
+        command = held(args, *WRAPPED * args.remote, args.perf[-1], "stat", "-x", SEPARATOR, "-I",
+                       str(args.interval), "--log-fd", str(its), "-e",
+                       self.events if self.in_turn else f"{{{self.events}}}",
+                       *["-A"] * self.by_cpu, *target(args))
+        with subprocess.Popen(command, pass_fds=[] if ours is None else [its],
                               stdout=subprocess.PIPE if ours is None else None,
                               stderr=subprocess.PIPE) as perf:
             if ours is not None:
@@ -63,7 +61,7 @@ class Stream:
                 raise
             finally:
                 reader.join()
-        self.status = settle(self.args, self.said, perf.returncode, self.some)
+        self.status = settle(args, self.said, perf.returncode, self.some)
 
     def intervals(self, lines):
         current, end = None, 0.0

@@ -28,6 +28,7 @@ UNIT = re.compile(r"#define KNC_UNIT_(\w+)\s+(0x\w\w)")
 TERMS = re.compile(r"cpu@((?:[^@\\]|\\.)+)@")
 WORD = re.compile(TERMS.pattern + r"|([A-Za-z_]\w*)")
 DURATION, RUNNING = "duration_time", "running_time"
+BAR = re.compile(r"\s*\|\s*")
 # What is no event in an expression
 NO_EVENT = {"d_ratio", DURATION, RUNNING}
 # What a core has of an event, if not the sum of its threads
@@ -70,16 +71,11 @@ class Event:
         return f"event={self.code},umask={self.umask}"
 
 
-def parts(text):
-    """What stands between "|\""""
-    return [part.strip() for part in text.split("|")]
-
-
 class Threshold:
     """A comparison, what is said where it holds, and who says so."""
 
     def __init__(self, line):
-        self.text, self.meaning, self.source = parts(line)
+        self.text, self.meaning, self.source = BAR.split(line.strip())
         self.sign, limit = self.text.split()
         self.limit = float(limit)
 
@@ -98,7 +94,7 @@ class Metric:
         least, most = self.limits.split("..")
         self.least, self.most = float(least), float(most or "inf")
         self.thresholds = [Threshold(line) for line in threshold.splitlines() if line.strip()]
-        self.advice, self.advisor = parts(advice)
+        self.advice, self.advisor = BAR.split(advice)
 
     def events(self):
         """In the order in which they appear: (name, terms beside the event)."""

@@ -246,7 +246,8 @@ class Card:
             self.models = knc_card.Models(line, self.args.events)
         for record in knc_perf.read([line], ";"):
             if record.event and record.time is not None and self.online:
-                self.note(self.models.record(record))
+                self.note(record if self.models.has(record.event) else
+                          record._replace(value=None, why=knc_card.WHY))
 
     def see(self, online):
         """Which CPUs are online. If they are others than before, it is not known how many have
