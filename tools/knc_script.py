@@ -102,9 +102,9 @@ def unmarked(line):
     return line.rstrip("\r").lstrip("\ufeff")
 
 
-def lines_of(number, line, frames, below):
-    """Each line of what Reader.pieces() has put together, with its number"""
-    return enumerate([line] if frames is None else [line, *below.split("\n"), ""], number)
+def lines_of(number, text, _):
+    """Each line of a piece, with its number"""
+    return enumerate(map(unmarked, text.split("\n")), number)
 
 
 def fold(line):
@@ -122,13 +122,17 @@ def name_of(comm):
 
 @functools.lru_cache(MOST_LINES)
 def understand(line, is_doubtful):
-    """{name: slice} of a sample's first line, or {}. The first forms are those of no other line"""
+    """Where comm, task, event, time, weight and the rest stand in a sample's first line, as slices, if
+    it is one. The first forms are those of no other line.
+    """
     forms = () if BLANKS.search(line, 0, MOST_LETTERS) else FORMS[:4] if is_doubtful else FORMS
     found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
     if not found or COLUMN.search(found.groupdict().get("comm") or ""):
-        return {}
-    return {**{name: slice(*found.span(name)) for name, text in found.groupdict().items()
-               if text is not None}, "rest": slice(found.start("rest"), None)}
+        return None
+    there = {name: slice(*found.span(name)) for name, text in found.groupdict().items()
+             if text is not None}
+    return (there.get("comm"), there.get("tid", there.get("pid")), there["event"], there.get("time"),
+            there.get("weight"), slice(found.start("rest"), None))
 
 
 @functools.lru_cache(MOST_LINES)
@@ -187,8 +191,7 @@ class Reader:
         yield decode(b"", True)
 
     def pieces(self):
-        """(its number, a line, None, ""); or if all lines below one are sure to be frames, up to an
-        empty line: (number, line, these frames, their text)"""
+        """(number of its first line, text, the frames if it is a line, sure frames, and no more)"""
         number, rest = 1, ""
         for text in itertools.chain(filter(None, self.texts()), [""]):
             self.last = text[-1:] or self.last
@@ -199,15 +202,9 @@ class Reader:
                 whole, end, rest = rest.rpartition("\n")
                 blocks = [whole] * bool(end)
             for block in [*blocks, *[rest] * (not text and rest != "")]:
-                line, _, below = block.partition("\n")
-                frames = below[-1:] == "\n" and stack_of(below[:-1])
-                if frames:
-                    yield number, unmarked(line), frames, below[:-1]
-                    number += len(frames) + 2
-                    continue
-                for line in block.split("\n"):
-                    yield number, unmarked(line), None, ""
-                    number += 1
+                below = block.partition("\n")[2]
+                yield number, block, stack_of(below[:-1]) if below[-1:] == "\n" else ()
+                number += block.count("\n") + 1
 
     def decides(self, line):
         """Whether this line says which kind of text it is"""
@@ -245,14 +242,14 @@ class Reader:
 
     def samples(self, pieces):
         sample, skips, is_begin = None, False, True
-        for at, line, frames, below in pieces:
+        for at, text, frames in pieces:
             if frames:
-                found = self.opens(line, is_begin, frames)
+                found = self.opens(unmarked(text.partition("\n")[0]), is_begin, frames)
                 if found and found.frames is frames:
                     yield from filter(None, (sample, found))
                     sample, skips, is_begin = None, False, True
                     continue
-            for at, line in lines_of(at, line, frames, below):
+            for at, line in lines_of(at, text, frames):
                 found = self.opens(line, is_begin) if line else None
                 record = RECORD.match(line)
                 # A sample with its address in the same line has no callers below.
@@ -301,16 +298,16 @@ class Reader:
             line[:1].isspace() and not is_begin or NO_SAMPLE.match(line)))
         if not found:
             return None
-        words = {name: line[at] for name, at in found.items()}
-        name, rest = name_of(words["comm"]) if "comm" in words else None, words["rest"].rstrip()
-        number = words.get("tid", words.get("pid"))
-        if name and number:
+        comm, task, event, time, weight, rest = found
+        name, rest = comm and name_of(line[comm]), line[rest].rstrip()
+        if name and task:
+            number = line[task]
             if name == f":{number}":
                 name = self.tasks.get(number, name)
             self.tasks[number] = name
         at_once = rest[-1:] == ")" and caller(rest)
-        return Sample(name, printable(words["event"]), int(words.get("weight") or 1),
-                      (at_once,) if at_once else frames, words.get("time"))
+        return Sample(name, printable(line[event]), int(line[weight]) if weight else 1,
+                      (at_once,) if at_once else frames, time and line[time])
 
     def add(self, sample, line):
         """The sample with a caller, or with the source of the function above; None if it is neither"""
