@@ -271,8 +271,7 @@ def main(what, path, *words):
         return report(path, *words)
     symfs, *prefix = words
     os.makedirs(symfs, exist_ok=True)
-    bring(path, symfs, lambda name: [*prefix, f"cat {shlex.quote(name)}"])
-    return 0
+    return bring(path, symfs, lambda name: [*prefix, f"cat {shlex.quote(name)}"])
 
 
 if __name__ == "__main__":

@@ -32,11 +32,10 @@ class Stream:
     """perf stat -I of a run: an iterator of intervals, as they come"""
 
     def __init__(self, args, needed, run, in_turn):
-        self.args, self.run, self.in_turn = args, run, in_turn
+        self.args, self.needed, self.run, self.in_turn = args, needed, run, in_turn
         self.events, self.labels = events_of(args, needed, run)
         self.said, self.status, self.some = Said(), 0, False
         self.by_cpu = args.all_cpus and any(needed[key].is_shared for key in run)
-        self.needed = needed
 
     def __iter__(self):
         args = self.args

@@ -101,10 +101,9 @@ def read(lines, separator="", others=None):
                 for s in separator or SEPARATORS]
     share, time = 100.0, None
     for line in lines:
-        matches = [(p, p.match(line.strip("\ufeff\r\n"))) for p in patterns]
-        pattern, match = next((m for m in matches if m[1]), (None, None))
+        match = next(filter(None, (p.match(line.strip("\ufeff\r\n")) for p in patterns)), None)
         if match:
-            patterns = [pattern]
+            patterns = [match.re]
             found = record(match.groupdict())
             # Behind the intervals stands their sum (--summary --no-csv-summary).
             if time is not None and found.time is None:

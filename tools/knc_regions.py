@@ -172,16 +172,14 @@ def report(plan, repetitions, table):
         table.place(keys, entries, title=[*title, ""])
         table.over([entries for _, entries, _ in rows["thread"]])
         table.say("")
-        for kind in "rank", "thread":
+        for kind in filter(rows.get, ("rank", "thread")):
             heads = ["rank", "thread"] if kind == "thread" and rows["rank"] else [kind]
-            if rows[kind]:
-                table.columns([*heads, "calls", "   seconds"], with_value(
-                    plan.metrics, [entries for _, entries, _ in rows[kind]]))
+            table.columns([*heads, "calls", "   seconds"], with_value(
+                plan.metrics, [entries for _, entries, _ in rows[kind]]))
             for keys, entries, _ in rows[kind]:
                 table.place(keys, entries, title=[*("-" if keys[head] is None else keys[head] for head in heads),
                                                   keys["calls"], f"{keys['seconds']:.6f}"])
-            if rows[kind]:
-                table.columns([], [])
+            table.columns([], [])
 
 
 def notes(runs):

@@ -221,13 +221,11 @@ class Counts:
         if key is None:
             return
         if record.value is None:
-            self.reasons[key] = record.why
-            if record.why == "not counted":
-                # Of no time perf says 100 %.
-                self.reasons[key] += (
-                    ": something else has the counters (another perf, the NMI watchdog)"
-                    if record.share < 100 else
-                    ": nothing ran (it slept or has ended, or the CPU is offline)")
+            # Of no time perf says 100 %.
+            self.reasons[key] = record.why if record.why != "not counted" else (
+                "not counted: something else has the counters (another perf, the NMI watchdog)"
+                if record.share < 100 else
+                "not counted: nothing ran (it slept or has ended, or the CPU is offline)")
         elif record.share < 100 and not in_turn:
             self.reasons[key] = (f"counted for {record.share:g} % of the time: something "
                                  "else has a counter (another perf, the NMI watchdog)")

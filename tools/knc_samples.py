@@ -94,10 +94,6 @@ class Run:
                 counts.values[key] = samples * self.periods[key]
         return counts
 
-    def deviation(self, key, place):
-        """What a count may be off by: a sample even where there is none"""
-        return math.sqrt(max(1, self.samples[key][place])) * self.periods[key]
-
 
 def prime(least):
     """The next one, so that no loop keeps step with it"""
@@ -129,9 +125,7 @@ def sample(args, needed, run):
 
 
 def perf_script(args, data, *more):
-    """A reader of what perf script prints. A card's symbols are below --symfs only: files of these
-    names may be others here.
-    """
+    """What perf script prints. A card's symbols are below --symfs only: files here may be others"""
     symbols = ["--kallsyms", args.kallsyms] if args.remote else []
     symbols += ["--symfs", args.symfs] if args.symfs else []
     return knc_data.script(["perf"] if args.remote else args.perf, data, ["--ns", *more, *symbols])
@@ -315,8 +309,10 @@ class Row:
                                exceeded=exceeded(metric, value))
 
     def error(self, report, formula, counts, value):
+        # A count may be off by the root of its samples: by one even where there is none
         variance = sum(
-            formula.moved(counts, report.args.turns, of_run.values, key, run.deviation(key, self.place)) ** 2
+            formula.moved(counts, report.args.turns, of_run.values, key, run.periods[key] *
+                          math.sqrt(max(1, run.samples[key][self.place]))) ** 2
             for run, of_run in zip(report.runs, counts)
             for key in {*formula.keys} & {*of_run.values} if run.counts.values[key])
         if not variance:

@@ -116,11 +116,6 @@ def fold(line):
 
 
 @functools.lru_cache(MOST_LINES)
-def name_of(comm):
-    return printable(comm.strip()) or "[no name]"
-
-
-@functools.lru_cache(MOST_LINES)
 def understand(line, is_doubtful):
     """Where comm, task, event, time, weight and the rest stand in a sample's first line, as slices, if
     it is one. The first forms are those of no other line.
@@ -299,12 +294,13 @@ class Reader:
         if not found:
             return None
         comm, task, event, time, weight, rest = found
-        name, rest = comm and name_of(line[comm]), line[rest].rstrip()
+        name = comm and (printable(line[comm].strip()) or "[no name]")
         if name and task:
             number = line[task]
             if name == f":{number}":
                 name = self.tasks.get(number, name)
             self.tasks[number] = name
+        rest = line[rest].rstrip()
         at_once = rest[-1:] == ")" and caller(rest)
         return Sample(name, printable(line[event]), int(line[weight]) if weight else 1,
                       (at_once,) if at_once else frames, time and line[time])

@@ -193,9 +193,7 @@ class Card:
             self.said = (self.said + await pipe.read(TAIL))[-TAIL:]
 
     async def read(self, pipe):
-        """Lines, and ask for more in time. True if perf is to begin anew: what was refused, or on no
-        counter, may be counted then.
-        """
+        """Lines, and ask for more in time. True if perf is to begin anew, for what it lacks"""
         while True:
             renewal = self.began + RETRY if self.args.all and self.lacks else math.inf
             next_one = min(self.turn, renewal, self.due)
@@ -339,9 +337,7 @@ class Card:
 
 
 def lock(args):
-    """Until this process ends no other one watches these cards, nor writes about them into this
-    folder: its collector takes the first file only.
-    """
+    """Until this process ends no other one watches these cards, nor for this folder's collector"""
     folder = os.path.dirname(os.path.realpath(args.textfile))
     for card in args.cards:
         for name in (*args.prefix, card), (folder, card):
@@ -356,8 +352,7 @@ def lock(args):
 
 
 class File:
-    """What node_exporter reads, under another user. Another file has the lock, as this one is
-    replaced."""
+    """What node_exporter reads, under another user. It is replaced, so FILE.lock has the lock."""
 
     def __init__(self, path):
         self.path, self.text, self.failed = path, "", False
@@ -435,8 +430,7 @@ async def watch(cards):
 
 def rules(interval):
     """With a window of five intervals or more: each has several counts in it."""
-    seconds = max(300, 5 * interval / 1000)
-    minutes = math.ceil(seconds / 60)
+    minutes = max(5, math.ceil(5 * interval / 60000))
     window = f"{minutes // 60}h" if minutes % 60 == 0 else f"{minutes}m"
     with open(RULES, encoding="utf-8") as f:
         return f.read().replace("WINDOW", window).replace("SECONDS", str(60 * minutes))
