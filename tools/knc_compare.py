@@ -23,9 +23,9 @@ MOST_WAYS, TRIED = 20000, 4000
 # Pairs of runs, one of each program in turn, are compared pair by pair from here on: with fewer the
 # 2^n ways to exchange a pair find less.
 PAIRS = 8
-# A run is set aside if nothing is in so large a part of the range of all runs between it and the
-# rest (Dixon). This does not ask which result it is of, so it does not bias the test. There are at
-# most as many of them as this part of the smaller result.
+# A run is set aside if a gap of so large a part of the range of all runs divides it from the rest
+# (Dixon). It does not matter which result it is of, so the test has no bias. At most this part of
+# the smaller result is set aside.
 APART, MOST_APART = 0.35, 0.2
 # From half of the interval to the difference that is found in 4 of 5 comparisons, by Student's t
 POWER = 1.4

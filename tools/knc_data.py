@@ -77,7 +77,7 @@ def walk(path):
 
 
 def jit_functions(path):
-    """[(begin, end, name)] of code that was made at run time, of which a later one replaces others"""
+    """[(begin, end, name)] of code that was made at run time, the later ones in place of others"""
     found = {}
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as f:
         for entry in filter(None, map(MAPPED.match, f)):

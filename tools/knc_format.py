@@ -37,8 +37,8 @@ def number(value):
 
 def quantity(value, unit):
     """A number with its unit, for readers: of bytes there are many"""
-    size, prefix = next(((size, prefix) for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-                         if unit == "Bytes" and abs(value) >= size), (1, ""))
+    sizes = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")) if unit == "Bytes" else ()
+    size, prefix = next((each for each in sizes if abs(value) >= each[0]), (1, ""))
     return f"{number(value / size)} {prefix + 'B' if prefix else unit}".rstrip()
 
 

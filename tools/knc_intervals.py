@@ -85,8 +85,8 @@ class Stream:
 
     def finished(self, interval):
         self.some = True
-        interval.counts = knc_places.of_all(self.args, self.needed, interval.cpus) if self.by_cpu else \
-            interval.cpus[None]
+        interval.counts = interval.cpus[None] if not self.by_cpu else \
+            knc_places.of_all(self.args, self.needed, interval.cpus)
         interval.counts.duration = interval.end - interval.begin
         interval.counts.lack(self.run, "not counted")
         return interval
@@ -136,7 +136,7 @@ def measure(plan, table):
         raise plan.failed()
     # These have their own note.
     table.is_mixed = False
-    notes = ["~ estimates: the events took turns in each interval"] * bool(in_turn)
-    table.end(plan.head(interval=args.interval / 1000), plan.missing(),
-              [*notes, *plan.notes(status)])
+    table.end(plan.head(interval=args.interval / 1000), plan.missing(), [
+        *["~ estimates: the events took turns in each interval"] * bool(in_turn),
+        *plan.notes(status)])
     return status

@@ -61,8 +61,8 @@ def measure(args, record, cpuinfo):
         why = record(args, data, "-e", "dummy:u", "--sample-cpu", "--switch-events")
         if why:
             raise Unknown(why)
-        done = captured(["perf" if args.remote else args.perf[0], "script", "-i", data, "--ns", "-F",
-                         "comm,tid,cpu,time", "--show-switch-events", "--show-task-events",
+        done = captured(["perf" if args.remote else args.perf[0], "script", "-i", data, "--ns",
+                         "-F", "comm,tid,cpu,time", "--show-switch-events", "--show-task-events",
                          "--show-lost-events"])
     if done.returncode:
         raise Unknown(done.stderr.strip().split("\n")[0])

@@ -96,15 +96,16 @@ class Finding:
         self.waits = knc_advice.waits_for(functions) if knc_advice.is_waiting(self.row) else ""
 
     def where(self):
-        return self.row and f"{place(self.row)} has {number(100 * self.part)} % of {shared(self.lines)}"
+        return self.row and \
+            f"{place(self.row)} has {number(100 * self.part)} % of {shared(self.lines)}"
 
     def says(self):
         """How the value is to its threshold, where, and the first words of what to do"""
         is_low = self.metric["exceeded"][0]["threshold"].startswith("<")
+        how = "is below" if is_low else "exceeds"
         where = f", most of all at {place(self.row)}" if self.row else ""
         advice = re.split(r"[.:] ", self.advice)[0].rstrip(".")
-        return (f"{self.metric['metric']} {'is below' if is_low else 'exceeds'} its threshold{where}. "
-                f"{advice}.")
+        return f"{self.metric['metric']} {how} its threshold{where}. {advice}."
 
 
 def shared(lines):
@@ -234,15 +235,17 @@ def source_block(sources, row):
 def finding(page, args, found):
     m, row = found.metric, found.row
     rule = m and m["exceeded"][0]
+    head = f"{m['metric']}: {quantity(m['value'], m['unit'])} is {in_words(rule['threshold'])} " \
+        f"{m['unit']}".rstrip() if m else verdict(page, args)
     is_kernel = m and row and (row.get("object") or "").startswith("[kernel")
     return tag(
-        "div", tag("strong", f"{m['metric']}: {quantity(m['value'], m['unit'])} is "
-                   f"{in_words(rule['threshold'])} {m['unit']}".rstrip() if m else verdict(page, args)),
-        m and tag("p", f"This means: {rule['meaning']}."),
-        row and tag("p", "Hot line: " if m else "Most time: ", tag("span", found.where(), class_="hot"), "."),
+        "div", tag("strong", head), m and tag("p", f"This means: {rule['meaning']}."),
+        row and tag("p", "Hot line: " if m else "Most time: ",
+                    tag("span", found.where(), class_="hot"), "."),
         row and code_block(page.sources, row),
         is_kernel and tag("p", "That is the kernel, at work for the program: -u leaves it out."),
-        knc_advice.is_waiting(row) and tag("p", f"There the threads wait for others. {found.waits}"),
+        knc_advice.is_waiting(row) and
+        tag("p", f"There the threads wait for others. {found.waits}"),
         m and tag("p", tag("b", "What to do: "), f"{found.advice.rstrip('.')}."),
         m and tag("small", f"Threshold: {rule['source']}. Advice: {found.advisor}."),
         class_="finding" if m or not page.metrics else "finding good")
@@ -288,7 +291,7 @@ def metric_row(m, ident, known, over, is_compared):
         is_more = m["difference"].is_sure() and not m["is_only_time"]
         cells = [value_cell(m["before"], "n", "before"), *cells,
                  tag("td", change(m), tag("small", how_sure(m)),
-                     class_="wide more" if is_more else "wide")]
+                     class_="wide" + " more" * is_more)]
     elif is_compared:
         cells = [tag("td"), *cells, tag("td")]
     return tag("tr", tag("th", tag("span", m["metric"], class_="name"),
@@ -324,9 +327,9 @@ def metrics_table(page, args):
 
 def regions_section(page, args):
     parts = []
-    for at, (region, metrics, threads) in enumerate(page.regions, 1):
-        parts += [tag("h3", region["region"]),
-                  soft(f"{counted(region['calls'], 'call')}, {counted(region['threads'], 'thread')}"),
+    for at, (of, metrics, threads) in enumerate(page.regions, 1):
+        parts += [tag("h3", of["region"]),
+                  soft(counted(of["calls"], "call"), ", ", counted(of["threads"], "thread")),
                   table(metrics, args, f"region-{at}", threads)]
     return section("regions", "Regions", *parts)
 
@@ -376,7 +379,7 @@ def changed_rows(lines):
               for label, value in (("before", found.before), ("after", found.after))),
             tag("td", f"{signed(change)} events{part}",
                 not found.is_sure and tag("small", "not more than sampling makes"),
-                class_="wide more" if found.is_sure else "wide"))
+                class_="wide" + " more" * found.is_sure))
 
 
 def lines_section(page, title, by):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which Python the tools need. Each of them imports this first: an older Python cannot read the other
+"""Which Python the tools need. Each of them imports this first: an older one cannot read the other
 modules. This one, and what is run as a program, Python 3.6 can read.
 """
 import os

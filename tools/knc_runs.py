@@ -190,7 +190,8 @@ def plan_runs(metrics, needed):
     """Pairs: each metric of two events has them from one run, and each event is in a run"""
     wanted, runs = [metric.events() for metric in metrics], []
     for keys in wanted:
-        if len(keys) == 2 and knc_tables.fit(*map(needed.get, keys)) and {*keys} not in map(set, runs):
+        if len(keys) == 2 and {*keys} not in map(set, runs) and \
+                knc_tables.fit(*map(needed.get, keys)):
             runs.append(keys)
     alone = [key for keys in wanted if len(keys) == 1 for key in keys]
     left = [key for key in dict.fromkeys([*alone, *needed]) if not any(key in run for run in runs)]
@@ -489,8 +490,8 @@ def run_stat(args, events, more=()):
 
 
 def time_of(args):
-    """How many seconds the program runs, in a run of its own. perf 7.2 and newer have no duration_time
-    of a program unless its events begin later, here after a millisecond.
+    """Seconds of the program, in a run of its own: perf 7.2 and newer have no duration_time of one
+    unless its events begin later, here after a millisecond.
     """
     program = (*args.command,)
     if program not in args.seconds:

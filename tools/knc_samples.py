@@ -336,9 +336,9 @@ class Row:
     def put(self, table):
         """Text leaves out what has little of everything."""
         place = self.place
-        keys = {"function": place.function, "file": self.file, "path": place.path, "line": place.line,
-                "object": place.object, "reason": place.reason, "cost": self.cost, "hot": self.hot,
-                "assembly": self.assembly}
+        keys = {"function": place.function, "file": self.file, "path": place.path,
+                "line": place.line, "object": place.object, "reason": place.reason,
+                "cost": self.cost, "hot": self.hot, "assembly": self.assembly}
         events = [knc_format.entry(spoken(key), None, samples=n, count=n * each, share=share)
                   for key, (n, each, share) in self.events.items()]
         title = ["", f"{self.name()}  ({place.object})",

@@ -117,17 +117,15 @@ def fold(line):
 
 @functools.lru_cache(MOST_LINES)
 def understand(line, is_doubtful):
-    """Where comm, task, event, time, weight and the rest stand in a sample's first line, as slices, if
-    it is one. The first forms are those of no other line.
-    """
+    """Where the words of a sample's first line stand, or None; only the first forms are sure"""
     forms = () if BLANKS.search(line, 0, MOST_LETTERS) else FORMS[:4] if is_doubtful else FORMS
     found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
     if not found or COLUMN.search(found.groupdict().get("comm") or ""):
         return None
-    there = {name: slice(*found.span(name)) for name, text in found.groupdict().items()
-             if text is not None}
-    return (there.get("comm"), there.get("tid", there.get("pid")), there["event"], there.get("time"),
-            there.get("weight"), slice(found.start("rest"), None))
+    at = {name: slice(*found.span(name)) for name, text in found.groupdict().items()
+          if text is not None}
+    return (at.get("comm"), at.get("tid", at.get("pid")), at["event"], at.get("time"),
+            at.get("weight"), slice(found.start("rest"), None))
 
 
 @functools.lru_cache(MOST_LINES)

@@ -177,11 +177,11 @@ def perf_event(event):
 
 def perf_metric(metric):
     # Newer perf marks such a value, before it applies the scale; 6.1 does not read it.
-    thresholds = [f"{metric.name} {t.sign} {t.limit / metric.scale:g}" for t in metric.thresholds[:1]]
+    limits = [f"{metric.name} {t.sign} {t.limit / metric.scale:g}" for t in metric.thresholds[:1]]
     return {"BriefDescription": metric.brief, "MetricExpr": metric.expr,
             "MetricGroup": ";".join(metric.groups), "MetricName": metric.name,
             "PublicDescription": metric.more and sentences(metric.brief, metric.more),
-            "ScaleUnit": metric.scale_unit, "MetricThreshold": "".join(thresholds)}
+            "ScaleUnit": metric.scale_unit, "MetricThreshold": "".join(limits)}
 
 
 def as_json(entries):
