@@ -5,7 +5,7 @@ perf takes the names of a path from the file that this machine has there, and th
 the kernel that runs here. So perf gets --kallsyms and --symfs in any case: what the user has from
 the card, or this machine's where its build id stands in the data. What is in neither has no name.
 
-Imported by knc-report and knc_samples. knc-host runs it:
+knc-host runs it:
   knc_data.py bring DATA SYMFS PREFIX...   copies the programs that the samples are in
   knc_data.py report DATA KALLSYMS SYMFS [ARGUMENT...]
 """
@@ -72,7 +72,7 @@ def walk(path):
         found[kind] += number(at + 16) if kind == LOST else \
             number(at + 8) if kind == LOST_SAMPLES else 1
         at += size + behind
-    # Newer kernels count the same losses both ways.
+    # Newer kernels count the losses both ways.
     return Walked(max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut)
 
 

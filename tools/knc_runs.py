@@ -26,7 +26,7 @@ DEVICES = "/sys/bus/event_source/devices"
 # The part of the time in which two threads of a program may be on one core, such as a shell and
 # what it has just begun: what each counts for the core is off by three times that at most.
 SIDE_BY_SIDE = 0.01
-# Seconds after which it is looked at whether perf has ended, if others have its pipe
+# Seconds until it is asked whether perf has ended, if others have its pipe
 LOOK_AGAIN = 0.2
 # What is copied of a standard input that is no file
 MOST_INPUT = 1 << 28

@@ -53,7 +53,7 @@ FORMS = [re.compile(form) for form in (
 # that differ in these digits only are understood once.
 VARIES = re.compile(r".*?(?<!\S)\d+\.\d+:\s+\d*")
 DIGITS = str.maketrans("0123456789", "1" * 10)
-# So many different lines, and stacks, are remembered
+# So many lines, and stacks, are remembered
 MOST_LINES, MOST_STACKS = 1 << 15, 1 << 13
 # Letters that are read at a time
 CHUNK = 1 << 16
