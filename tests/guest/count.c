@@ -70,15 +70,12 @@ TEST(count_exact, "count-exact", 60)
 /* Both counters at once: as a group, then as two events on their own. */
 static void check_both(bool group)
 {
-	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	struct times insn, branch;
 	u64 base, base_branches, least, most;
 	int a, b, n;
 
-	a = ev_open(attr, 0, -1, -1);
-	attr.config = BRANCHES;
-	attr.disabled = !group;
-	b = ev_open(attr, 0, -1, group ? a : -1);
+	a = ev_open(times_attr(INSTRUCTIONS), 0, -1, -1);
+	b = ev_open(times_attr(BRANCHES, .disabled = !group), 0, -1, group ? a : -1);
 	if (!group)
 		ev_on(b);		/* it is on all the time: less exact bounds below */
 
@@ -130,13 +127,12 @@ static void settled_loop(struct knc_test_loop *run, u64 n)
 /* The same in kernel mode, in a module's loop with interrupts off */
 static void check_kernel(u64 first, u64 second)
 {
-	struct perf_event_attr attr = attr_of(first);
+	struct perf_event_attr attr = attr_of(first, .exclude_user = 1);
 	struct knc_test_loop run = { .nr = 2 };
 	/* The most instructions of a read: sanitizers add to them */
 	u64 base[2], n, most = scale() > 1 ? 8000 : 2000;
 	int i, times;
 
-	attr.exclude_user = 1;
 	run.fd[0] = ev_open(attr, 0, -1, -1);
 	run.fd[1] = ev_join(attr, second, run.fd[0]);
 	ev_on(run.fd[0]);
@@ -181,14 +177,10 @@ static void check_sum(const char *first, const char *second)
 	u64 truth_user, truth_kernel;
 	int fd[2], i, n;
 
-	for (i = 0; i < 2; i++) {
-		struct perf_event_attr attr = attr_of(INSTRUCTIONS);
-
-		attr.exclude_user = !strchr(rings[i], 'u');
-		attr.exclude_kernel = !strchr(rings[i], 'k');
-		attr.disabled = !i;
-		fd[i] = ev_open(attr, 0, -1, i ? fd[0] : -1);
-	}
+	for (i = 0; i < 2; i++)
+		fd[i] = ev_open(attr_of(INSTRUCTIONS, .exclude_user = !strchr(rings[i], 'u'),
+					.exclude_kernel = !strchr(rings[i], 'k'), .disabled = !i),
+				0, -1, i ? fd[0] : -1);
 
 	truth_user = -td_read(0, TD_INSN_USER);
 	truth_kernel = -td_read(0, TD_INSN_KERNEL);
@@ -237,7 +229,6 @@ TEST(count_sum, "count-sum", 60)
 /* The events have what the emulator's counters have counted. */
 TEST(count_truth, "count-truth", 60)
 {
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
 	u64 truth, got = 0;
 	int fd[4], i;
 
@@ -245,11 +236,9 @@ TEST(count_truth, "count-truth", 60)
 	pin(0);
 	truth = td_counted(0);
 	/* four events that take turns: none may count while another has its counter */
-	for (i = 0; i < 4; i++) {
-		attr.config = i & 1 ? BRANCHES : INSTRUCTIONS;
-		attr.exclude_kernel = i >> 1;
-		fd[i] = ev_open(attr, 0, -1, -1);
-	}
+	for (i = 0; i < 4; i++)
+		fd[i] = ev_open(attr_of(i & 1 ? BRANCHES : INSTRUCTIONS, .exclude_kernel = i >> 1),
+				0, -1, -1);
 	for (i = 0; i < 4; i++)
 		ev_on(fd[i]);
 	for (i = 0; i < 100; i++) {

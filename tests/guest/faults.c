@@ -143,14 +143,12 @@ TEST(fault_open, "fault-open", 240)
 	opened_cpu = 0;
 	each_fails("opening a CPU-wide event", open_and_close, unmap, must_be_sound);
 	opened_cpu = -1;
-	opened_attr.sample_period = 100000;
-	opened_attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	opened_attr = sampling_attr(INSTRUCTIONS, 100000, PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN);
 	each_fails("opening an event that samples", open_and_close, unmap, must_be_sound);
 	opened_attr.inherit = 1;
 	each_fails("inheriting an event", open_and_fork, nothing, must_be_sound);
 	if (pmu_file("format/spflt")) {
-		opened_attr = user_attr(INSTRUCTIONS);
-		opened_attr.config1 = 1;
+		opened_attr = spflt_attr(INSTRUCTIONS);
 		each_fails("opening an SPFLT event", open_and_close, unmap, must_be_sound);
 		opened_attr.inherit = 1;
 		each_fails("inheriting an SPFLT event", open_and_fork, nothing, must_be_sound);

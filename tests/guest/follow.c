@@ -13,14 +13,6 @@
 /* Fewer than the children: each PID is used several times. */
 #define PIDS		400
 
-static struct perf_event_attr inherited_attr(void)
-{
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-
-	attr.inherit = 1;
-	return attr;
-}
-
 static void must_be_near(u64 count, u64 want, u64 more, const char *what)
 {
 	must(count >= want && count <= want + more, "%s: %llu of %llu", what, count, want);
@@ -38,7 +30,7 @@ static void must_have_counted(int fd, u64 want, u64 more, const char *what)
  */
 static void count_children(int rounds)
 {
-	int fd = ev_start(inherited_attr(), 0, -1), round, turn, i;
+	int fd = ev_start(spflt_attr(INSTRUCTIONS, .inherit = 1), 0, -1), round, turn, i;
 	u64 want = (u64)rounds * (CHILDREN / 2) * TURNS * 2 * LOOP;
 	pid_t pids[CHILDREN];
 
@@ -75,7 +67,7 @@ static void *thread_executes(void *unused)
 /* A thread executes a program, and gets the PID of the leader, which has the other bit. */
 static void count_exec(bool inside)
 {
-	int fd = ev_start(inherited_attr(), 0, -1);
+	int fd = ev_start(spflt_attr(INSTRUCTIONS, .inherit = 1), 0, -1);
 	u64 want = inside ? 2 * strtoull(SPINS, NULL, 16) : 0;
 	pthread_t thread;
 	pid_t pid;
@@ -114,13 +106,11 @@ struct meeting {
 
 static void open_twice(struct meeting *m)
 {
-	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_TASK_CLOCK);
 	int leader, fd;
 	u64 before;
 
 	pin(cpus_online() - 1);
-	attr.type = PERF_TYPE_SOFTWARE;
-	leader = ev_open(attr, 0, -1, -1);
+	leader = ev_open(software_attr(PERF_COUNT_SW_TASK_CLOCK), 0, -1, -1);
 	m->opens = true;
 	fd = ev_join(spflt_attr(INSTRUCTIONS), INSTRUCTIONS, leader);
 	while (!m->joined)
@@ -131,10 +121,8 @@ static void open_twice(struct meeting *m)
 	must_be_near(ev_count(fd), 2 * LOOP, LOOP, "a region");
 
 	/* Its own second event, and one that is refused */
-	attr = spflt_attr(BRANCHES);
-	ev_start(attr, 0, -1);
-	attr.pinned = 1;
-	ev_refused(attr, 0, -1, leader, EINVAL, "a pinned sibling");
+	ev_start(spflt_attr(BRANCHES), 0, -1);
+	ev_refused(spflt_attr(BRANCHES, .pinned = 1), 0, -1, leader, EINVAL, "a pinned sibling");
 	before = ev_count(fd);
 	spin(LOOP);
 	must_be_near(ev_count(fd) - before, 2 * LOOP, LOOP, "after other opens a region");

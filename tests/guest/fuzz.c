@@ -432,13 +432,12 @@ static void work_group(struct fuzz *f, u64 n, u64 cost)
 /* Two children, with or without regions, in which they are refused an event */
 static void work_inherited(struct fuzz *f, u64 n, bool regions)
 {
-	struct perf_event_attr attr = regions ? spflt_attr(INSTRUCTIONS) : user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS, .config1 = regions, .inherit = 1);
 	pid_t pids[2];
 	u64 count;
 	int fd, i;
 	bool all;
 
-	attr.inherit = 1;
 	fd = work_open(attr);
 	ev_on(fd);
 	for (i = 0; i < 2; i++) {
@@ -464,13 +463,12 @@ static void work_inherited(struct fuzz *f, u64 n, bool regions)
 
 static void work_wide(struct fuzz *f, int cpu, u64 period)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP);
 	u64 count;
 	int fd;
 
-	attr.read_format = READ_TIMES;
 	/* the CPU may be offline, or go offline */
-	fd = sys_open(attr, -1, cpu, -1, 0);
+	fd = sys_open(sampling_attr(INSTRUCTIONS, period, PERF_SAMPLE_IP,
+				    .read_format = READ_TIMES), -1, cpu, -1, 0);
 	if (fd < 0) {
 		must(errno == ENODEV || f->others, "an event of CPU %d: %m", cpu);
 		return;

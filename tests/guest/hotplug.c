@@ -157,7 +157,7 @@ TEST(hotplug, "hotplug", 600)
  */
 TEST(hotplug_opens, "hotplug-opens", 60)
 {
-	struct perf_event_attr attr = times_attr(CYCLES);
+	struct perf_event_attr attr = times_attr(CYCLES, .disabled = 0, .exclude_kernel = 0);
 	int cpu = cpus_online() - 1, round, fd;
 	u64 tries = 0;
 	struct times t;
@@ -165,8 +165,6 @@ TEST(hotplug_opens, "hotplug-opens", 60)
 
 	must(cpu > 0, "needs two CPUs");
 	pin(0);
-	attr.disabled = 0;
-	attr.exclude_kernel = 0;
 	for (round = 0; round < 10; round++) {
 		set_online(cpu, false);
 		in_child(pid) {
@@ -363,13 +361,9 @@ TEST(reset_state, "reset-state", 60)
 /* Opened enabled: perf core adds it at once, and it counts before the next tick. */
 static void must_count_first(pid_t pid, int cpu)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	u64 counted;
-	int fd;
+	int fd = ev_open(user_attr(INSTRUCTIONS, .disabled = 0), pid, cpu, -1);
+	u64 counted = ev_count(fd);
 
-	attr.disabled = 0;
-	fd = ev_open(attr, pid, cpu, -1);
-	counted = ev_count(fd);
 	spin(5000);
 	counted = ev_count(fd) - counted;
 	must(counted >= 10000, "the first event of a CPU: %llu of 10000 instructions", counted);

@@ -55,15 +55,12 @@ static void sleep_and_sample(struct ring *r)
 
 static void test_states(void)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int fd, cpu = cpus_online() - 1;
 	struct ring r;
 
 	pin(cpu);
-	attr.exclude_kernel = 0;
-	attr.sample_period = PERIOD;
-	attr.sample_type = PERF_SAMPLE_IP;
-	fd = ring_open(&r, 64, attr, -1, cpu, -1);
+	fd = ring_open(&r, 64, sampling_attr(INSTRUCTIONS, PERIOD, PERF_SAMPLE_IP,
+					     .exclude_kernel = 0), -1, cpu, -1);
 	ev_on(fd);
 	choose_state("0");
 	sleep_and_sample(&r);

@@ -255,11 +255,8 @@ static void judge(const struct sweep *s)
 
 static void sweep_timer(u32 skid, struct sweep *s)
 {
-	struct perf_event_attr clock = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(clock),
-		.config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 20000, .disabled = 1,
-	};
-	int timer = ev_open(clock, 0, -1, -1), fd;
+	int timer = ev_open(software_attr(PERF_COUNT_SW_CPU_CLOCK, .sample_period = 20000),
+			    0, -1, -1), fd;
 	u64 count = 0, offset = 0, at;
 	struct record rec;
 	struct ring r;

@@ -373,52 +373,6 @@ bool pmu_parse(const char *terms, struct perf_event_attr *attr)
 	return true;
 }
 
-struct perf_event_attr attr_of(u64 config)
-{
-	struct perf_event_attr attr = {
-		.type = pmu()->type,
-		.size = sizeof(attr),
-		.config = config,
-		.disabled = 1,
-	};
-
-	return attr;
-}
-
-struct perf_event_attr user_attr(u64 config)
-{
-	struct perf_event_attr attr = attr_of(config);
-
-	attr.exclude_kernel = 1;
-	attr.exclude_hv = 1;
-	return attr;
-}
-
-struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type)
-{
-	struct perf_event_attr attr = user_attr(config);
-
-	attr.sample_period = period;
-	attr.sample_type = type;
-	return attr;
-}
-
-struct perf_event_attr times_attr(u64 config)
-{
-	struct perf_event_attr attr = user_attr(config);
-
-	attr.read_format = READ_TIMES;
-	return attr;
-}
-
-struct perf_event_attr spflt_attr(u64 config)
-{
-	struct perf_event_attr attr = user_attr(config);
-
-	attr.config1 = 1;
-	return attr;
-}
-
 int sys_open(struct perf_event_attr attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
 	int fd = syscall(SYS_perf_event_open, &attr, pid, cpu, group,

@@ -108,16 +108,25 @@ bool pmu_parse(const char *terms, struct perf_event_attr *attr);
 #define EVTSEL_EN		(1ULL << 22)
 #define EVTSEL_INV		(1ULL << 23)
 
-/* An attr for this PMU: disabled, both rings. */
-struct perf_event_attr attr_of(u64 config);
+/*
+ * An attr for this PMU: disabled, both rings. Other fields may follow, such as .inherit = 1, also
+ * those that are set here.
+ */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#define attr_of(event, ...)	any_attr(pmu()->type, event, ##__VA_ARGS__)
+#define software_attr(event, ...) any_attr(PERF_TYPE_SOFTWARE, event, ##__VA_ARGS__)
+#define any_attr(kind, event, ...) ((struct perf_event_attr){			\
+	.type = (kind), .size = sizeof(struct perf_event_attr),			\
+	.config = (event), .disabled = 1, ##__VA_ARGS__ })
 /* The same, user mode only */
-struct perf_event_attr user_attr(u64 config);
+#define user_attr(event, ...) attr_of(event, .exclude_kernel = 1, .exclude_hv = 1, ##__VA_ARGS__)
 /* The same, with a sample of this type (PERF_SAMPLE_*) each @period events */
-struct perf_event_attr sampling_attr(u64 config, u64 period, u64 type);
+#define sampling_attr(event, period, type, ...) \
+	user_attr(event, .sample_period = (period), .sample_type = (type), ##__VA_ARGS__)
 /* User mode only, and read as struct times */
-struct perf_event_attr times_attr(u64 config);
+#define times_attr(event, ...)	user_attr(event, .read_format = READ_TIMES, ##__VA_ARGS__)
 /* User mode only, in SPFLT regions */
-struct perf_event_attr spflt_attr(u64 config);
+#define spflt_attr(event, ...)	user_attr(event, .config1 = 1, ##__VA_ARGS__)
 void spflt_need(void);			/* fail() where there is no SPFLT */
 
 int sys_open(struct perf_event_attr attr, pid_t pid, int cpu, int group,

@@ -71,14 +71,10 @@ static void must_stay(const char *what)
  */
 static int left_over(pid_t pid, int cpu, bool until_exec)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
-	int leader, sibling;
+	int leader = ev_open(user_attr(INSTRUCTIONS, .remove_on_exec = until_exec), pid, cpu, -1);
+	int sibling = ev_open(software_attr(PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1,
+					    .remove_on_exec = until_exec), pid, cpu, leader);
 
-	attr.remove_on_exec = until_exec;
-	leader = ev_open(attr, pid, cpu, -1);
-	attr.type = PERF_TYPE_SOFTWARE;
-	attr.config = PERF_COUNT_SW_TASK_CLOCK;
-	sibling = ev_open(attr, pid, cpu, leader);
 	close(leader);
 	return sibling;
 }

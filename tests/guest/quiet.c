@@ -25,10 +25,10 @@ static size_t kind;
 
 static void open_and_close(void)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, kinds[kind].period, 0);
+	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, kinds[kind].period, 0,
+						    .config1 = kinds[kind].config1);
 	int i, fd;
 
-	attr.config1 = kinds[kind].config1;
 	for (i = 0; i < OPENS; i++) {
 		void *page = NULL;
 

@@ -192,15 +192,14 @@ static u64 sum(const struct shot *s)
 
 static void open_first(struct shot *s)
 {
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
 	bool member = s->race->member;
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS, .disabled = !member,
+					      .read_format = PERF_FORMAT_GROUP,
+					      .sample_period = s->period,
+					      .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ);
 
 	if (member)
-		s->fd[1] = ev_open(attr, 0, -1, -1);
-	attr.disabled = !member;
-	attr.read_format = PERF_FORMAT_GROUP;
-	attr.sample_period = s->period;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_READ;
+		s->fd[1] = ev_open(attr_of(INSTRUCTIONS), 0, -1, -1);
 	if (s->race->chains)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	/* The kernel's other work may add samples, each with up to 127 callers. */
@@ -706,12 +705,10 @@ static int fault_fd;
 
 static void open_faults(struct shot *s)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_PAGE_FAULTS, .sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_READ,
-		.read_format = PERF_FORMAT_GROUP, .disabled = 1,
-	};
+	const u64 type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_READ;
+	struct perf_event_attr attr = software_attr(PERF_COUNT_SW_PAGE_FAULTS, .sample_period = 1,
+						    .sample_type = type,
+						    .read_format = PERF_FORMAT_GROUP);
 
 	fault_fd = ring_open(&s->second, 1, attr, 0, -1, -1);
 	open_member(s, BRANCHES, fault_fd);
@@ -963,10 +960,9 @@ RACE(race_move, "race-move", race(&moving_from_0); race(&moving_from_1))
 /* The interrupt of one event, around that of another event */
 static void open_second(struct shot *s)
 {
-	struct perf_event_attr attr = attr_of(INSTRUCTIONS);
+	struct perf_event_attr attr = attr_of(INSTRUCTIONS, .sample_period = SECOND_PERIOD,
+					      .sample_type = PERF_SAMPLE_IP);
 
-	attr.sample_period = SECOND_PERIOD;
-	attr.sample_type = PERF_SAMPLE_IP;
 	s->fd[s->events++] = ring_open(&s->second, 1, attr, 0, -1, -1);
 }
 

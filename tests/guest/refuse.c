@@ -83,12 +83,9 @@ TEST(refuse_kinds, "refuse-kinds", 30)
 
 static void any_refused(void)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
-
-	refused(attr, EACCES, "any, unprivileged");
-	attr.config &= ~EVTSEL_ANY;
-	close(ev_open(attr, 0, -1, -1));
-	ev_refused(attr, -1, 0, -1, EACCES, "a CPU-wide event, unprivileged");
+	refused(user_attr(INSTRUCTIONS | EVTSEL_ANY), EACCES, "any, unprivileged");
+	close(ev_self(INSTRUCTIONS));
+	ev_refused(user_attr(INSTRUCTIONS), -1, 0, -1, EACCES, "a CPU-wide event, unprivileged");
 }
 
 static void kernel_refused(void)
@@ -99,10 +96,9 @@ static void kernel_refused(void)
 
 static void cpu_wide_allowed(void)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
 
-	close(ev_open(attr, -1, 0, -1));
-	attr.config |= EVTSEL_ANY;
+	close(ev_open(user_attr(INSTRUCTIONS), -1, 0, -1));
 	close(ev_open(attr, -1, 0, -1));
 	/* A module cannot read the level. */
 	if (driver_is_module())

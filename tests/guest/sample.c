@@ -63,11 +63,10 @@ TEST(sample_all, "sample-all", 120)
 TEST(sample_two, "sample-two", 120)
 {
 	struct perf_event_attr a = sampling_attr(INSTRUCTIONS, 10007, TYPE);
-	struct perf_event_attr b = sampling_attr(BRANCHES, 9973, TYPE);
+	struct perf_event_attr b = sampling_attr(BRANCHES, 9973, TYPE, .disabled = 0);
 	struct ring ra, rb;
 	int fa, fb, same;
 
-	b.disabled = 0;
 	/* of two events, then of one */
 	for (same = 0; same < 2; same++) {
 		struct tally ta = {}, tb = {};
@@ -97,20 +96,17 @@ TEST(sample_two, "sample-two", 120)
 TEST(sample_freq, "sample-freq", 120)
 {
 	static const u64 freqs[] = { 1, 10, 100, 500 };
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 0, TYPE);
 	struct times times;
 	struct ring r;
 	size_t i;
 	u64 rate;
 	int fd;
 
-	attr.freq = 1;
-	attr.read_format = READ_TIMES;
 	for (i = 0; i < ARRAY_SIZE(freqs); i++) {
 		struct tally t = {};
 
-		attr.sample_freq = freqs[i];
-		fd = ring_open(&r, 64, attr, 0, -1, -1);
+		fd = ring_open(&r, 64, times_attr(INSTRUCTIONS, .freq = 1, .sample_freq = freqs[i],
+						  .sample_type = TYPE), 0, -1, -1);
 		ev_on(fd);
 		spin_for_ms(1500);
 		ev_off(fd);
@@ -180,15 +176,15 @@ static u64 kernel_symbol(const char *name)
 TEST(sample_callchain, "sample-callchain", 60)
 {
 	const u64 type = TYPE | PERF_SAMPLE_CALLCHAIN;
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, type);
+	bool excludes = !kernel_before(3, 7);
 	struct knc_test_loop run = {};
 	u64 samples = 0, good = 0, loop;
 	struct record rec;
 	struct ring r;
 	int fd;
 
-	attr.exclude_callchain_kernel = !kernel_before(3, 7);
-	fd = ring_open(&r, 64, attr, 0, -1, -1);
+	fd = ring_open(&r, 64, sampling_attr(INSTRUCTIONS, 100000, type,
+					     .exclude_callchain_kernel = excludes), 0, -1, -1);
 	ev_on(fd);
 	chain_outer(5000000);
 	ev_off(fd);
@@ -211,11 +207,9 @@ TEST(sample_callchain, "sample-callchain", 60)
 	ring_close(&r, fd);
 
 	loop = kernel_symbol("knc_test_loop_spin");
-	attr = sampling_attr(INSTRUCTIONS, 100000, type);
-	attr.exclude_kernel = 0;
-	attr.exclude_user = 1;
-	attr.exclude_callchain_user = !kernel_before(3, 7);
-	fd = ring_open(&r, 64, attr, 0, -1, -1);
+	fd = ring_open(&r, 64, sampling_attr(INSTRUCTIONS, 100000, type, .exclude_kernel = 0,
+					     .exclude_user = 1, .exclude_callchain_user = excludes),
+		       0, -1, -1);
 	ev_on(fd);
 	kernel_loop(&run, 2000000);
 	ev_off(fd);
@@ -237,7 +231,6 @@ TEST(sample_callchain, "sample-callchain", 60)
  */
 TEST(sample_throttle, "sample-throttle", 120)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000, TYPE);
 	u64 base, count;
 	struct tally t = {};
 	struct ring r;
@@ -245,7 +238,7 @@ TEST(sample_throttle, "sample-throttle", 120)
 
 	sample_limit(2000);
 	base = spin_cost();
-	fd = ring_open(&r, 256, attr, 0, -1, -1);
+	fd = ring_open(&r, 256, sampling_attr(INSTRUCTIONS, 1000, TYPE), 0, -1, -1);
 	ev_spin(fd, 20000000);
 	count = ev_count(fd);
 	ring_tally(&r, &t, spin_lo, spin_hi);
@@ -308,15 +301,14 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 	pin(0);
 	sample_limit(2000);
 	for (i = 0; i < ARRAY_SIZE(lasts); i++) {
-		struct perf_event_attr attr = user_attr(CYCLES);
 		int fd[2];
 
 		/*
 		 * An event gets the counter that the same event had last: so the leader
 		 * is first on one counter, then on the other.
 		 */
-		fd[0] = ev_open(attr, 0, -1, -1);
-		fd[1] = ev_join(attr, lasts[i], fd[0]);
+		fd[0] = ev_self(CYCLES);
+		fd[1] = ev_join(user_attr(CYCLES), lasts[i], fd[0]);
 		ev_spin(fd[0], 1000);
 		close(fd[1]);
 		close(fd[0]);
@@ -346,12 +338,11 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 		n = STORM_CPUS;
 	sample_limit(STORM_RATE);
 	for (i = 0; i < 2 * n; i++) {
-		struct perf_event_attr attr = sampling_attr(configs[i % 2], periods[i / 2 % 5],
-							    PERF_SAMPLE_IP);
-
 		/* in both modes, except on some CPUs, where it is in the kernel alone */
-		attr.exclude_kernel = 0;
-		attr.exclude_user = i / 2 % 4 == 3;
+		struct perf_event_attr attr = attr_of(configs[i % 2], .exclude_user = i / 2 % 4 == 3,
+						      .sample_period = periods[i / 2 % 5],
+						      .sample_type = PERF_SAMPLE_IP);
+
 		per[i].fd = ring_open(&per[i].r, 64, attr, -1, i / 2, -1);
 		ev_on(per[i].fd);
 	}

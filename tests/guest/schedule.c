@@ -83,10 +83,9 @@ static void runs(int fd, const char *what)
 /* A group of two, one of which fits counter 0 only, in this order */
 static void check_group(u64 first, u64 second, int want_first, const char *what)
 {
-	struct perf_event_attr attr = attr_of(first);
+	struct perf_event_attr attr = attr_of(first, .read_format = READ_TIMES);
 	int a, b, got;
 
-	attr.read_format = READ_TIMES;
 	a = ev_open(attr, 0, -1, -1);
 	b = ev_join(attr, second, a);
 	ev_on(a);
@@ -105,15 +104,13 @@ static void check_group(u64 first, u64 second, int want_first, const char *what)
 /* Two events without a group: the first moves for the second. */
 static void check_moves(bool per_task)
 {
-	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
 	pid_t pid = per_task ? 0 : -1;
 	int cpu = per_task ? -1 : 0;
 	u64 count, base = spin_cost();
 	int a, b;
 
-	a = ev_start(attr, pid, cpu);
-	attr.config = L2_READ_MISS;
-	b = ev_open(attr, pid, cpu, -1);
+	a = ev_start(times_attr(INSTRUCTIONS), pid, cpu);
+	b = ev_open(times_attr(L2_READ_MISS), pid, cpu, -1);
 	spin(1000);
 	must(counter_of(0, INSTRUCTIONS) >= 0, "instructions are on no counter");
 
@@ -161,23 +158,19 @@ TEST(constraints, "constraints", 60)
 
 TEST(groups_refused, "groups-refused", 30)
 {
-	struct perf_event_attr attr = attr_of(L2_READ_MISS);
+	struct perf_event_attr attr = attr_of(BRANCHES, .disabled = 0);
 	int a, b;
 
-	a = ev_open(attr, 0, -1, -1);
-	attr.disabled = 0;
-	attr.config = L2_WRITE_HIT;
-	ev_refused(attr, 0, -1, a, EINVAL, "a group of two events for counter 0");
+	a = ev_open(attr_of(L2_READ_MISS), 0, -1, -1);
+	ev_refused(attr_of(L2_WRITE_HIT, .disabled = 0), 0, -1, a, EINVAL,
+		   "a group of two events for counter 0");
 	b = ev_join(attr, INSTRUCTIONS, a);
-	attr.config = BRANCHES;
 	ev_refused(attr, 0, -1, a, EINVAL, "a group of three events");
 	close(b);
 	/* refused events have left nothing in the group */
 	b = ev_open(attr, 0, -1, a);
 	/* a software event needs no counter */
-	attr.type = PERF_TYPE_SOFTWARE;
-	attr.config = PERF_COUNT_SW_TASK_CLOCK;
-	close(ev_open(attr, 0, -1, a));
+	close(ev_open(software_attr(PERF_COUNT_SW_TASK_CLOCK, .disabled = 0), 0, -1, a));
 	close(b);
 	close(a);
 }
@@ -185,11 +178,10 @@ TEST(groups_refused, "groups-refused", 30)
 /* A pinned event keeps its counter; one that finds no counter is in error state. */
 TEST(pinned, "pinned", 30)
 {
-	struct perf_event_attr attr = times_attr(L2_READ_MISS);
+	struct perf_event_attr attr = times_attr(L2_READ_MISS, .pinned = 1);
 	char buf[64];
 	int a, b;
 
-	attr.pinned = 1;
 	a = ev_open(attr, 0, -1, -1);
 	b = ev_open(attr, 0, -1, -1);
 	ev_on(a);

@@ -248,14 +248,12 @@ TEST(spflt_first, "spflt-first", 60)
 /* A new task begins with preference 0; its regions count for the parent's event. */
 TEST(spflt_inherit, "spflt-inherit", 60)
 {
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
 	const u64 n = 100000;
 	int fd, i;
 	u64 want;
 
 	spflt_need();
-	attr.inherit = 1;
-	fd = ev_start(attr, 0, -1);
+	fd = ev_start(spflt_attr(INSTRUCTIONS, .inherit = 1), 0, -1);
 	region(n);
 	want = 2 * n + REGION_COST;
 	for (i = 0; i < 6; i++) {
@@ -297,11 +295,8 @@ TEST(spflt_several, "spflt-several", 120)
 	close(fd[1]);
 	close(fd[0]);
 
-	for (i = 0; i < 3; i++) {
-		attr = spflt_attr(configs[i]);
-		attr.read_format = READ_TIMES;
-		fd[i] = ev_open(attr, 0, -1, -1);
-	}
+	for (i = 0; i < 3; i++)
+		fd[i] = ev_open(spflt_attr(configs[i], .read_format = READ_TIMES), 0, -1, -1);
 	for (i = 0; i < 3; i++)
 		ev_on(fd[i]);
 	begin = now_ns();
@@ -325,16 +320,14 @@ TEST(spflt_several, "spflt-several", 120)
 
 TEST(spflt_sample, "spflt-sample", 60)
 {
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
+	const u64 type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
 	struct tally t = {};
 	struct ring r;
 	u64 want;
 	int fd, i;
 
 	spflt_need();
-	attr.sample_period = 10007;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	fd = ring_open(&r, 64, attr, 0, -1, -1);
+	fd = ring_open(&r, 64, sampling_attr(INSTRUCTIONS, 10007, type, .config1 = 1), 0, -1, -1);
 	ev_on(fd);
 	for (i = 0; i < 100; i++) {
 		spin(100000);

@@ -46,13 +46,12 @@ static void not_done(bool root, const char *why)
  */
 static void beside(int cpu, int n, bool root)
 {
-	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = times_attr(INSTRUCTIONS, .pinned = !root);
 	struct times t;
 	pid_t spinner;
 	int fd[2], i;
 	u64 truth;
 
-	attr.pinned = !root;
 	for (i = 0; i < n; i++)
 		fd[i] = ev_open(attr, -1, cpu, -1);
 	truth = -td_read(cpu, TD_INSN_USER);

@@ -60,12 +60,9 @@ static void tree(int depth, u64 n)
 
 static u64 count_tree(u64 n)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
+	int fd = ev_start(user_attr(INSTRUCTIONS, .inherit = 1), 0, -1);
 	u64 count;
-	int fd;
 
-	attr.inherit = 1;
-	fd = ev_start(attr, 0, -1);
 	tree(2, n);
 	ev_off(fd);
 	count = ev_count(fd);
@@ -232,12 +229,12 @@ static struct group read_group(int fd)
 
 TEST(group_read, "group-read", 60)
 {
-	struct perf_event_attr attr = times_attr(INSTRUCTIONS);
+	struct perf_event_attr attr = user_attr(INSTRUCTIONS, .read_format = READ_TIMES |
+						PERF_FORMAT_GROUP | PERF_FORMAT_ID);
 	u64 id[2] = {}, base[2], n = 12345;
 	struct group g;
 	int a, b, i;
 
-	attr.read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 	a = ev_open(attr, 0, -1, -1);
 	b = ev_join(attr, BRANCHES, a);
 	if (!kernel_before(3, 12)) {
@@ -291,15 +288,14 @@ static void on_signal(int sig)
 /* After so many overflows, each with a signal, the event is off. */
 TEST(refresh, "refresh", 60)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, PERF_SAMPLE_IP);
 	struct pollfd poller;
 	struct tally t = {};
 	struct ring r;
 	u64 before;
 	int fd;
 
-	attr.wakeup_events = 1;
-	fd = ring_open(&r, 8, attr, 0, -1, -1);
+	fd = ring_open(&r, 8, sampling_attr(INSTRUCTIONS, 100000, PERF_SAMPLE_IP,
+					    .wakeup_events = 1), 0, -1, -1);
 	signals = 0;
 	signal(SIGIO, on_signal);
 	must(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK),
@@ -406,13 +402,12 @@ static u64 page_enabled(const volatile struct perf_event_mmap_page *page)
 /* The page of an event that samples is brought up to date when the event is put on. */
 TEST(page_times, "page-times", 60)
 {
-	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 1000000, PERF_SAMPLE_IP);
 	u64 own, read;
 	struct ring r;
 	int fd;
 
-	attr.read_format = READ_TIMES;
-	fd = ring_open(&r, 1, attr, 0, -1, -1);
+	fd = ring_open(&r, 1, sampling_attr(INSTRUCTIONS, 1000000, PERF_SAMPLE_IP,
+					    .read_format = READ_TIMES), 0, -1, -1);
 	if (!r.page->cap_user_time)
 		skip("the page has no clock (cap_user_time is 0)");
 	ev_on(fd);

@@ -11,11 +11,10 @@
  */
 static void move_throttled(bool first)
 {
-	struct perf_event_attr attr = attr_of(BRANCHES);
+	struct perf_event_attr attr = attr_of(BRANCHES, .sample_period = 1000);
 	int cpu = sched_getcpu(), fd, other, task, round;
 	u64 before, count;
 
-	attr.sample_period = 1000;
 	for (round = 0; round < 10; round++) {
 		/* the order decides which event has counter 0 */
 		if (!first)
@@ -54,7 +53,6 @@ TEST(move_throttled_test, "move-throttled", 60)
 /* The privilege for "any" is not checked again for children. */
 TEST(any_inherit, "any-inherit", 30)
 {
-	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
 	int go[2], fd;
 	pid_t pid;
 
@@ -67,9 +65,7 @@ TEST(any_inherit, "any-inherit", 30)
 			spin(1000000);
 		reap(pid);
 	}
-	attr.inherit = 1;
-	attr.disabled = 0;
-	fd = ev_open(attr, pid, -1, -1);
+	fd = ev_start(user_attr(INSTRUCTIONS | EVTSEL_ANY, .inherit = 1), pid, -1);
 	pipe_wake(go);
 	reap(pid);
 	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ev_count(fd));

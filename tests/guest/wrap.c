@@ -83,13 +83,12 @@ TEST(wrap_period, "wrap-period", 120)
 	pin(0);
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
 		const u64 type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-		struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, periods[i], type);
 		struct tally t = {};
 		struct ring r;
 		u64 before;
 		int fd, k;
 
-		fd = ring_open(&r, 8, attr, 0, -1, -1);
+		fd = ring_open(&r, 8, sampling_attr(INSTRUCTIONS, periods[i], type), 0, -1, -1);
 		for (k = 1; k <= 3; k++) {
 			/* up to a little before the sample */
 			before = ev_count(fd);
