@@ -409,8 +409,7 @@ static void work_loop(struct fuzz *f, u64 n, u64 period, u64 cost)
 	if (!period)
 		return;
 	must(!t.throttles, "throttled, without a limit");
-	must(t.samples + t.lost + 1 >= count / period && t.samples + t.lost <= count / period + 1,
-	     "%llu samples of %llu, period %llu", t.samples, count, period);
+	samples_near(t.samples + t.lost, count / period, text_of("a loop, period %llu", period));
 	f->samples += t.samples;
 }
 

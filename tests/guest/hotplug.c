@@ -54,12 +54,8 @@ static void sampled_task(void *arg, int i)
 		} while (!may_close(load));
 		want = runs * (base + 2 * n);
 		must(ev_count(fd) == want, "a task counted %llu, not %llu", ev_count(fd), want);
-		want /= period;
-		must(t.samples + 1 >= want && t.samples <= want + 1,
-		     "%llu samples of a task, want %llu", t.samples, want);
-		must(!t.lost && !t.throttles && !t.outside,
-		     "%llu samples lost, throttled %llu times, %llu addresses outside the loop",
-		     t.lost, t.throttles, t.outside);
+		samples_near(t.samples, want / period, "a task");
+		samples_whole(&t, "a task");
 		ring_close(&r, fd);
 		load->at_files--;
 		load->chunks += runs;
@@ -102,10 +98,8 @@ static void check_cpu_wide(int cpu, u64 *total)
 		ring_tally(&r[i], &t[i], NULL, NULL);
 		must(!td || count[i] == truth[i], "%s CPU %d went: counted %llu, the emulator %llu",
 		     i ? "after" : "until", cpu, count[i], truth[i]);
-		must(t[i].samples + t[i].lost + 1 >= count[i] / period &&
-		     t[i].samples + t[i].lost <= count[i] / period + 1,
-		     "%s CPU %d went: %llu samples of %llu", i ? "after" : "until", cpu,
-		     t[i].samples, count[i] / period);
+		samples_near(t[i].samples + t[i].lost, count[i] / period,
+			     text_of("%s CPU %d went", i ? "after" : "until", cpu));
 		*total += count[i];
 	}
 	for (i = 0; i < 2; i++)

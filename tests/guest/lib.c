@@ -292,11 +292,6 @@ u64 interrupts_of(const char *name, int cpu)
 	}
 }
 
-u64 pmi_line(void)
-{
-	return interrupts_of("PMI:", -1);
-}
-
 /* The PMU */
 
 #define PMUS "/sys/bus/event_source/devices"
@@ -402,11 +397,6 @@ int ev_start(struct perf_event_attr attr, pid_t pid, int cpu)
 
 	ev_on(fd);
 	return fd;
-}
-
-int ev_self(u64 config)
-{
-	return ev_open(user_attr(config), 0, -1, -1);
 }
 
 void ev_refused(struct perf_event_attr attr, pid_t pid, int cpu, int group, int want,
@@ -638,6 +628,20 @@ void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
 	}
 }
 
+void samples_near(u64 got, u64 want, const char *what)
+{
+	must(got + 1 >= want && got <= want + 1, "%s: %llu samples, want %llu +-1", what,
+	     got, want);
+}
+
+void samples_whole(const struct tally *t, const char *what)
+{
+	must(!t->lost, "%s: %llu records lost", what, t->lost);
+	must(!t->throttles, "%s: throttled %llu times", what, t->throttles);
+	must(!t->outside, "%s: %llu of %llu addresses outside the loop, such as %#llx", what,
+	     t->outside, t->samples, t->last_outside);
+}
+
 /* CPUs and processes */
 
 /* Not sysconf(): musl counts the CPUs of the affinity mask. */
@@ -686,11 +690,6 @@ bool try_pin(pid_t pid, int cpu)
 void pin_pid(pid_t pid, int cpu)
 {
 	must(try_pin(pid, cpu), "pinning to CPU %d: %m", cpu);
-}
-
-void pin(int cpu)
-{
-	pin_pid(0, cpu);
 }
 
 pid_t must_fork(void)
@@ -796,18 +795,10 @@ void become_nobody(void)
 
 void as_nobody(void (*fn)(void))
 {
-	pid_t pid;
-
-	in_child(pid) {
+	by_child() {
 		become_nobody();
 		fn();
 	}
-	reap(pid);
-}
-
-bool have_msr(void)
-{
-	return !access("/dev/cpu/0/msr", F_OK);
 }
 
 void msr_need(void)
@@ -991,11 +982,15 @@ u64 td_sum(enum td_item item)
 	return sum;
 }
 
-void td_burst(unsigned int counter, u64 events)
+void td_burst(u64 events)
 {
+	u32 counter;
+
 	td_need();
-	td_out((u32)events, TD_LOW);
-	td_out(counter << 16 | (events >> 32 & 0xffff), TD_HIGH);
+	for (counter = 0; counter < 2; counter++) {
+		td_out((u32)events, TD_LOW);
+		td_out(counter << 16 | (events >> 32 & 0xffff), TD_HIGH);
+	}
 }
 
 void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after)

@@ -136,7 +136,7 @@ int ev_open(struct perf_event_attr attr, pid_t pid, int cpu, int group);
 /* Without a group, and enabled */
 int ev_start(struct perf_event_attr attr, pid_t pid, int cpu);
 /* This task, any CPU, no group, user mode only, disabled. */
-int ev_self(u64 config);
+#define ev_self(config)	ev_open(user_attr(config), 0, -1, -1)
 /* Must fail with this errno */
 void ev_refused(struct perf_event_attr attr, pid_t pid, int cpu, int group,
 		int want, const char *what);
@@ -203,6 +203,9 @@ struct tally {
 
 /* Empty the buffer and count; lo == hi: any address will do */
 void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi);
+/* One more or one less; nothing lost or throttled, and all from the loop */
+void samples_near(u64 got, u64 want, const char *what);
+void samples_whole(const struct tally *t, const char *what);
 
 /* Loops (loops.S): addresses and lengths are exact. */
 
@@ -228,7 +231,7 @@ void kernel_loop(struct knc_test_loop *run, u64 n);
 /* CPUs and processes */
 
 int cpus_online(void);
-void pin(int cpu);
+#define pin(cpu)	pin_pid(0, cpu)
 void pin_pid(pid_t pid, int cpu);
 bool try_pin(pid_t pid, int cpu);
 void set_online(int cpu, bool online);
@@ -236,6 +239,8 @@ int try_online(int cpu, bool online);	/* once: 0, or -1 with errno */
 pid_t must_fork(void);
 /* The statement after it is what the child does, which exits then. */
 #define in_child(pid)	for ((pid) = must_fork(); !(pid); _exit(0))
+/* The same, and then it is waited for. */
+#define by_child()	for (pid_t pid_ = must_fork(); !pid_ || (reap(pid_), false); _exit(0))
 void reap(pid_t pid);			/* must have exited with 0 */
 void reap_all(const pid_t *pids, int n);
 void end_child(pid_t pid);		/* kills it, and waits for its end */
@@ -252,7 +257,7 @@ u64 now_ns(void);			/* CLOCK_MONOTONIC */
 /* spin20(), and how many iterations it has executed in that time */
 u64 spin_for_ms(unsigned int ms);
 u64 rdmsr_on(int cpu, u32 msr);		/* /dev/cpu/N/msr */
-bool have_msr(void);
+#define have_msr()	(!access("/dev/cpu/0/msr", F_OK))
 void msr_need(void);			/* skip() where there is none */
 void wrmsr_on(int cpu, u32 msr, u64 value);
 /* The counter (0, 1) that counts this event on a CPU, or -1 */
@@ -280,7 +285,7 @@ void become_nobody(void);
 void as_nobody(void (*fn)(void));
 /* The line with this name, such as "CAL:", of /proc/interrupts; -1: all CPUs */
 u64 interrupts_of(const char *name, int cpu);
-u64 pmi_line(void);			/* all CPUs */
+#define pmi_line()	interrupts_of("PMI:", -1)
 
 /* The PMU counts to the instruction, on this CPU or on each; and samples. */
 void must_count(const char *when);
@@ -343,8 +348,8 @@ u64 td_sum(enum td_item item);		/* over all online CPUs */
  * all of them and lets a stopped thread go on.
  */
 void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after);
-/* Adds @events to a counter of this hardware thread at once. */
-void td_burst(unsigned int counter, u64 events);
+/* Adds @events to this hardware thread's counters at once; one that is off does not count. */
+void td_burst(u64 events);
 
 /* unit.S */
 struct unit;

@@ -40,9 +40,7 @@ static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
 		u64 count = ev_count(fd[i]);
 		u64 samples = page[i]->data_head / SAMPLE_BYTES;
 
-		must(samples + 1 >= count / period[i] && samples <= count / period[i] + 1,
-		     "%llu samples with a period of %llu in %llu events", samples, period[i],
-		     count);
+		samples_near(samples, count / period[i], text_of("period %llu", period[i]));
 		s->count[i] += count;
 		s->samples[i] += samples;
 		munmap(page[i], 2 * getpagesize());

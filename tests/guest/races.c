@@ -81,13 +81,15 @@ struct shot {
 	bool miscounted;		/* a count is wrong */
 };
 
-/* Steps of an operation: an event on or off, by its index, and others */
+/* Steps of an operation or an act: an event on or off, by its index, and others */
 #define ON(i)		(0x10 | (i))
 #define OFF(i)		(0x20 | (i))
 #define READ		0x30		/* the first event */
 #define SPIN		0x40
 #define SPFLT(c)	(0x50 | (c))
 #define TURN(c)		(0x60 | (c))	/* of the other task, which executes SPFLT c */
+#define PERIOD		0x70		/* of the first event: it never ends */
+#define OFFLINE		0x80		/* the hardware thread of the first event */
 
 struct race {
 	/* other events of this task, and what opens those of another kind */
@@ -98,9 +100,10 @@ struct race {
 	void (*operation)(struct shot *s);
 	/* further checks */
 	void (*check)(struct shot *s);
-	/* what the emulator does, and what another hardware thread does to a stopped one */
+	/* what the emulator does, and steps of another hardware thread while it stops this one */
 	enum td_action action;
-	void (*act)(struct shot *s);
+	const unsigned char *act;
+	u32 late;			/* how late the second of two interrupts is */
 	bool every;			/* each point is tried, except on a slow kernel */
 	bool slow;			/* one point in eight is tried */
 	bool fine;			/* eight times as many points are tried */
@@ -357,6 +360,39 @@ static struct {
 	volatile bool armed, idle;
 } actor;
 
+static void take_steps(struct shot *s, const unsigned char *step)
+{
+	for (; *step; step++) {
+		int fd = s->fd[*step & 0xf];
+
+		switch (*step & ~0xf) {
+		case ON(0):
+			ev_on(fd);
+			break;
+		case OFF(0):
+			ev_off(fd);
+			break;
+		case READ:
+			first_count(s);
+			break;
+		case SPIN:
+			spin(500);
+			break;
+		case SPFLT(0):
+			knc_spflt(*step & 0xf);
+			break;
+		case TURN(0):
+			other_turn(*step & 0xf);
+			break;
+		case PERIOD:
+			ev_period(fd, NEVER);
+			break;
+		case OFFLINE:
+			set_online(s->cpu, false);
+		}
+	}
+}
+
 static void *actor_main(void *unused)
 {
 	struct shot *s;
@@ -370,7 +406,7 @@ static void *actor_main(void *unused)
 		while (actor.armed && !td_read(s->cpu, TD_STOPPED))
 			__builtin_ia32_pause();
 		if (td_read(s->cpu, TD_STOPPED))
-			s->race->act(s);
+			take_steps(s, s->race->act);
 		/* that did not interrupt the stopped thread: let it go on */
 		if (td_read(s->cpu, TD_STOPPED))
 			td_inject(s->cpu, TD_NOTHING, 0, 0);
@@ -396,35 +432,10 @@ static void actor_disarm(void)
 
 static void operation(struct shot *s)
 {
-	const unsigned char *step;
-
-	if (s->race->operation) {
+	if (s->race->operation)
 		s->race->operation(s);
-		return;
-	}
-	for (step = s->race->steps; *step; step++) {
-		int fd = s->fd[*step & 0xf];
-
-		switch (*step & ~0xf) {
-		case ON(0):
-			ev_on(fd);
-			break;
-		case OFF(0):
-			ev_off(fd);
-			break;
-		case READ:
-			first_count(s);
-			break;
-		case SPIN:
-			spin(500);
-			break;
-		case SPFLT(0):
-			knc_spflt(*step & 0xf);
-			break;
-		case TURN(0):
-			other_turn(*step & 0xf);
-		}
-	}
+	else
+		take_steps(s, s->race->steps);
 }
 
 /*
@@ -656,9 +667,7 @@ static void prepare(void)
 }
 
 /* A test that is one sweep, or two */
-#define RACE(fn, name, sweep)						\
-	static void fn(void);						\
-	TEST(fn, name, 3600) { sweep; }
+#define RACE(fn, name, sweep) TEST(fn, name, 3600) { sweep; }
 
 static void race(const struct race *r)
 {
@@ -795,7 +804,6 @@ static void sweep_throttled(const struct race *r, u64 from, u64 to)
 	must(allowed < 4, "no event is throttled");
 	note("%d interrupts in a tick are allowed", allowed);
 	sweep(r, from, to);
-	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /* The overflow that throttles the event, while it is read */
@@ -815,8 +823,9 @@ TEST(race_read_throttle, "race-read-throttle", 3600)
  * misses the second. The reads are a period apart; the interrupt's own instructions are
  * part of that period.
  */
-#define CALLS		5
 #define ROUNDS		200
+
+static int calls;		/* before two reads; 0: one read alone */
 
 static void call_and_read(struct shot *s)
 {
@@ -824,21 +833,12 @@ static void call_and_read(struct shot *s)
 
 	ev_on(s->fd[0]);
 	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < CALLS; i++)
+		for (i = 0; i < calls; i++)
 			syscall(SYS_getppid);
-		first_count(s);
+		if (calls)
+			first_count(s);
 		first_count(s);
 	}
-	ev_off(s->fd[0]);
-}
-
-static void read_often(struct shot *s)
-{
-	int round;
-
-	ev_on(s->fd[0]);
-	for (round = 0; round < ROUNDS; round++)
-		first_count(s);
 	ev_off(s->fd[0]);
 }
 
@@ -847,11 +847,12 @@ TEST(race_read_again, "race-read-again", 3600)
 	static const struct race r = {
 		.operation = call_and_read, .repeats = true, .every = true,
 	};
-	static const struct race reads = { .operation = read_often, .repeats = true };
-	u64 apart;
+	u64 reads, apart;
 
 	prepare();
-	apart = (measure(&r).length - measure(&reads).length) / ROUNDS;
+	reads = measure(&r).length;
+	calls = 5;
+	apart = (measure(&r).length - reads) / ROUNDS;
 	sweep(&r, apart + 300, apart + 600);
 }
 
@@ -897,7 +898,7 @@ TEST(race_period_throttle, "race-period-throttle", 3600)
 #define AGAIN		(20000 * scale())
 #define TOO_LATE	10000000
 
-static void end_period_twice(struct shot *s, u32 second_late)
+static void end_period_twice(struct shot *s)
 {
 	s->again = AGAIN;
 	s->draw.skid = TOO_LATE;
@@ -906,29 +907,19 @@ static void end_period_twice(struct shot *s, u32 second_late)
 	s->at_least = first_count(s);
 	ev_period(s->fd[0], AGAIN);
 	s->at_most = first_count(s);
-	td_inject(s->cpu, TD_SKID, 0, second_late);
+	td_inject(s->cpu, TD_SKID, 0, s->race->late);
 	/* two instructions each */
-	spin(second_late ? AGAIN / 2 : 2 * AGAIN);
+	spin(s->race->late ? AGAIN / 2 : 2 * AGAIN);
 	ev_off(s->fd[0]);
-}
-
-static void end_period_late(struct shot *s)
-{
-	end_period_twice(s, TOO_LATE);
-}
-
-static void end_period_in_time(struct shot *s)
-{
-	end_period_twice(s, 0);
 }
 
 TEST(race_period_again, "race-period-again", 3600)
 {
 	static const struct race late = {
-		.operation = end_period_late, .throttles = true, .fine = true,
+		.operation = end_period_twice, .late = TOO_LATE, .throttles = true, .fine = true,
 	};
 	static const struct race in_time = {
-		.operation = end_period_in_time, .throttles = true, .fine = true,
+		.operation = end_period_twice, .throttles = true, .fine = true,
 	};
 
 	prepare();
@@ -1001,18 +992,16 @@ static u64 strange_nmis(void)
 	return n;
 }
 
-static void race_by(const struct race *what, enum td_action action,
-		    void (*act)(struct shot *s))
+static void race_by(const struct race *what, enum td_action action, const unsigned char *act)
 {
 	u64 nmis = strange_nmis(), sent;
 	struct race r = *what;
 
-	td_need();
+	prepare();
 	r.action = action;
 	r.act = act;
 	r.mixed = !act;
 	r.every = false;
-	pin(cpus_online() - 1);
 	sent = td_read(sched_getcpu(), TD_INJECTED);
 	if (act) {
 		must_pipe(actor.wake);
@@ -1120,31 +1109,20 @@ RACE(race_switch_counted, "race-switch-counted", race_beside(true, &switching, T
  * While this hardware thread is stopped anywhere in the kernel, another one reads its
  * event, changes its period, or adds and removes others.
  */
-static void read_first(struct shot *s)
+static void race_stopped(const struct race *r, unsigned char step, unsigned char next)
 {
-	first_count(s);
+	race_by(r, TD_STOP, (const unsigned char []){ step, next, 0 });
 }
 
-static void period_of_first(struct shot *s)
-{
-	ev_period(s->fd[0], NEVER);
-}
-
-static void toggle_second(struct shot *s)
-{
-	ev_on(s->fd[1]);
-	ev_off(s->fd[1]);
-}
-
-RACE(race_stop_read, "race-stop-read", race_by(&disabling, TD_STOP, read_first))
-RACE(race_stop_period, "race-stop-period", race_by(&reading, TD_STOP, period_of_first))
+RACE(race_stop_read, "race-stop-read", race_stopped(&disabling, READ, 0))
+RACE(race_stop_period, "race-stop-period", race_stopped(&reading, PERIOD, 0))
 
 /* An event of this task, then one of this hardware thread */
 static const struct race switching_beside = {
 	.also = { BRANCHES }, .steps = { ON(0), OFF(0), SPIN, ON(0), OFF(0) },
 };
 
-RACE(race_stop_toggle, "race-stop-toggle", race_by(&switching_beside, TD_STOP, toggle_second))
+RACE(race_stop_toggle, "race-stop-toggle", race_stopped(&switching_beside, ON(1), OFF(1)))
 
 static void open_wide(struct shot *s)
 {
@@ -1155,7 +1133,7 @@ static const struct race reading_beside_wide = {
 	.open = open_wide, .steps = { ON(0), READ, READ, OFF(0) },
 };
 
-RACE(race_stop_wide, "race-stop-wide", race_by(&reading_beside_wide, TD_STOP, toggle_second))
+RACE(race_stop_wide, "race-stop-wide", race_stopped(&reading_beside_wide, ON(1), OFF(1)))
 
 /* The hardware thread goes offline and its task is moved, while events come and go. */
 static void come_and_go(struct shot *s)
@@ -1174,11 +1152,6 @@ static void come_and_go(struct shot *s)
 	close(s->fd[--s->events]);
 }
 
-static void offline(struct shot *s)
-{
-	set_online(s->cpu, false);
-}
-
 static void back_online(struct shot *s)
 {
 	set_online(s->cpu, true);
@@ -1189,4 +1162,4 @@ static const struct race coming_and_going = {
 	.operation = come_and_go, .check = back_online, .exact = true, .slow = true,
 };
 
-RACE(race_stop_offline, "race-stop-offline", race_by(&coming_and_going, TD_STOP, offline))
+RACE(race_stop_offline, "race-stop-offline", race_stopped(&coming_and_going, OFFLINE, 0))

@@ -144,6 +144,13 @@ static void must_be(const char *what, u64 value, u64 instructions)
 	     "%s: %llu, not %llu and a few", what, value, instructions);
 }
 
+static void region(const char *name, u64 n)
+{
+	knc_region_begin(name);
+	spin(n);
+	knc_region_end(name);
+}
+
 /* --- counts -------------------------------------------------------------------------- */
 
 static const u64 lengths[] = { 0, 1, 10, 100, 12345, 1000000 };
@@ -154,14 +161,8 @@ static void loops(void)
 	int again;
 
 	for (again = 0; again < 3; again++)
-		for (i = 0; i < ARRAY_SIZE(lengths); i++) {
-			char name[32];
-
-			snprintf(name, sizeof(name), "of %llu", lengths[i]);
-			knc_region_begin(name);
-			spin(lengths[i]);
-			knc_region_end(name);
-		}
+		for (i = 0; i < ARRAY_SIZE(lengths); i++)
+			region(text_of("of %llu", lengths[i]), lengths[i]);
 }
 
 /* A call of any length has the same remainder. */
@@ -302,16 +303,12 @@ static void with_spflt(void)
 	spin(1000);
 	knc_region_begin_spflt("spflt");
 	spin(1000);
-	knc_region_begin("inside");
-	spin(1000);
-	knc_region_end("inside");
+	region("inside", 1000);
 	spin(1000);
 	knc_region_end_spflt("spflt");
 	spin(1000);
 	knc_region_end("plain");
-	knc_region_begin("last");
-	spin(1000);
-	knc_region_end("last");
+	region("last", 1000);
 }
 
 static const char *spflt_events(void)
@@ -367,9 +364,7 @@ TEST(regions_marks, "regions-marks", 60)
 
 static void *thread(void *n)
 {
-	knc_region_begin("thread");
-	spin((u64)(uintptr_t)n);
-	knc_region_end("thread");
+	region("thread", (uintptr_t)n);
 	return NULL;
 }
 
@@ -455,9 +450,7 @@ static void forks(void)
 	pid = must_fork();
 	if (!pid) {
 		spin(500000);
-		knc_region_begin("child");
-		spin(100);
-		knc_region_end("child");
+		region("child", 100);
 		exit(0);
 	}
 	reap(pid);
@@ -499,9 +492,7 @@ static volatile int signals;
 static void handler(int sig)
 {
 	(void)sig;
-	knc_region_begin("signal");
-	spin(100);
-	knc_region_end("signal");
+	region("signal", 100);
 	signals++;
 }
 
@@ -551,9 +542,7 @@ static void wrong_nesting(void)
 	spin(1000);
 	knc_region_end("whole");
 	knc_region_end("crossed");
-	knc_region_begin("fine");
-	spin(1000);
-	knc_region_end("fine");
+	region("fine", 1000);
 	knc_region_begin("around an end");
 	spin(1000);
 	knc_region_end("never begun");
@@ -587,15 +576,10 @@ static void too_many(void)
 	char name[128] = "";
 	int i;
 
-	for (i = 0; i < 300; i++) {
-		snprintf(name, sizeof(name), "region %d", i);
-		knc_region_begin(name);
-		spin(100);
-		knc_region_end(name);
-	}
+	for (i = 0; i < 300; i++)
+		region(text_of("region %d", i), 100);
 	memset(name, 'x', 120);
-	knc_region_begin(name);
-	knc_region_end(name);
+	region(name, 0);
 	knc_region_begin("region 0");
 	for (i = 1; i < 100; i++)
 		knc_region_begin(i < 64 ? "region 1" : "region 2");
@@ -622,9 +606,7 @@ TEST(regions_many, "regions-many", 60)
 
 static void one_region(void)
 {
-	knc_region_begin("one");
-	spin(1000);
-	knc_region_end("one");
+	region("one", 1000);
 }
 
 /*
@@ -639,9 +621,7 @@ static void taken(void)
 	attr.pinned = 1;
 	attr.disabled = 0;
 	pin(0);
-	knc_region_begin("before");
-	spin(1000);
-	knc_region_end("before");
+	region("before", 1000);
 	knc_region_begin("during");
 	for (int cpu = 0; cpu < cpus_online(); cpu++)
 		fds[cpu] = ev_open(attr, -1, cpu, -1);

@@ -8,20 +8,6 @@
 
 #define TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD)
 
-static void near(u64 got, u64 want, const char *what)
-{
-	must(got + 1 >= want && got <= want + 1, "%s: %llu samples, want %llu +-1", what,
-	     got, want);
-}
-
-static void whole(const struct tally *t, const char *what)
-{
-	must(!t->lost, "%s: %llu records lost", what, t->lost);
-	must(!t->throttles, "%s: throttled %llu times", what, t->throttles);
-	must(!t->outside, "%s: %llu of %llu addresses outside the loop, such as %#llx", what,
-	     t->outside, t->samples, t->last_outside);
-}
-
 static void sample_loop(void *what, int cpu)
 {
 	struct perf_event_attr attr = sampling_attr(INSTRUCTIONS, 100000, TYPE);
@@ -34,8 +20,8 @@ static void sample_loop(void *what, int cpu)
 		fd = ring_open(&r, 8, attr, 0, -1, -1);
 		ev_spin(fd, 10000000);
 		ring_tally(&r, &t, spin_lo, spin_hi);
-		near(t.samples, 200, what);
-		whole(&t, what);
+		samples_near(t.samples, 200, what);
+		samples_whole(&t, what);
 		must(t.period_sum == t.samples * 100000, "%s: periods add up to %llu",
 		     (char *)what, t.period_sum);
 		must(ev_count(fd) - 20000000 <= 64, "%s: counted %llu", (char *)what, ev_count(fd));
@@ -77,12 +63,12 @@ TEST(sample_two, "sample-two", 120)
 		ev_spin(fa, 10000000);
 		ring_tally(&ra, &ta, spin_lo, spin_hi);
 		ring_tally(&rb, &tb, spin_lo, spin_hi);
-		near(ta.samples, ev_count(fa) / 10007, "period 10007");
-		near(tb.samples, ev_count(fb) / 9973, "period 9973");
-		near(ta.samples, 20000000 / 10007, "period 10007");
-		near(tb.samples, (same ? 20000000 : 10000000) / 9973, "period 9973");
-		whole(&ta, "period 10007");
-		whole(&tb, "period 9973");
+		samples_near(ta.samples, ev_count(fa) / 10007, "period 10007");
+		samples_near(tb.samples, ev_count(fb) / 9973, "period 9973");
+		samples_near(ta.samples, 20000000 / 10007, "period 10007");
+		samples_near(tb.samples, (same ? 20000000 : 10000000) / 9973, "period 9973");
+		samples_whole(&ta, "period 10007");
+		samples_whole(&tb, "period 9973");
 		ring_close(&rb, fb);
 		ring_close(&ra, fa);
 	}
@@ -261,9 +247,8 @@ TEST(sample_throttle, "sample-throttle", 120)
 	ring_tally(&r, &t, spin_lo, spin_hi);
 	must(ev_count(fd) == base + 40000000, "after throttling it counts %llu of %llu",
 	     ev_count(fd), base + 40000000);
-	near(t.samples, 39, "after throttling");
-	whole(&t, "after throttling");
-	sample_limit(NO_SAMPLE_LIMIT);
+	samples_near(t.samples, 39, "after throttling");
+	samples_whole(&t, "after throttling");
 }
 
 static void throttle_group(void)
@@ -314,7 +299,6 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 		close(fd[0]);
 		throttle_group();
 	}
-	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /*
@@ -367,7 +351,6 @@ TEST(sample_tiny_all, "sample-tiny-all", 240)
 		ring_close(&per[i].r, per[i].fd);
 	}
 	note("%llu ticks, in each at most %llu samples of an event", ticks, each);
-	sample_limit(NO_SAMPLE_LIMIT);
 	must_be_sound("a storm");
 	must(!td_present() || td_sum(TD_LOST_EDGES) == lost, "edges were lost");
 }

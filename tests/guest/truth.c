@@ -47,7 +47,6 @@ TEST(move_throttled_test, "move-throttled", 60)
 	sample_limit(1000);
 	move_throttled(false);
 	move_throttled(true);
-	sample_limit(NO_SAMPLE_LIMIT);
 }
 
 /* The privilege for "any" is not checked again for children. */
@@ -61,9 +60,8 @@ TEST(any_inherit, "any-inherit", 30)
 		become_nobody();
 		pipe_wait(go);
 		/* a counted task can fork */
-		in_child(pid)
+		by_child()
 			spin(1000000);
-		reap(pid);
 	}
 	fd = ev_start(user_attr(INSTRUCTIONS | EVTSEL_ANY, .inherit = 1), pid, -1);
 	pipe_wake(go);
