@@ -177,7 +177,7 @@ void skip2(struct regs *r)
 void map_and_retry(struct regs *r)
 {
 	count_trap(r);
-	map_page((read_cr2() - PAGED_AREA) / 4096, 1, 1);
+	map_page((read_cr2() - PAGED_AREA) / 4096, 1);
 }
 
 /* Software interrupts of ring 3 */
@@ -277,9 +277,9 @@ u64 since(int cpu, int what)
 	return item(cpu, what) - marked[cpu][what];
 }
 
-void map_page(int n, int present, int writable)
+void map_page(int n, int present)
 {
-	paged_table[n] = present ? (u64)pages[n] | 5 | writable << 1 : 0;
+	paged_table[n] = present ? (u64)pages[n] | 7 : 0;
 	asm volatile("invlpg (%0)" : : "r"(PAGED_AREA + n * 4096ul) : "memory");
 }
 

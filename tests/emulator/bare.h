@@ -311,7 +311,7 @@ int wrmsr_faults(u32 msr, u64 val);
 u64 item(int cpu, int what);
 void mark(void);
 u64 since(int cpu, int what);
-void map_page(int n, int present, int writable);
+void map_page(int n, int present);
 void pmu_quiet(void);
 void others_quiet(void);
 void program(u64 sel0, u64 sel1);

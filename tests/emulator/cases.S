@@ -10,17 +10,20 @@
 	.set	FLAGS, 2208
 	.set	MXCSR, 2216
 
-	/* Between vector \n and \n * 64(%rdi) */
-	.macro	VECTOR opcode, n
-	.byte	0x62, 0xf1 ^ (\n & 0x10) ^ ((\n & 8) << 4), 0x78, 0x08, \opcode
-	.byte	0x87 | (\n & 7) << 3
-	.long	64 * \n
-	.endm
-
+	/*
+	 * Between 32 vectors and 64 bytes each at (%rdi). The first of eight has a displacement of
+	 * one byte, which counts vectors, the others have four bytes.
+	 */
 	.macro	VECTORS opcode
 	.set	n, 0
 	.rept	32
-	VECTOR	\opcode, n
+	.byte	0x62, 0xf1 ^ (n & 0x10) ^ ((n & 8) << 4), 0x78, 0x08, \opcode
+	.if	n & 7
+	.byte	0x87 | (n & 7) << 3
+	.long	64 * n
+	.else
+	.byte	0x47, n
+	.endif
 	.set	n, n + 1
 	.endr
 	.endm
@@ -40,9 +43,11 @@
 	.endr
 	.endm
 
-	.globl	case_load, case_save, case_code, case_body, case_end
-/* case_load(image), case_save(image): vectors, masks, MXCSR */
+	.globl	case_load, case_save, case_code, case_body, case_end, vectors_load, vectors_save
+/* case_load(image), case_save(image): MXCSR, vectors and masks; the others without MXCSR */
 case_load:
+	ldmxcsr	MXCSR(%rdi)
+vectors_load:
 	VECTORS	0x28
 	.set	n, 0
 	.rept	8
@@ -50,10 +55,11 @@ case_load:
 	.byte	0xc5, 0xf8, 0x92, 0xc0 | n << 3	/* kmov %eax, %kn */
 	.set	n, n + 1
 	.endr
-	ldmxcsr	MXCSR(%rdi)
 	ret
 
 case_save:
+	stmxcsr	MXCSR(%rdi)
+vectors_save:
 	VECTORS	0x29
 	.set	n, 0
 	.rept	8
@@ -61,7 +67,6 @@ case_save:
 	movl	%eax, MASKS + 4 * n(%rdi)
 	.set	n, n + 1
 	.endr
-	stmxcsr	MXCSR(%rdi)
 	ret
 
 /* In ring 0 or 3: the code, with the registers of case_now before and after it */

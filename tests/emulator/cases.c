@@ -165,9 +165,9 @@ SUITE(run_cases, "cases")
 		return;
 	}
 	enable();
-	map_page(MEMORY - 1, 0, 0);
-	map_page(MEMORY, 1, 1);
-	map_page(MEMORY + 1, 0, 0);
+	map_page(MEMORY - 1, 0);
+	map_page(MEMORY, 1);
+	map_page(MEMORY + 1, 0);
 	one = &file->first;
 	for (u32 n = 0; n < file->count; n++) {
 		const u8 *p = one->code + ((one->code_size + 3) & ~3u);

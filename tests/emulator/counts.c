@@ -35,18 +35,6 @@ static void table(const struct entry *e, const struct entry *end)
 	}
 }
 
-static void both_counters(void)
-{
-	program(EV_INSTRUCTIONS | SEL_OS, EV_BRANCHES | SEL_OS);
-	user_run(f_nops);
-	expect("count: ring 0's share of a run in ring 3", 5, 1);
-
-	/* Either counter can have either event. */
-	program(EV_BRANCHES | SEL_OS, EV_INSTRUCTIONS | SEL_OS);
-	measure0(f_nops);
-	expect("count: events exchanged", 2, 106);
-}
-
 /* The test device's counts, which do not depend on the registers */
 static void truth(void)
 {
@@ -113,7 +101,7 @@ static void fault_test(const char *name, code *fn, int pages_out, int times,
 	/* A function for the page that the call in fault_fetch goes to */
 	pages[0][0] = 0xc3;
 	for (int n = 0; n < 2; n++)
-		map_page(n, !(pages_out & BIT(n)), 1);
+		map_page(n, !(pages_out & BIT(n)));
 	trap_test(name, fn, 14, map_and_retry, times, insns, branches);
 }
 
@@ -175,7 +163,6 @@ SUITE(test_counts, "counts")
 	table(__start_code_table, __stop_code_table);
 	if (modern())
 		table(__start_modern_code, __stop_modern_code);
-	both_counters();
 	truth();
 	readers();
 	write_while_counting();

@@ -204,7 +204,7 @@ static void sandbox(trap_handler *handler)
 		if (i != PAGED_AREA >> 21)
 			pd[i] &= ~USER_PAGE;
 	for (u32 i = 0; i < ARRAY_SIZE(pages); i++)
-		map_page(i, 1, 1);
+		map_page(i, 1);
 }
 
 SUITE(test_fuzz, "fuzz")

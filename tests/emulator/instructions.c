@@ -113,12 +113,6 @@ static void spflt(void)
 	check("spflt: gated counter", rdmsr(MSR_CNT0), 20 + 2 + 10 + 2);
 	check("spflt: free counter", rdmsr(MSR_CNT1), 69 + 2);
 	check("spflt: preference off at the end", rdmsr(MSR_SPFLT), 1);
-
-	/* The register has the preference that SPFLT sets. */
-	program(0, EV_INSTRUCTIONS | SEL_USR);
-	wrmsr(MSR_SPFLT, SPFLT_PREF | 2);
-	user_run(f_nops);
-	check("spflt: preference written by wrmsr", rdmsr(MSR_CNT1), 103);
 }
 
 #define FLAGS		0x8d5ul	/* CF, PF, AF, ZF, SF, OF */
@@ -220,7 +214,7 @@ static void set_unmapped(void)
 static void faulting_set(void)
 {
 	handlers[PF] = map_and_retry;
-	map_page(0, 0, 0);
+	map_page(0, 0);
 	user_run(set_unmapped);
 	handlers[PF] = 0;
 	check("seto: of memory that is mapped then", pages[0][4095], 1);

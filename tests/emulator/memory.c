@@ -36,8 +36,8 @@ static void restarted(void)
 {
 	handlers[14] = map_and_retry;
 	trapped = 0;
-	map_page(0, 0, 0);
-	map_page(1, 0, 0);
+	map_page(0, 0);
+	map_page(1, 0);
 	program(EV_DATA_READ | SEL_USR, EV_DATA_WRITE | SEL_USR);
 	user_run(f_fault_push);
 	check("memory: push restarted twice, reads", rdmsr(MSR_CNT0), 2);
@@ -336,11 +336,11 @@ static void prefetches_of_nothing(void)
 	check("hint: vprefetch0 of a device is dropped", count0(vprefetch0, EV_L1_PF1_DROP), LINES);
 	check("hint: vprefetch1 of a device, in the core", count0(vprefetch1, EV_L1_PF2), LINES);
 	check("hint: vprefetch1 of a device, at the L2", count0(vprefetch1, EV_L2_PF2), 0);
-	map_page(0, 0, 0);
+	map_page(0, 0);
 	hint_from = PAGED_AREA;
 	check("hint: vprefetch0 of no page", count0(vprefetch0, EV_L1_PF1), 0);
 	check("hint: clevict1 of no page", count0(clevict1, EV_WRITTEN_BACK), 0);
-	map_page(0, 1, 1);
+	map_page(0, 1);
 	/* The loop reads hint_from, each time and once more. */
 	hint_from = (u64)buffer;
 	check("hint: is no read of data",
@@ -478,8 +478,7 @@ static void any_one(const char *name, u64 sel, u64 want)
 	switch_on(sel | SEL_USR | SEL_ANY, sel | SEL_USR);
 	on_cpu(1, run_nops);
 	on_cpu(2, run_nops);
-	wrmsr(MSR_GLOBAL, 0);
-	check(text("any thread: %s", name), rdmsr(MSR_CNT0), 2 * want);
+	check(text("any thread: %s", name), switch_off(), 2 * want);
 	check(text("any thread: not without the bit: %s", name), rdmsr(MSR_CNT1), 0);
 }
 
@@ -573,9 +572,8 @@ static void any_victims(void)
 	switch_on(EV_L2_VICTIM | SEL_OS, 0);
 	delay(20000000);
 	on_cpu(1, write_lines);
-	wrmsr(MSR_GLOBAL, 0);
+	near("threads: another thread counts the same", switch_off(), victims, 64);
 	near("threads: victims of the thread that writes", victims, 8192, 8500);
-	near("threads: another thread counts the same", rdmsr(MSR_CNT0), victims, 64);
 }
 
 SUITE(test_any, "any")

@@ -118,18 +118,18 @@ static void places(void)
 
 	handlers[14] = map_and_retry;
 	handle_ints(ignore);
-	map_page(0, 0, 0);
+	map_page(0, 0);
 	where("pmi: before a fault in the next instruction", f_fault_load,
 	      insns, 3, at_fault, USER_CS);
-	map_page(0, 0, 0);
+	map_page(0, 0);
 	where("pmi: not because of an instruction that faulted", f_fault_load,
 	      insns, 4, at_fault + 2, USER_CS);
 	pages[0][0] = 0xc3;
-	map_page(0, 0, 0);
+	map_page(0, 0);
 	where("pmi: before a fault in fetching", f_fault_fetch, insns, 3,
 	      (void *)PAGED_AREA, USER_CS);
-	map_page(0, 1, 1);
-	map_page(1, 0, 0);
+	map_page(0, 1);
+	map_page(1, 0);
 	where("pmi: after a rep string, all of it", f_fault_rep, insns, 4, at_rep_end, USER_CS);
 	where("pmi: after int, in its handler", f_int80, insns, 3,
 	      trap_stubs + 16 * VEC_INT80, KERNEL_CS);

@@ -16,7 +16,7 @@ void setup_machine(void)
 	outb(PIC0_MASK, 0xff);
 	outb(PIC1_MASK, 0xff);
 	for (int i = 0; i < 16; i++)
-		map_page(i, 1, 1);
+		map_page(i, 1);
 	/* Multiboot's */
 	cmdline = (char *)(u64)((u32 *)(u64)boot_info)[4];
 }

@@ -16,16 +16,12 @@
 	.quad	1b, 2b
 	.endm
 
+	/* Each ends with an entry of zeros. */
 	.macro	TABLE name
 	.section .strict, "a"
-	.balign	8
+	.quad	0, 0
 	.globl	strict_\name
 strict_\name:
-	.endm
-
-	.macro	END
-	.section .strict, "a"
-	.quad	0, 0
 	.endm
 
 	/* vmovaps between a page and a vector */
@@ -68,7 +64,6 @@ INSN	"fildq pages; fistpq pages"
 INSN	"lar %ax, %ecx"
 INSN	"sldt %eax"
 INSN	"smsw %eax"
-END
 
 /* Ordinary x86-64 programs use these; the chip does not have them. */
 TABLE	lacks
@@ -97,12 +92,10 @@ INSN	"fldz; fisttps pages"
 INSN	"fldz; fisttpq pages"
 INSN	".byte 0x0f, 0x1e, 0xc0 /* reserved nop */"
 INSN	".byte 0x0f, 0x1f, 0xc8 /* nop /1 */"
-END
 
 TABLE	sysenter
 INSN	"sysenter"
 INSN	"sysexitq"
-END
 
 /* Neither CPU model has these. */
 TABLE	later
@@ -117,7 +110,6 @@ INSN	".byte 0xc5, 0xf8, 0xae, 0x10 /* vldmxcsr */"
 INSN	".byte 0xc4, 0xe2, 0x78, 0xf2, 0xc1 /* andn */"
 INSN	".byte 0x62, 0xf1, 0x7c, 0x48, 0x28, 0xc1 /* EVEX: vmovaps */"
 INSN	".byte 0xc5, 0xfc, 0x41, 0xc1 /* kand with VEX.L */"
-END
 
 /* The chip has no ports; here ring 0 has them. user_run() sets no registers. */
 	.macro	PORT text
@@ -132,4 +124,4 @@ PORT	"outw %ax, %dx"
 PORT	"insb"
 PORT	"rep insl"
 PORT	"outsb"
-END
+TABLE end

@@ -169,7 +169,6 @@ static void vector_events(void)
 		u64 sel, want;
 	} counts[] = {
 		{ "instruction", EV_VPU_INSTRUCTIONS, 1 },
-		{ "elements", EV_VPU_ELEMENTS, 16 },
 		{ "elements, CMASK 9", EV_VPU_ELEMENTS | SEL_CMASK(9), 1 },
 		{ "elements, CMASK 16", EV_VPU_ELEMENTS | SEL_CMASK(16), 1 },
 		{ "elements, CMASK 17", EV_VPU_ELEMENTS | SEL_CMASK(17), 0 },
@@ -213,8 +212,8 @@ static void across_pages(void)
 		pages[0][4096 - sizeof(end) + i] = end[i];
 	for (u32 i = 0; i < sizeof(begin); i++)
 		pages[1][i] = begin[i];
-	map_page(0, 1, 1);
-	map_page(1, 0, 0);
+	map_page(0, 1);
+	map_page(1, 0);
 	handlers[14] = note_rip;
 	asm volatile("call *%1" : "+a"(times)
 		     : "r"(PAGED_AREA + 4096ul - sizeof(end)) : "memory", "cc");
