@@ -7,7 +7,6 @@
 
 enum { NOTHING, NMI, OVERFLOW, STOP, SKID };
 
-#define COUNTER(n)	((n) << 4)
 #define RING0		(1 << 8)
 #define RING3		(2 << 8)
 #define WRITE_OF(msr)	((msr) | 1 << 15)
@@ -115,7 +114,7 @@ static void overflows(void)
 		u64 total = item(0, ITEM_TOTAL0);
 
 		arm(1 << 20);
-		run_nops(OVERFLOW | COUNTER(0) | RING0, n);
+		run_nops(OVERFLOW | RING0, n);
 		wrong += !came_after(n, 1);
 		/* The total and the counter have all events of the order. */
 		wrong += item(0, ITEM_TOTAL0) - total !=
@@ -126,7 +125,7 @@ static void overflows(void)
 
 	arm(1 << 20);
 	wrmsr(MSR_SEL0, 0);
-	run_nops(OVERFLOW | COUNTER(0) | RING0, 50);
+	run_nops(OVERFLOW | RING0, 50);
 	check("overflow: not of a counter that is off", nmi.count, 0);
 	check("overflow: nor in STATUS", rdmsr(MSR_STATUS), 0);
 }

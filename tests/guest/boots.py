@@ -24,7 +24,7 @@ LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soa
 
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
-RACES = " ".join(re.findall(r'^(?:RACE|TEST)\(\w+, "(race-[^"]+)"', TEXTS, re.M))
+RACES = " ".join(re.findall(r'^(?:RACE|TEST)\("(race-[^"]+)"', TEXTS, re.M))
 
 # Tests of other boots: run by name, or on kernels that are named
 OTHERS = """idle-* interrupts-balance load-beside machine-check nmi-swallowed nosym pmi-storm
@@ -33,7 +33,7 @@ OTHERS = """idle-* interrupts-balance load-beside machine-check nmi-swallowed no
 # which on a task's switch is also that of its SPFLT bit
 FIRST = "load-owned selftest-unloaded reset-state"
 MAIN = f"{FIRST} " + " ".join(sorted(without(
-    " ".join(re.findall(r'^TEST\(\w+, "([^"]+)"', TEXTS, re.M)),
+    " ".join(re.findall(r'^TEST\("([^"]+)"', TEXTS, re.M)),
     f"{FIRST} {LIFE} race-* {OTHERS}").split(), key=lambda test: bool(re.search("spflt|marks", test)))
     ) + " perf-spflt perf-stat perf-record perf-list perf-tools"
 

@@ -369,12 +369,12 @@ static void try_all(bool (*wanted)(const char *name, const char *module), bool w
 	must(tried.calls, "nothing was read");
 }
 
-TEST(bpf_read_del, "bpf-read-del", 1200)
+TEST("bpf-read-del", 1200)
 {
 	try_all(of_driver, true);
 }
 
-TEST(bpf_read_add, "bpf-read-add", 1200)
+TEST("bpf-read-add", 1200)
 {
 	try_all(of_perf_core, false);
 }

@@ -61,7 +61,7 @@ static void check_exact(u64 config, const char *what)
 	close(fd);
 }
 
-TEST(count_exact, "count-exact", 60)
+TEST("count-exact", 60)
 {
 	check_exact(INSTRUCTIONS, "instructions");
 	check_exact(BRANCHES, "branches");
@@ -106,7 +106,7 @@ static void check_both(bool group)
 	close(a);
 }
 
-TEST(count_both, "count-both", 60)
+TEST("count-both", 60)
 {
 	check_both(true);
 	check_both(false);
@@ -124,7 +124,6 @@ static void settled_loop(struct knc_test_loop *run, u64 n)
 	} while (--tries && memcmp(last, run->delta, sizeof(last)));
 }
 
-/* The same in kernel mode, in a module's loop with interrupts off */
 static void check_kernel(u64 first, u64 second)
 {
 	struct perf_event_attr attr = attr_of(first, .exclude_user = 1);
@@ -161,7 +160,7 @@ static void check_kernel(u64 first, u64 second)
 	close(run.fd[0]);
 }
 
-TEST(count_kernel, "count-kernel", 60)
+TEST("count-kernel", 60)
 {
 	check_kernel(INSTRUCTIONS, BRANCHES);
 	check_kernel(BRANCHES, INSTRUCTIONS);
@@ -216,7 +215,7 @@ static void check_sum(const char *first, const char *second)
 	close(fd[0]);
 }
 
-TEST(count_sum, "count-sum", 60)
+TEST("count-sum", 60)
 {
 	td_need();
 	pin(0);
@@ -227,7 +226,7 @@ TEST(count_sum, "count-sum", 60)
 }
 
 /* The events have what the emulator's counters have counted. */
-TEST(count_truth, "count-truth", 60)
+TEST("count-truth", 60)
 {
 	u64 truth, got = 0;
 	int fd[4], i;

@@ -135,7 +135,7 @@ static void bring_back(void)
 	set_online(hotplug_cpu, true);
 }
 
-TEST(fault_open, "fault-open", 240)
+TEST("fault-open", 240)
 {
 	faults_need();
 	opened_attr = user_attr(INSTRUCTIONS);
@@ -155,7 +155,7 @@ TEST(fault_open, "fault-open", 240)
 	}
 }
 
-TEST(fault_hotplug, "fault-hotplug", 240)
+TEST("fault-hotplug", 240)
 {
 	faults_need();
 	hotplug_cpu = cpus_online() - 1;

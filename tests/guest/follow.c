@@ -82,7 +82,7 @@ static void count_exec(bool inside)
 	must_have_counted(fd, want, START, "a program that a thread has executed");
 }
 
-TEST(spflt_reuse, "spflt-reuse", 240)
+TEST("spflt-reuse", 240)
 {
 	long most = sysctl_get("kernel/pid_max");
 
@@ -145,7 +145,7 @@ static void meet(struct meeting *m, unsigned int us)
 	close(fd);
 }
 
-TEST(spflt_dup, "spflt-dup", 240)
+TEST("spflt-dup", 240)
 {
 	struct meeting *m = shared(sizeof(*m));
 	int i;

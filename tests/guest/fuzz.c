@@ -172,7 +172,6 @@ static int fuzz_open_cgroup(u64 *r, struct perf_event_attr attr, int cpu, int gr
 	return fd;
 }
 
-/* @leader may be NULL */
 static int fuzz_open(struct fuzzer *s, const struct fuzz_event *leader)
 {
 	u64 *r = &s->r;
@@ -338,7 +337,6 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 	}
 }
 
-/* A worker's event, off */
 static int work_open(struct perf_event_attr attr)
 {
 	int fd;
@@ -514,7 +512,6 @@ static u64 fuzz_time(u64 usual)
 	return setting("TEST_FUZZ_SECONDS", 0) * 1000 ?: usual;
 }
 
-/* So many processes of each kind, for this long */
 static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrators, u64 ms)
 {
 	int n = fuzzers + workers + administrators, i;
@@ -541,7 +538,7 @@ static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrator
 	must(f->exact > 10, "only %llu counts are exact", f->exact);
 }
 
-TEST(witness, "witness", 240)
+TEST("witness", 240)
 {
 	struct fuzz *f = shared(sizeof(*f));
 
@@ -549,7 +546,7 @@ TEST(witness, "witness", 240)
 	fuzz_run(f, 0, 2, 0, fuzz_time(6000));
 }
 
-TEST(fuzz, "fuzz", 240)
+TEST("fuzz", 240)
 {
 	long paranoid = sysctl_get("kernel/perf_event_paranoid");
 	struct fuzz *f = shared(sizeof(*f));
@@ -586,7 +583,7 @@ static u64 kernel_memory(void)
 	return sum;
 }
 
-TEST(soak, "soak", 240)
+TEST("soak", 240)
 {
 	struct fuzz *f = shared(sizeof(*f));
 	u64 truth, memory;

@@ -106,7 +106,7 @@ static void check_cpu_wide(int cpu, u64 *total)
 		ring_close(&r[i], fd[i]);
 }
 
-TEST(hotplug, "hotplug", 600)
+TEST("hotplug", 600)
 {
 	struct load *load = shared(sizeof(*load));
 	int n = cpus_online(), rounds = 40 / (scale() > 1 ? 4 : 1), round, i;
@@ -149,7 +149,7 @@ TEST(hotplug, "hotplug", 600)
  * perf core lets an event be opened on a CPU that is not online yet, and then never
  * runs the event. The driver refuses it: an event that can be opened counts.
  */
-TEST(hotplug_opens, "hotplug-opens", 60)
+TEST("hotplug-opens", 60)
 {
 	struct perf_event_attr attr = times_attr(CYCLES, .disabled = 0, .exclude_kernel = 0);
 	int cpu = cpus_online() - 1, round, fd;
@@ -182,7 +182,7 @@ TEST(hotplug_opens, "hotplug-opens", 60)
  * A group whose leader has lost its CPU refuses members: perf core would not remove a
  * member when the leader is closed, and would later use the freed leader.
  */
-TEST(hotplug_group, "hotplug-group", 60)
+TEST("hotplug-group", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS);
 	int cpu = cpus_online() - 1, leader;
@@ -245,7 +245,7 @@ static void meet(void *arg, int i)
 		go_and_come(arg);
 }
 
-TEST(hotplug_spflt_group, "hotplug-spflt-group", 120)
+TEST("hotplug-spflt-group", 120)
 {
 	struct meeting *m = shared(sizeof(*m));
 	int cpu = cpus_online() - 1, idle;
@@ -304,7 +304,6 @@ static void must_be_clean(int cpu, const char *when)
 	}
 }
 
-/* The CPU counts exactly, accepts CPU-wide events, and its PMI comes. */
 static void must_work(int cpu, const char *when)
 {
 	int fd;
@@ -319,7 +318,7 @@ static void must_work(int cpu, const char *when)
 	must_sample(when);
 }
 
-TEST(hotplug_reset, "hotplug-reset", 240)
+TEST("hotplug-reset", 240)
 {
 	int cpu, n = cpus_online();
 
@@ -336,7 +335,7 @@ TEST(hotplug_reset, "hotplug-reset", 240)
 }
 
 /* The same for a driver that is loaded while registers hold junk */
-TEST(reset_state, "reset-state", 60)
+TEST("reset-state", 60)
 {
 	int cpu, n = cpus_online();
 
@@ -364,7 +363,7 @@ static void must_count_first(pid_t pid, int cpu)
 	close(fd);
 }
 
-TEST(first_event, "first-event", 60)
+TEST("first-event", 60)
 {
 	int cpu, i;
 
@@ -411,7 +410,7 @@ static int fail_both_ways(int cpu, int step, const char *name)
 }
 
 /* A CPU that fails on its way up or down works as before. */
-TEST(hotplug_fails, "hotplug-fails", 240)
+TEST("hotplug-fails", 240)
 {
 	FILE *states = fopen("/sys/devices/system/cpu/hotplug/states", "re");
 	int cpu = cpus_online() - 1, step, of_ours = 0;

@@ -69,13 +69,13 @@ static void test_states(void)
 	ring_close(&r, fd);
 }
 
-TEST(idle_lost, "idle-lost", 60)
+TEST("idle-lost", 60)
 {
 	need_sleeper("knc_test_idle");
 	test_states();
 }
 
-TEST(idle_lost_other, "idle-lost-other", 60)
+TEST("idle-lost-other", 60)
 {
 	need_sleeper("knc_test_idle_other");
 	test_states();

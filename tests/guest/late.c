@@ -111,11 +111,11 @@ static bool sample_at(const struct place *p, u64 period, u32 skid, struct record
 
 	madvise(page, getpagesize(), MADV_DONTNEED);
 	fd = open_sampling(period, &r, 1);
-	td_inject(sched_getcpu(), TD_SKID, 0, skid);
+	td_inject(sched_getcpu(), TD_SKID, skid);
 	ev_on(fd);
 	p->go(page, sp_of(0), sp_of(1));
 	ev_off(fd);
-	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
+	td_inject(sched_getcpu(), TD_NOTHING, 0);
 	found = ring_sample(&r, rec);
 	ring_close(&r, fd);
 	return found;
@@ -264,13 +264,13 @@ static void sweep_timer(u32 skid, struct sweep *s)
 	s->where = "timer";
 	s->skid = skid;
 	fd = open_sampling(LOOP_PERIOD, &r, 512);
-	td_inject(sched_getcpu(), TD_SKID, 0, skid);
+	td_inject(sched_getcpu(), TD_SKID, skid);
 	ev_on(timer);
 	ev_on(fd);
 	place_loop(LOOPS);
 	ev_off(fd);
 	ev_off(timer);
-	td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
+	td_inject(sched_getcpu(), TD_NOTHING, 0);
 	while (ring_next(&r, &rec)) {
 		must(rec.type != PERF_RECORD_LOST, "samples lost");
 		if (rec.type != PERF_RECORD_SAMPLE)
@@ -303,7 +303,7 @@ static void sweep_timer(u32 skid, struct sweep *s)
 	close(timer);
 }
 
-TEST(sample_entry, "sample-entry", 240)
+TEST("sample-entry", 240)
 {
 	struct sweep s = {};
 	u32 skid;
@@ -316,7 +316,7 @@ TEST(sample_entry, "sample-entry", 240)
 	judge(&s);
 }
 
-TEST(sample_syscall_regs, "sample-syscall-regs", 120)
+TEST("sample-syscall-regs", 120)
 {
 	struct sweep s = {};
 
@@ -355,7 +355,7 @@ static unsigned int nmi_parameter(const char *name)
  * A lost NMI costs samples only until the event stops, is read, or a tick comes; later events
  * have theirs.
  */
-TEST(nmi_swallowed, "nmi-swallowed", 60)
+TEST("nmi-swallowed", 60)
 {
 	struct tally t = {};
 	unsigned int many;
@@ -383,7 +383,7 @@ TEST(nmi_swallowed, "nmi-swallowed", 60)
 }
 
 /* A machine check reaches its own handlers, whether or not an overflow is pending. */
-TEST(machine_check, "machine-check", 60)
+TEST("machine-check", 60)
 {
 	struct tally t = {};
 	int cpu, fd, tries;
@@ -396,7 +396,7 @@ TEST(machine_check, "machine-check", 60)
 	prepare();
 	cpu = sched_getcpu();
 	fd = open_sampling(FOREIGN_PERIOD, &r, 8);
-	td_inject(cpu, TD_SKID, 0, 100000000);
+	td_inject(cpu, TD_SKID, 100000000);
 	/* A task switch in between handles the overflow. */
 	for (tries = 0; tries < 10 && !pending; tries++) {
 		ev_off(fd);
@@ -409,7 +409,7 @@ TEST(machine_check, "machine-check", 60)
 		pending = td_read(cpu, TD_GLOBAL_STATUS);
 	}
 	must(pending, "the overflow is not pending any more");
-	td_inject(cpu, TD_NOTHING, 0, 0);
+	td_inject(cpu, TD_NOTHING, 0);
 	spin(1);
 	ev_off(fd);
 	ring_tally(&r, &t, NULL, NULL);

@@ -621,9 +621,6 @@ void ring_tally(struct ring *r, struct tally *t, const char *lo, const char *hi)
 			break;
 		case PERF_RECORD_UNTHROTTLE:
 			t->unthrottles++;
-			break;
-		default:
-			t->others++;
 		}
 	}
 }
@@ -993,12 +990,14 @@ void td_burst(u64 events)
 	}
 }
 
-void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after)
+void td_inject(int cpu, enum td_action action, u32 after)
 {
+	u32 ring0 = action == TD_NMI || action == TD_STOP;
+
 	td_need();
 	td_out(after, TD_AFTER);
 	td_out(0, TD_ACCESS);
-	td_out((u32)cpu << 16 | rings << 8 | action, TD_ORDER);
+	td_out((u32)cpu << 16 | ring0 << 8 | action, TD_ORDER);
 }
 
 void must_count(const char *when)

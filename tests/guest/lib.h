@@ -3,7 +3,7 @@
  * What the guest tests share: opening and reading events, sample buffers, loops of
  * known length, and the emulator's test device.
  *
- * A test is a function declared with TEST(). It passes when it returns; fail() and
+ * A test is what follows TEST(). It passes when it returns; fail() and
  * skip() end it otherwise. Any process or thread of the test may call them, and the
  * first call decides. What it has open is closed as its process ends.
  */
@@ -46,16 +46,19 @@ struct test {
 
 void test_register(struct test *t);
 
-#define TEST(fn, testname, limit)					\
-	static void fn(void);						\
-	static struct test test_##fn = {				\
-		.name = testname, .run = fn, .seconds = limit,		\
-	};								\
-	static void __attribute__((constructor)) register_##fn(void)	\
+#define TEST(testname, limit)	TEST_AT(testname, limit, __LINE__)
+#define TEST_AT(...)		TEST_IN_LINE(__VA_ARGS__)
+#define TEST_IN_LINE(testname, limit, n)				\
+	static void run_##n(void);					\
+	static void __attribute__((constructor)) register_##n(void)	\
 	{								\
-		test_register(&test_##fn);				\
+		static struct test t = {				\
+			.name = testname, .run = run_##n, .seconds = limit, \
+		};							\
+									\
+		test_register(&t);					\
 	}								\
-	static void fn(void)
+	static void run_##n(void)
 
 enum verdict { PASSED, FAILED, SKIPPED };
 
@@ -195,7 +198,7 @@ bool ring_sample(struct ring *r, struct record *rec);
 void ring_unmap(struct ring *r);
 
 struct tally {
-	u64 samples, lost, throttles, unthrottles, others;
+	u64 samples, lost, throttles, unthrottles;
 	u64 outside;			/* samples not in [lo, hi) */
 	u64 last_outside;
 	u64 period_sum;
@@ -335,19 +338,17 @@ enum td_action {
 	TD_SKID			= 4,	/* each PMI is @after instructions late from now on */
 };
 
-#define TD_RING0		1
-
 bool td_present(void);
 void td_need(void);			/* skip() where there is no test device */
 u64 td_read(int cpu, enum td_item item);
 u64 td_counted(int cpu);			/* by both counters */
 u64 td_sum(enum td_item item);		/* over all online CPUs */
 /*
- * Does @action to a hardware thread after @after instructions in @rings. An order
+ * Does @action to a hardware thread after @after instructions of the kernel. An order
  * replaces the last one of that thread; TD_SKID stays beside others. TD_NOTHING ends
  * all of them and lets a stopped thread go on.
  */
-void td_inject(int cpu, enum td_action action, unsigned int rings, u32 after);
+void td_inject(int cpu, enum td_action action, u32 after);
 /* Adds @events to this hardware thread's counters at once; one that is off does not count. */
 void td_burst(u64 events);
 

@@ -11,7 +11,7 @@
  * kernel.perf_cpu_time_max_percent: interrupts that take longer than that lower the rate of
  * samples. At 1 % of a hundred thousand a second each may take 100 ns, which no interrupt does.
  */
-TEST(sample_cpu_time, "sample-cpu-time", 60)
+TEST("sample-cpu-time", 60)
 {
 	const long rate = 100000;
 	int fd, i;

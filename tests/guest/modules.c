@@ -27,7 +27,6 @@ bool driver_loaded(void)
 	return !access("/sys/module/knc_pmu", F_OK);
 }
 
-/* Returns 0, or -1 with errno. */
 static int driver_load(void)
 {
 	pmu_forget();
@@ -79,7 +78,7 @@ static int left_over(pid_t pid, int cpu, bool until_exec)
 	return sibling;
 }
 
-TEST(unload_left, "unload-left", 60)
+TEST("unload-left", 60)
 {
 	int ready[2];
 	pid_t pid;
@@ -100,7 +99,7 @@ TEST(unload_left, "unload-left", 60)
 }
 
 /* The software event is in its context no more, as its task has executed another program. */
-TEST(unload_exec, "unload-exec", 60)
+TEST("unload-exec", 60)
 {
 	pid_t pid;
 
@@ -119,7 +118,7 @@ TEST(unload_exec, "unload-exec", 60)
 }
 
 /* The same for the context of a CPU that has gone offline */
-TEST(unload_offline, "unload-offline", 60)
+TEST("unload-offline", 60)
 {
 	int cpu = cpus_online() - 1, fd;
 
@@ -159,7 +158,7 @@ static void must_not_load(const char *where, int want, const char *why)
 	must(access(PMUS "/knc", F_OK), "a PMU has been registered");
 }
 
-TEST(load_owned, "load-owned", 60)
+TEST("load-owned", 60)
 {
 	module_need();
 	must(!owned(), "the counters are reserved before the driver is loaded");
@@ -170,7 +169,7 @@ TEST(load_owned, "load-owned", 60)
 	must(!owned(), "the counters are still reserved");
 }
 
-TEST(ownership, "ownership", 60)
+TEST("ownership", 60)
 {
 	bool always = driver_is_module();
 	int fd, tries;
@@ -186,7 +185,7 @@ TEST(ownership, "ownership", 60)
 }
 
 /* If perf_event_overflow() cannot be found, the driver counts but does not sample. */
-TEST(nosym, "nosym", 60)
+TEST("nosym", 60)
 {
 	struct perf_event_attr attr;
 	unsigned int lines;
@@ -217,7 +216,7 @@ TEST(nosym, "nosym", 60)
 	must(in_log("perf_event_overflow not found") == lines + 1, "the log has it more than once");
 }
 
-TEST(wrong_cpu, "wrong-cpu", 30)
+TEST("wrong-cpu", 30)
 {
 	module_need();
 	must_not_load("on another processor", ENODEV, "knc_pmu: not a Knights Corner: found ");
@@ -227,7 +226,7 @@ TEST(wrong_cpu, "wrong-cpu", 30)
  * A kernel whose own driver has the counters keeps them: the module does not load, and
  * logs what to type.
  */
-TEST(load_beside, "load-beside", 30)
+TEST("load-beside", 30)
 {
 	int fd;
 
@@ -259,7 +258,7 @@ static void must_be_alone(void)
  * On Linux 2.6.38 the module takes the counters over from the kernel's own driver,
  * unless that has events.
  */
-TEST(take_over, "take-over", 120)
+TEST("take-over", 120)
 {
 	static const char what[] = "end the programs that have them open, then load again";
 	unsigned int advice = in_log(what);

@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 
-/* The event that a file under events/ has */
 static u64 config_of(const char *name)
 {
 	struct perf_event_attr attr = attr_of(0);
@@ -19,7 +18,7 @@ static u64 config_of(const char *name)
 }
 
 /* The unit tests compare all of them with the manual. */
-TEST(names, "names", 60)
+TEST("names", 60)
 {
 	DIR *dir = opendir(text_of("/sys/bus/event_source/devices/%s/events", pmu()->name));
 	struct dirent *entry;

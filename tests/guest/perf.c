@@ -44,7 +44,7 @@ static unsigned int lines_with(const char *text, const char *word)
 	return lines;
 }
 
-TEST(card_perf, "card-perf", 300)
+TEST("card-perf", 300)
 {
 	static const char *const rounds[] = { "100000", "200000" };
 	u64 instructions[2], branches[2];
@@ -77,7 +77,7 @@ TEST(card_perf, "card-perf", 300)
 	     said);
 }
 
-TEST(card_perf_record, "card-perf-record", 300)
+TEST("card-perf-record", 300)
 {
 	const char *said, *hot;
 	u64 count, samples, truth;

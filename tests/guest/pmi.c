@@ -63,7 +63,7 @@ static void storm_on(void *arg, int cpu)
 	}
 }
 
-TEST(pmi_storm, "pmi-storm", 400)
+TEST("pmi-storm", 400)
 {
 	u64 pmis = setting("TEST_PMIS", 1000000) / scale();
 	u64 counted[256], delivered, edges, lost, line, overflows, samples = 0, begin;
@@ -116,7 +116,7 @@ TEST(pmi_storm, "pmi-storm", 400)
  * At the end of a boot: over all of it, no edge was lost, and each PMI that was
  * delivered is in the PMI line of /proc/interrupts.
  */
-TEST(interrupts_balance, "interrupts-balance", 30)
+TEST("interrupts-balance", 30)
 {
 	u64 delivered, line;
 

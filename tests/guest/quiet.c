@@ -42,7 +42,7 @@ static void open_and_close(void)
 	}
 }
 
-TEST(opens_quiet, "opens-quiet", 120)
+TEST("opens-quiet", 120)
 {
 	long before = sysctl_get("kernel/perf_event_paranoid");
 	int cpu = cpus_online() - 1;

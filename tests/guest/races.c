@@ -409,7 +409,7 @@ static void *actor_main(void *unused)
 			take_steps(s, s->race->act);
 		/* that did not interrupt the stopped thread: let it go on */
 		if (td_read(s->cpu, TD_STOPPED))
-			td_inject(s->cpu, TD_NOTHING, 0, 0);
+			td_inject(s->cpu, TD_NOTHING, 0);
 		actor.idle = true;
 	}
 	return NULL;
@@ -448,24 +448,24 @@ static u64 operate(struct shot *s, u32 after)
 	const struct race *r = s->race;
 	u64 before;
 
-	td_inject(s->cpu, TD_SKID, 0, s->draw.skid);
+	td_inject(s->cpu, TD_SKID, s->draw.skid);
 	if (!r->action) {
 		if (s->draw.nmi)
-			td_inject(s->cpu, TD_NMI, TD_RING0, s->draw.nmi);
+			td_inject(s->cpu, TD_NMI, s->draw.nmi);
 		operation(s);
-		td_inject(s->cpu, TD_NOTHING, 0, 0);
+		td_inject(s->cpu, TD_NOTHING, 0);
 		return first_count(s) - s->run_up;
 	}
 	before = td_read(s->cpu, TD_INJECTED);
 	if (r->act)
 		actor_arm(s);
-	td_inject(s->cpu, r->action, TD_RING0, after);
+	td_inject(s->cpu, r->action, after);
 	operation(s);
 	/* the actor uses the test device, which has one answer at a time */
 	if (r->act)
 		actor_disarm();
 	after -= td_read(s->cpu, TD_INJECT_LEFT);
-	td_inject(s->cpu, TD_NOTHING, 0, 0);
+	td_inject(s->cpu, TD_NOTHING, 0);
 	s->injected = td_read(s->cpu, TD_INJECTED) - before;
 	return after;
 }
@@ -667,7 +667,7 @@ static void prepare(void)
 }
 
 /* A test that is one sweep, or two */
-#define RACE(fn, name, sweep) TEST(fn, name, 3600) { sweep; }
+#define RACE(name, sweep)	TEST(name, 3600) { sweep; }
 
 static void race(const struct race *r)
 {
@@ -679,7 +679,7 @@ static const struct race disabling = {
 	.steps = { ON(0), OFF(0), SPIN, ON(0), OFF(0) }, .every = true,
 };
 
-RACE(race_disable, "race-disable", race(&disabling))
+RACE("race-disable", race(&disabling))
 
 static void open_user(struct shot *s)
 {
@@ -692,7 +692,7 @@ static const struct race reading = {
 	.exact = true, .every = true,
 };
 
-RACE(race_read, "race-read", race(&reading))
+RACE("race-read", race(&reading))
 
 static void open_equal(struct shot *s)
 {
@@ -704,7 +704,7 @@ static const struct race reading_group = {
 	.open = open_equal, .steps = { ON(0), READ, READ, OFF(0) }, .equals = true, .every = true,
 };
 
-RACE(race_read_group, "race-read-group", race(&reading_group))
+RACE("race-read-group", race(&reading_group))
 
 /*
  * A sample of a page fault reads its group when its callchain is collected, and not yet
@@ -761,14 +761,14 @@ static const struct race faulting = {
 	.fine = true,
 };
 
-RACE(race_read_fault, "race-read-fault", race(&faulting))
+RACE("race-read-fault", race(&faulting))
 
 /*
  * The same while the group is disabled and enabled: by its leader, by the member that
  * samples, and by the other one. Not while a member is opened or closed: perf core then
  * writes a sample of more counts than it has room for.
  */
-TEST(race_skid_group, "race-skid-group", 3600)
+TEST("race-skid-group", 3600)
 {
 	static const struct race of_leader = {
 		.open = open_equal, .steps = { ON(0), OFF(0), SPIN, ON(0), OFF(0) },
@@ -807,7 +807,7 @@ static void sweep_throttled(const struct race *r, u64 from, u64 to)
 }
 
 /* The overflow that throttles the event, while it is read */
-TEST(race_read_throttle, "race-read-throttle", 3600)
+TEST("race-read-throttle", 3600)
 {
 	static const struct race r = {
 		.steps = { ON(0), READ, READ, OFF(0) }, .throttles = true, .every = true,
@@ -842,7 +842,7 @@ static void call_and_read(struct shot *s)
 	ev_off(s->fd[0]);
 }
 
-TEST(race_read_again, "race-read-again", 3600)
+TEST("race-read-again", 3600)
 {
 	static const struct race r = {
 		.operation = call_and_read, .repeats = true, .every = true,
@@ -873,13 +873,13 @@ static void change_period(struct shot *s)
 
 static const struct race setting_period = { .operation = change_period };
 
-RACE(race_period, "race-period", race(&setting_period))
+RACE("race-period", race(&setting_period))
 
 /*
  * The overflow that throttles the event, late, so that it is handled when the event is
  * stopped for its new period. perf core starts the event, and again at the next tick.
  */
-TEST(race_period_throttle, "race-period-throttle", 3600)
+TEST("race-period-throttle", 3600)
 {
 	static const struct race r = {
 		.operation = change_period, .throttles = true, .every = true,
@@ -902,18 +902,18 @@ static void end_period_twice(struct shot *s)
 {
 	s->again = AGAIN;
 	s->draw.skid = TOO_LATE;
-	td_inject(s->cpu, TD_SKID, 0, TOO_LATE);
+	td_inject(s->cpu, TD_SKID, TOO_LATE);
 	ev_on(s->fd[0]);
 	s->at_least = first_count(s);
 	ev_period(s->fd[0], AGAIN);
 	s->at_most = first_count(s);
-	td_inject(s->cpu, TD_SKID, 0, s->race->late);
+	td_inject(s->cpu, TD_SKID, s->race->late);
 	/* two instructions each */
 	spin(s->race->late ? AGAIN / 2 : 2 * AGAIN);
 	ev_off(s->fd[0]);
 }
 
-TEST(race_period_again, "race-period-again", 3600)
+TEST("race-period-again", 3600)
 {
 	static const struct race late = {
 		.operation = end_period_twice, .late = TOO_LATE, .throttles = true, .fine = true,
@@ -931,7 +931,7 @@ static const struct race adding = {
 	.also = { BRANCHES }, .steps = { ON(0), ON(1), OFF(1), OFF(0) },
 };
 
-RACE(race_add, "race-add", race(&adding))
+RACE("race-add", race(&adding))
 
 /*
  * The event is moved to the other counter. The module gives out counter 1 first, the
@@ -946,7 +946,7 @@ static const struct race moving_from_1 = {
 	.steps = { ON(2), ON(0), OFF(2), ON(1), OFF(1), OFF(0) },
 };
 
-RACE(race_move, "race-move", race(&moving_from_0); race(&moving_from_1))
+RACE("race-move", race(&moving_from_0); race(&moving_from_1))
 
 /* The interrupt of one event, around that of another event */
 static void open_second(struct shot *s)
@@ -962,7 +962,7 @@ static const struct race overflowing = {
 	.second = true,
 };
 
-RACE(race_pmi, "race-pmi", race(&overflowing))
+RACE("race-pmi", race(&overflowing))
 
 static void other_start(bool counted)
 {
@@ -1039,7 +1039,7 @@ static const struct race switching = {
 	.open = open_user, .steps = { ON(0), ON(1), TURN(0), OFF(1), OFF(0) }, .exact = true,
 };
 
-RACE(race_switch, "race-switch", race_beside(false, &switching, TD_NOTHING))
+RACE("race-switch", race_beside(false, &switching, TD_NOTHING))
 
 /* The same in an SPFLT region, while the other task has the other preference */
 static void open_spflt(struct shot *s)
@@ -1052,7 +1052,7 @@ static const struct race switching_regions = {
 	.steps = { ON(0), ON(1), SPFLT(1), TURN(0), SPFLT(0), TURN(1), SPIN, OFF(1), OFF(0) },
 };
 
-RACE(race_spflt_switch, "race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
+RACE("race-spflt-switch", race_beside(false, &switching_regions, TD_NOTHING))
 
 static void map_and_unmap(struct shot *s)
 {
@@ -1076,7 +1076,7 @@ static void map_and_unmap(struct shot *s)
 
 static const struct race mapping = { .also = { BRANCHES }, .operation = map_and_unmap };
 
-RACE(race_map, "race-map", race(&mapping))
+RACE("race-map", race(&mapping))
 
 /*
  * An NMI of another source, after each instruction of the kernel: the handler finds no
@@ -1087,23 +1087,23 @@ static void race_nmis(const struct race *r)
 	race_by(r, TD_NMI, NULL);
 }
 
-RACE(race_nmi_disable, "race-nmi-disable", race_nmis(&disabling))
-RACE(race_nmi_read, "race-nmi-read", race_nmis(&reading))
-RACE(race_nmi_period, "race-nmi-period", race_nmis(&setting_period))
-RACE(race_nmi_add, "race-nmi-add", race_nmis(&adding))
-RACE(race_nmi_move, "race-nmi-move", race_nmis(&moving_from_0); race_nmis(&moving_from_1))
-RACE(race_nmi_pmi, "race-nmi-pmi", race_nmis(&overflowing))
-RACE(race_nmi_switch, "race-nmi-switch", race_beside(false, &switching, TD_NMI))
-RACE(race_nmi_spflt, "race-nmi-spflt", race_beside(false, &switching_regions, TD_NMI))
-RACE(race_nmi_map, "race-nmi-map", race_nmis(&mapping))
+RACE("race-nmi-disable", race_nmis(&disabling))
+RACE("race-nmi-read", race_nmis(&reading))
+RACE("race-nmi-period", race_nmis(&setting_period))
+RACE("race-nmi-add", race_nmis(&adding))
+RACE("race-nmi-move", race_nmis(&moving_from_0); race_nmis(&moving_from_1))
+RACE("race-nmi-pmi", race_nmis(&overflowing))
+RACE("race-nmi-switch", race_beside(false, &switching, TD_NMI))
+RACE("race-nmi-spflt", race_beside(false, &switching_regions, TD_NMI))
+RACE("race-nmi-map", race_nmis(&mapping))
 
 /* One event takes the place of another; and a switch to a task with events */
 static const struct race replacing = {
 	.also = { BRANCHES }, .steps = { ON(0), SPIN, OFF(0), ON(1), OFF(1), ON(0), OFF(0) },
 };
 
-RACE(race_replace, "race-replace", race(&replacing))
-RACE(race_switch_counted, "race-switch-counted", race_beside(true, &switching, TD_NOTHING))
+RACE("race-replace", race(&replacing))
+RACE("race-switch-counted", race_beside(true, &switching, TD_NOTHING))
 
 /*
  * While this hardware thread is stopped anywhere in the kernel, another one reads its
@@ -1114,15 +1114,15 @@ static void race_stopped(const struct race *r, unsigned char step, unsigned char
 	race_by(r, TD_STOP, (const unsigned char []){ step, next, 0 });
 }
 
-RACE(race_stop_read, "race-stop-read", race_stopped(&disabling, READ, 0))
-RACE(race_stop_period, "race-stop-period", race_stopped(&reading, PERIOD, 0))
+RACE("race-stop-read", race_stopped(&disabling, READ, 0))
+RACE("race-stop-period", race_stopped(&reading, PERIOD, 0))
 
 /* An event of this task, then one of this hardware thread */
 static const struct race switching_beside = {
 	.also = { BRANCHES }, .steps = { ON(0), OFF(0), SPIN, ON(0), OFF(0) },
 };
 
-RACE(race_stop_toggle, "race-stop-toggle", race_stopped(&switching_beside, ON(1), OFF(1)))
+RACE("race-stop-toggle", race_stopped(&switching_beside, ON(1), OFF(1)))
 
 static void open_wide(struct shot *s)
 {
@@ -1133,7 +1133,7 @@ static const struct race reading_beside_wide = {
 	.open = open_wide, .steps = { ON(0), READ, READ, OFF(0) },
 };
 
-RACE(race_stop_wide, "race-stop-wide", race_stopped(&reading_beside_wide, ON(1), OFF(1)))
+RACE("race-stop-wide", race_stopped(&reading_beside_wide, ON(1), OFF(1)))
 
 /* The hardware thread goes offline and its task is moved, while events come and go. */
 static void come_and_go(struct shot *s)
@@ -1162,4 +1162,4 @@ static const struct race coming_and_going = {
 	.operation = come_and_go, .check = back_online, .exact = true, .slow = true,
 };
 
-RACE(race_stop_offline, "race-stop-offline", race_stopped(&coming_and_going, OFFLINE, 0))
+RACE("race-stop-offline", race_stopped(&coming_and_going, OFFLINE, 0))

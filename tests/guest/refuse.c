@@ -22,7 +22,7 @@ static void must_become(u64 config, u64 sel)
 	close(fd);
 }
 
-TEST(user_bits, "user-bits", 30)
+TEST("user-bits", 30)
 {
 	static const char terms[] = "event=0xff,umask=0x2f,edge=1,any=1,inv=1,cmask=0x81";
 	const u64 sel = 0x81002fff | EVTSEL_EDGE | EVTSEL_ANY | EVTSEL_INV;
@@ -62,7 +62,7 @@ static const struct refusal {
 	{ "exclude_guest", { .exclude_guest = 1 }, 0 },
 };
 
-TEST(refuse_kinds, "refuse-kinds", 30)
+TEST("refuse-kinds", 30)
 {
 	size_t i, n = cards_kernel() ? 4 : ARRAY_SIZE(refusals);
 
@@ -116,7 +116,7 @@ static void all_refused(void)
  * "any" counts other hardware threads: it takes the privilege of a CPU-wide event. At
  * level 3, which Debian's kernels have, only the privileged may open any event.
  */
-TEST(refuse_any, "refuse-any", 30)
+TEST("refuse-any", 30)
 {
 	long before = sysctl_get("kernel/perf_event_paranoid");
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS | EVTSEL_ANY);
@@ -137,7 +137,7 @@ TEST(refuse_any, "refuse-any", 30)
 }
 
 /* Of generic events there are those that the chip has. */
-TEST(refuse_generic, "refuse-generic", 30)
+TEST("refuse-generic", 30)
 {
 	const u64 read_miss = PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
 	struct perf_event_attr attr = attr_of(0);

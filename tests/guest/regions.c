@@ -151,7 +151,7 @@ static void region(const char *name, u64 n)
 	knc_region_end(name);
 }
 
-/* --- counts -------------------------------------------------------------------------- */
+/* Counts */
 
 static const u64 lengths[] = { 0, 1, 10, 100, 12345, 1000000 };
 
@@ -194,7 +194,7 @@ static void by_rdpmc(void)
 	must(knc_regions_self_->rdpmc, "not by RDPMC");
 }
 
-TEST(regions_rdpmc, "regions-rdpmc", 60)
+TEST("regions-rdpmc", 60)
 {
 	run_counted(by_rdpmc);
 	check_loops();
@@ -211,7 +211,7 @@ static void by_read(void)
 	must(!knc_regions_self_->rdpmc, "by RDPMC");
 }
 
-TEST(regions_read, "regions-read", 60)
+TEST("regions-read", 60)
 {
 	long limit = sysctl_get("kernel/perf_event_mlock_kb");
 
@@ -221,7 +221,7 @@ TEST(regions_read, "regions-read", 60)
 	check_loops();
 }
 
-/* --- nesting -------------------------------------------------------------------------- */
+/* Nesting */
 
 #define INSIDE	1000
 
@@ -259,7 +259,7 @@ static void check_nests(void)
 	note("%llu instructions of each round beside the loops' own", more / 990);
 }
 
-TEST(regions_nested, "regions-nested", 60)
+TEST("regions-nested", 60)
 {
 	run_counted(nests);
 	must_say(NULL);
@@ -287,7 +287,7 @@ static void recursion(void)
 	     counts[0], counts[1]);
 }
 
-TEST(regions_recursive, "regions-recursive", 60)
+TEST("regions-recursive", 60)
 {
 	struct row r;
 
@@ -317,7 +317,7 @@ static const char *spflt_events(void)
 		       pmu()->type, INSTRUCTIONS);
 }
 
-TEST(regions_spflt, "regions-spflt", 60)
+TEST("regions-spflt", 60)
 {
 	struct row r;
 
@@ -349,7 +349,7 @@ static void only_marks(void)
 	must(ev_count(fd) >= 6000 && ev_count(fd) < 6100, "counted %llu", ev_count(fd));
 }
 
-TEST(regions_marks, "regions-marks", 60)
+TEST("regions-marks", 60)
 {
 	if (!pmu_file("format/spflt"))
 		skip("this driver knows no SPFLT");
@@ -358,7 +358,7 @@ TEST(regions_marks, "regions-marks", 60)
 	must_say(NULL);
 }
 
-/* --- threads, processes, signals ------------------------------------------------------- */
+/* Threads, processes, signals */
 
 #define THREADS	6
 
@@ -394,7 +394,7 @@ static void threads(void)
 	thread((void *)1000);
 }
 
-TEST(regions_threads, "regions-threads", 60)
+TEST("regions-threads", 60)
 {
 	struct row rows[THREADS + 1];
 	unsigned int seen = 0;
@@ -429,7 +429,7 @@ static void churn(void)
 	}
 }
 
-TEST(regions_churn, "regions-churn", 60)
+TEST("regions-churn", 60)
 {
 	static struct row rows[SHORT_LIVED];
 
@@ -475,7 +475,7 @@ static int files(void)
 	return n;
 }
 
-TEST(regions_fork, "regions-fork", 60)
+TEST("regions-fork", 60)
 {
 	struct row r;
 
@@ -513,7 +513,7 @@ static void signalled(void)
 	must(signals == 2, "%d signals", signals);
 }
 
-TEST(regions_signal, "regions-signal", 60)
+TEST("regions-signal", 60)
 {
 	run_counted(signalled);
 	must_be("signal", counted_row("signal", 1).value[0], 200);
@@ -523,7 +523,7 @@ TEST(regions_signal, "regions-signal", 60)
 	must_say("\"signal\": not counted in a signal");
 }
 
-/* --- what goes wrong --------------------------------------------------------------------- */
+/* What goes wrong */
 
 static void *leaves_open(void *unused)
 {
@@ -553,7 +553,7 @@ static void wrong_nesting(void)
 	knc_region_begin("open");
 }
 
-TEST(regions_nesting, "regions-nesting", 60)
+TEST("regions-nesting", 60)
 {
 	u64 whole;
 
@@ -588,7 +588,7 @@ static void too_many(void)
 	knc_region_end("region 0");
 }
 
-TEST(regions_many, "regions-many", 60)
+TEST("regions-many", 60)
 {
 	struct row r;
 
@@ -637,7 +637,7 @@ static void taken(void)
 	one_region();
 }
 
-TEST(regions_taken, "regions-taken", 60)
+TEST("regions-taken", 60)
 {
 	run_counted(taken);
 	must_be("before", counted_row("before", 1).value[0], 2000);
@@ -681,7 +681,7 @@ static void bad_setting(void)
 	}
 }
 
-TEST(regions_refused, "regions-refused", 60)
+TEST("regions-refused", 60)
 {
 	run_regions(NULL, refused_events);
 	must_say("b cannot be opened: two such events do not fit");
@@ -706,7 +706,7 @@ static void writes_itself(void)
 	_exit(0);
 }
 
-TEST(regions_write_test, "regions-write", 60)
+TEST("regions-write", 60)
 {
 	run_counted(writes_itself);
 	counted_row("one", 2);
@@ -721,7 +721,7 @@ static void beside_another(void)
 	one_region();
 }
 
-TEST(regions_exists, "regions-exists", 60)
+TEST("regions-exists", 60)
 {
 	run_counted(beside_another);
 	must(!strcmp(file_text(file), "another's"), "overwritten: %s", file_text(file));

@@ -30,13 +30,13 @@ static void sample_loop(void *what, int cpu)
 	(void)cpu;
 }
 
-TEST(sample_one, "sample-one", 60)
+TEST("sample-one", 60)
 {
 	pin(0);
 	sample_loop("1 thread", 0);
 }
 
-TEST(sample_all, "sample-all", 120)
+TEST("sample-all", 120)
 {
 	int n = cpus_online();
 
@@ -46,7 +46,7 @@ TEST(sample_all, "sample-all", 120)
 }
 
 /* Two events at once: each has its own overflows, and all of them. */
-TEST(sample_two, "sample-two", 120)
+TEST("sample-two", 120)
 {
 	struct perf_event_attr a = sampling_attr(INSTRUCTIONS, 10007, TYPE);
 	struct perf_event_attr b = sampling_attr(BRANCHES, 9973, TYPE, .disabled = 0);
@@ -79,7 +79,7 @@ TEST(sample_two, "sample-two", 120)
  * one from it. At a low frequency the first periods differ by a factor of a thousand. At a high
  * one the rate is what was asked for, and the periods add up to the count.
  */
-TEST(sample_freq, "sample-freq", 120)
+TEST("sample-freq", 120)
 {
 	static const u64 freqs[] = { 1, 10, 100, 500 };
 	struct times times;
@@ -159,7 +159,7 @@ static u64 kernel_symbol(const char *name)
 	return address;
 }
 
-TEST(sample_callchain, "sample-callchain", 60)
+TEST("sample-callchain", 60)
 {
 	const u64 type = TYPE | PERF_SAMPLE_CALLCHAIN;
 	bool excludes = !kernel_before(3, 7);
@@ -215,7 +215,7 @@ TEST(sample_callchain, "sample-callchain", 60)
  * More interrupts than the limit allows: the buffer says so, and the event goes on at
  * the next tick from where it was.
  */
-TEST(sample_throttle, "sample-throttle", 120)
+TEST("sample-throttle", 120)
 {
 	u64 base, count;
 	struct tally t = {};
@@ -276,7 +276,7 @@ static void throttle_group(void)
  * Newer kernels throttle a whole group, and with it perhaps an event that has overflowed and is
  * not reported yet. That event must go on, too, be it the leader or not.
  */
-TEST(sample_throttle_group, "sample-throttle-group", 120)
+TEST("sample-throttle-group", 120)
 {
 	static const u64 lasts[] = { BRANCHES, INSTRUCTIONS };
 	size_t i;
@@ -310,7 +310,7 @@ TEST(sample_throttle_group, "sample-throttle-group", 120)
 #define STORM_RATE	5000
 #define STORM_CPUS	8
 
-TEST(sample_tiny_all, "sample-tiny-all", 240)
+TEST("sample-tiny-all", 240)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES }, periods[] = { 1, 2, 3, 10, 100 };
 	struct { struct ring r; int fd; } per[2 * STORM_CPUS];

@@ -28,7 +28,7 @@ static u64 run_at_once(const u64 *configs, int n, unsigned int ms, struct times 
  * Three events on two counters: each scaled count is right within 2 %, and the counters
  * were used all the time.
  */
-TEST(multiplex, "multiplex", 120)
+TEST("multiplex", 120)
 {
 	long double parts = 0;
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, CYCLES };
@@ -143,7 +143,7 @@ static void check_moves(bool per_task)
 	close(a);
 }
 
-TEST(constraints, "constraints", 60)
+TEST("constraints", 60)
 {
 	msr_need();
 	pin(0);
@@ -156,7 +156,7 @@ TEST(constraints, "constraints", 60)
 	check_moves(false);
 }
 
-TEST(groups_refused, "groups-refused", 30)
+TEST("groups-refused", 30)
 {
 	struct perf_event_attr attr = attr_of(BRANCHES, .disabled = 0);
 	int a, b;
@@ -176,7 +176,7 @@ TEST(groups_refused, "groups-refused", 30)
 }
 
 /* A pinned event keeps its counter; one that finds no counter is in error state. */
-TEST(pinned, "pinned", 30)
+TEST("pinned", 30)
 {
 	struct perf_event_attr attr = times_attr(L2_READ_MISS, .pinned = 1);
 	char buf[64];
@@ -217,7 +217,7 @@ static u64 until_interrupt(void)
 }
 
 /* The NMI watchdog has a counter on each CPU, and detects a hard lockup. */
-TEST(watchdog, "watchdog", 240)
+TEST("watchdog", 240)
 {
 	struct knc_test_loop run = {};
 	u64 n;

@@ -32,14 +32,13 @@ static void __attribute__((noinline, noclone)) region(u64 n)
 /* TEST, JZ, MOV and SPFLT 0, which count as well */
 #define REGION_COST	4
 
-/* This task's SPFLT event, on */
 static int open_spflt(void)
 {
 	return ev_start(spflt_attr(INSTRUCTIONS), 0, -1);
 }
 
 /* To the instruction, among code that is not counted */
-TEST(spflt_region_test, "spflt-region", 60)
+TEST("spflt-region", 60)
 {
 	u64 n, want = 0;
 	int fd, i;
@@ -143,7 +142,7 @@ static void ping_pong(void *arg, int i)
 		     ev_count(b.spflt), ev_count(b.all));
 }
 
-TEST(spflt_switch, "spflt-switch", 120)
+TEST("spflt-switch", 120)
 {
 	int pipes[3][2], i;
 
@@ -166,7 +165,7 @@ static void wander(int step)
 }
 
 /* A region that is moved from one hardware thread to the next all the while */
-TEST(spflt_migrate, "spflt-migrate", 60)
+TEST("spflt-migrate", 60)
 {
 	struct both b;
 	u64 count;
@@ -188,7 +187,7 @@ TEST(spflt_migrate, "spflt-migrate", 60)
 }
 
 /* A region in which the task's hardware threads go offline and come back */
-TEST(spflt_hotplug, "spflt-hotplug", 120)
+TEST("spflt-hotplug", 120)
 {
 	int n = cpus_online(), cpu;
 	struct both b;
@@ -216,7 +215,7 @@ TEST(spflt_hotplug, "spflt-hotplug", 120)
 }
 
 /* The first event clears the bits of all tasks, also of those that run elsewhere. */
-TEST(spflt_first, "spflt-first", 60)
+TEST("spflt-first", 60)
 {
 	volatile bool *inside = shared(sizeof(*inside));
 	int cpu = cpus_online() - 1;
@@ -241,7 +240,7 @@ TEST(spflt_first, "spflt-first", 60)
 }
 
 /* A new task begins with preference 0; its regions count for the parent's event. */
-TEST(spflt_inherit, "spflt-inherit", 60)
+TEST("spflt-inherit", 60)
 {
 	const u64 n = 100000;
 	int fd, i;
@@ -266,7 +265,7 @@ TEST(spflt_inherit, "spflt-inherit", 60)
 }
 
 /* Two SPFLT events; three, which take turns; and one that samples */
-TEST(spflt_several, "spflt-several", 120)
+TEST("spflt-several", 120)
 {
 	static const u64 configs[] = { INSTRUCTIONS, BRANCHES, INSTRUCTIONS };
 	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
@@ -310,7 +309,7 @@ TEST(spflt_several, "spflt-several", 120)
 	}
 }
 
-TEST(spflt_sample, "spflt-sample", 60)
+TEST("spflt-sample", 60)
 {
 	const u64 type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
 	struct tally t = {};
@@ -350,7 +349,7 @@ static void share_cpu(void *arg, int i)
 	}
 }
 
-TEST(spflt_wide, "spflt-wide", 60)
+TEST("spflt-wide", 60)
 {
 	struct wide w = { .cpu = cpus_online() - 1, .turns = 200, .loop = 50000 / scale() };
 	u64 want = 2 * 2 * (u64)w.turns * w.loop, count;
@@ -364,10 +363,8 @@ TEST(spflt_wide, "spflt-wide", 60)
 	     "two tasks in regions of %llu instructions, and two outside: %llu", want, count);
 }
 
-/* RDPMC */
-
 /* RDPMC and read(2) advance by the same number. */
-TEST(rdpmc_exact, "rdpmc", 60)
+TEST("rdpmc", 60)
 {
 	int fd = ev_self(INSTRUCTIONS), round;
 	u64 base_read = 0, base_self = 0, n, burst, b, d;
@@ -412,7 +409,7 @@ TEST(rdpmc_exact, "rdpmc", 60)
 }
 
 /* The page of a sampling event allows no RDPMC. */
-TEST(rdpmc_refused, "rdpmc-refused", 60)
+TEST("rdpmc-refused", 60)
 {
 	struct perf_event_mmap_page *page;
 	u64 value;

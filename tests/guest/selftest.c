@@ -75,7 +75,7 @@ static void beside(int cpu, int n, bool root)
 	}
 }
 
-TEST(selftest_in_use, "selftest-in-use", 120)
+TEST("selftest-in-use", 120)
 {
 	int other_core = cpus_online() - 4;
 
@@ -88,7 +88,7 @@ TEST(selftest_in_use, "selftest-in-use", 120)
 	beside(other_core, 1, false);
 }
 
-TEST(selftest_unloaded, "selftest-unloaded", 60)
+TEST("selftest-unloaded", 60)
 {
 	module_need();
 	not_done(true, "self-test: not done: the driver is not loaded");

@@ -28,7 +28,7 @@ static void run(int n)
 	}
 }
 
-TEST(strict_user, "strict-user", 30)
+TEST("strict-user", 30)
 {
 	unsigned int a, b, c, d = 0;
 	int n, status;

@@ -29,7 +29,7 @@ static void share_cpu(void *arg, int i)
 	}
 }
 
-TEST(task_switch, "task-switch", 120)
+TEST("task-switch", 120)
 {
 	in_children(6, false, share_cpu, NULL);
 }
@@ -70,7 +70,7 @@ static u64 count_tree(u64 n)
 	return count;
 }
 
-TEST(inherit, "inherit", 60)
+TEST("inherit", 60)
 {
 	u64 base, got, n;
 	int round;
@@ -85,7 +85,7 @@ TEST(inherit, "inherit", 60)
 	}
 }
 
-TEST(inherit_not, "inherit-not", 60)
+TEST("inherit-not", 60)
 {
 	int fd = ev_self(INSTRUCTIONS);
 	u64 count;
@@ -158,18 +158,18 @@ static void attach_as_nobody(void)
 	     ev_count(fd));
 }
 
-TEST(attach, "attach", 30)
+TEST("attach", 30)
 {
 	as_nobody(attach_as_nobody);
 }
 
-TEST(cpu_wide, "cpu-wide", 120)
+TEST("cpu-wide", 120)
 {
 	count_wide(0);
 }
 
 /* Each interrupt of a CPU-wide event starts the counters again. */
-TEST(sample_wide, "sample-wide", 120)
+TEST("sample-wide", 120)
 {
 	count_wide(100003);
 }
@@ -188,7 +188,7 @@ static void cgroup_child(void *arg, int i)
 	spin(n * (i + 1));
 }
 
-TEST(cgroup, "cgroup", 60)
+TEST("cgroup", 60)
 {
 	u64 n = 30000000 / scale(), count;
 	int dir, fd;
@@ -225,7 +225,7 @@ static struct group read_group(int fd)
 	return g;
 }
 
-TEST(group_read, "group-read", 60)
+TEST("group-read", 60)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS, .read_format = READ_TIMES |
 						PERF_FORMAT_GROUP | PERF_FORMAT_ID);
@@ -284,7 +284,7 @@ static void on_signal(int sig)
 }
 
 /* After so many overflows, each with a signal, the event is off. */
-TEST(refresh, "refresh", 60)
+TEST("refresh", 60)
 {
 	struct pollfd poller;
 	struct tally t = {};
@@ -316,7 +316,7 @@ TEST(refresh, "refresh", 60)
 }
 
 /* A period that is negative as a signed number: 2.6.38 takes it from the next overflow on. */
-TEST(period_negative, "period-negative", 60)
+TEST("period-negative", 60)
 {
 	u64 overflows, period = -1000;
 	struct tally t = {};
@@ -337,7 +337,7 @@ TEST(period_negative, "period-negative", 60)
 }
 
 /* The page before the sample buffer */
-TEST(mmap_page, "mmap-page", 60)
+TEST("mmap-page", 60)
 {
 	struct perf_event_mmap_page *page;
 	int fd = ev_self(INSTRUCTIONS);
@@ -384,7 +384,7 @@ static u64 page_enabled(const volatile struct perf_event_mmap_page *page)
 }
 
 /* The page of an event that samples is brought up to date when the event is put on. */
-TEST(page_times, "page-times", 60)
+TEST("page-times", 60)
 {
 	u64 own, read;
 	struct ring r;

@@ -40,7 +40,7 @@ static void move_throttled(bool first)
 	}
 }
 
-TEST(move_throttled_test, "move-throttled", 60)
+TEST("move-throttled", 60)
 {
 	td_need();
 	pin(cpus_online() - 1);
@@ -50,7 +50,7 @@ TEST(move_throttled_test, "move-throttled", 60)
 }
 
 /* The privilege for "any" is not checked again for children. */
-TEST(any_inherit, "any-inherit", 30)
+TEST("any-inherit", 30)
 {
 	int go[2], fd;
 	pid_t pid;
@@ -111,7 +111,7 @@ static void count_beside(pid_t pid, const int go[2])
 	must(!status, "a task that has a page reads what others left (status %#x)", status);
 }
 
-TEST(rdpmc_stale, "rdpmc-stale", 60)
+TEST("rdpmc-stale", 60)
 {
 	struct perf_event_mmap_page *page;
 	int go[2], fd, round;
@@ -139,7 +139,7 @@ TEST(rdpmc_stale, "rdpmc-stale", 60)
  */
 extern char __executable_start[], etext[];
 
-TEST(sample_user_only, "sample-user-only", 300)
+TEST("sample-user-only", 300)
 {
 	u64 inside = 0, samples = 0, last = 0, period;
 	struct record rec;
@@ -151,7 +151,7 @@ TEST(sample_user_only, "sample-user-only", 300)
 	for (late = 0; late < 400; late += late / 8 + 1)
 		for (period = 100; period < 120; period++) {
 			fd = ring_self(&r, 8, period);
-			td_inject(sched_getcpu(), TD_SKID, 0, late);
+			td_inject(sched_getcpu(), TD_SKID, late);
 			ev_on(fd);
 			for (i = 0; i < 10; i++) {
 				syscall(SYS_getppid);
@@ -159,7 +159,7 @@ TEST(sample_user_only, "sample-user-only", 300)
 				spin(10);
 			}
 			ev_off(fd);
-			td_inject(sched_getcpu(), TD_NOTHING, 0, 0);
+			td_inject(sched_getcpu(), TD_NOTHING, 0);
 			while (ring_sample(&r, &rec)) {
 				samples++;
 				if (rec.ip < (u64)__executable_start || rec.ip >= (u64)etext ||

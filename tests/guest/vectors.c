@@ -73,7 +73,7 @@ static void *rounds(void *arg)
 	return NULL;
 }
 
-TEST(vector_tasks, "vector-tasks", 60)
+TEST("vector-tasks", 60)
 {
 	pthread_t thread[6];
 	long i;
@@ -85,7 +85,7 @@ TEST(vector_tasks, "vector-tasks", 60)
 		pthread_join(thread[i], NULL);
 }
 
-TEST(vector_fork, "vector-fork", 60)
+TEST("vector-fork", 60)
 {
 	struct unit mine, found;
 	pid_t pid;
@@ -99,7 +99,7 @@ TEST(vector_fork, "vector-fork", 60)
 }
 
 /* The tracer reads a stopped task's registers, and changes one. */
-TEST(vector_ptrace, "vector-ptrace", 60)
+TEST("vector-ptrace", 60)
 {
 	static unsigned char area[XSAVE_AREA];
 	struct iovec iov = { area, sizeof(area) };

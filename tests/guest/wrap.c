@@ -31,7 +31,7 @@ static u64 __attribute__((noinline, noclone)) count_bursts(u64 each, int times)
 }
 
 /* An event counts beyond 2^40, in steps of various sizes. */
-TEST(wrap_count, "wrap-count", 60)
+TEST("wrap-count", 60)
 {
 	static const struct {
 		u64 each;
@@ -61,7 +61,7 @@ TEST(wrap_count, "wrap-count", 60)
 }
 
 /* Periods around 2^40: each has one sample, in time */
-TEST(wrap_period, "wrap-period", 120)
+TEST("wrap-period", 120)
 {
 	static const u64 periods[] = {
 		(1ULL << 31) - 1, 1ULL << 31, (1ULL << 32) + 1,

@@ -455,17 +455,9 @@ static void test_period(struct kunit *test)
 #include "filters.c"
 #include "module.c"
 
-static struct kunit_case knc_encoding_cases[] = {
+static struct kunit_case knc_event_cases[] = {
 	KUNIT_CASE_PARAM(test_config, config_gen_params),
-	{}
-};
-
-static struct kunit_case knc_groups_cases[] = {
 	KUNIT_CASE(test_groups),
-	{}
-};
-
-static struct kunit_case knc_period_cases[] = {
 	KUNIT_CASE_PARAM(test_period, period_gen_params),
 	{}
 };
@@ -478,17 +470,12 @@ static struct kunit_suite suite##_suite = {				\
 	.test_cases = suite##_cases,					\
 }
 
-KNC_SUITE(knc_encoding, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_groups, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_period, knc_test_init, knc_test_exit);
+KNC_SUITE(knc_event, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_pmi, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_user_regs, knc_user_regs_init, knc_user_regs_exit);
-
-kunit_test_suites(&knc_encoding_suite, &knc_groups_suite, &knc_period_suite,
-		  &knc_pmi_suite, &knc_user_regs_suite);
-
 KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
 KNC_SUITE(knc_module, knc_test_init, knc_test_exit);
 
-kunit_test_suites(&knc_spflt_suite, &knc_module_suite);
+kunit_test_suites(&knc_event_suite, &knc_pmi_suite, &knc_user_regs_suite, &knc_spflt_suite,
+		  &knc_module_suite);
 /* MODULE_LICENSE() has come with knc_module.c. */

@@ -24,14 +24,12 @@
 #define GLOBAL_CTRL	0x2f
 
 /* How many turns of a loop the CPU takes to wake */
-static int turns = 20000;
-module_param(turns, int, 0644);
+#define TURNS		20000
+
 /* The state to use, if the governor asks for it */
 static int state;
 module_param(state, int, 0644);
-/* How many times it has slept, and has lost an interrupt */
-static unsigned long slept;
-module_param(slept, ulong, 0444);
+/* How many times it has lost an interrupt */
 static unsigned long lost;
 module_param(lost, ulong, 0444);
 
@@ -82,11 +80,10 @@ static void sleep_deeply(void)
 	save(&saved);
 	lose();
 	restore(&saved);
-	for (i = 0; i < turns; i++)
+	for (i = 0; i < TURNS; i++)
 		barrier();
 	rdmsrl(GLOBAL_STATUS, status);
 	apic_write(APIC_LVTPC, saved.lvtpc);
-	slept++;
 	lost += !!status;
 }
 

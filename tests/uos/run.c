@@ -16,10 +16,10 @@
  * not be there. It has a port for results and one for the kernel's log, both in memory.
  */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -242,25 +242,21 @@ static void mount_all(void)
  */
 static void all_online(void)
 {
-	DIR *dir = opendir(CPUS);
-	struct dirent *entry;
+	pid_t pid = fork();
 	int left = 300;
-	char *path, *state;
-	pid_t pid;
+	glob_t found;
+	char *state;
+	size_t i;
 
-	pid = fork();
-	while (!pid && dir && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, "cpu", 3) || !isdigit(entry->d_name[3]))
-			continue;
-		path = text_of(CPUS "/%s/online", entry->d_name);
-		state = file_text(path);
-		if (state && *state == '0')
-			file_write(path, "1");
-	}
-	if (!pid)
+	if (!pid) {
+		glob(CPUS "/cpu[0-9]*/online", 0, NULL, &found);
+		for (i = 0; i < found.gl_pathc; i++) {
+			state = file_text(found.gl_pathv[i]);
+			if (state && *state == '0')
+				file_write(found.gl_pathv[i], "1");
+		}
 		_exit(0);
-	if (dir)
-		closedir(dir);
+	}
 	while (!waitpid(pid, NULL, WNOHANG) && left--)
 		usleep(100000);
 	if (left >= 0)

@@ -113,7 +113,7 @@ const struct window windows[] = {
 
 const u32 windows_quiet = 4, windows_all = ARRAY_SIZE(windows);
 
-/* --- the machine ---------------------------------------------------------------- */
+/* The machine */
 
 static u32 sbox(u32 reg)
 {
@@ -181,7 +181,7 @@ void map_memory(void)
 	pd[PAGED_AREA >> 21] = (u64)paged_table | 7;
 }
 
-/* --- the console ---------------------------------------------------------------- */
+/* The console */
 
 static void ring_put(const char *s, u32 size)
 {
@@ -261,7 +261,7 @@ SUITE(crash, "crash")
 	quit(1);
 }
 
-/* --- what the bootstrap leaves ---------------------------------------------------- */
+/* What the bootstrap leaves */
 
 static u64 e820_ram(void)
 {
@@ -346,7 +346,7 @@ SUITE(test_ports, "board")
 	      0x4b4e4350);
 }
 
-/* --- the SBOX --------------------------------------------------------------------- */
+/* The SBOX */
 
 static u64 etc_read(void)
 {
@@ -428,7 +428,7 @@ SUITE(test_registers, "board")
 	check("msr: TR5 takes commands", rdmsr(0x7), 0);
 }
 
-/* --- other threads -------------------------------------------------------------- */
+/* Other threads */
 
 /* How many threads have started so often */
 static u32 started(u32 times)
@@ -492,7 +492,7 @@ SUITE(test_sbox_interrupts, "board")
 	interrupts_off();
 }
 
-/* --- the local APIC --------------------------------------------------------------- */
+/* The local APIC */
 
 /* What a thread's own APIC has */
 static volatile u32 told_id, told_ldr, told_icr2;
@@ -576,7 +576,7 @@ SUITE(test_apic, "board")
 	interrupts_off();
 }
 
-/* --- vectors ---------------------------------------------------------------------- */
+/* Vectors */
 
 static struct vectors in[2], out[2];
 static u32 words[32] __attribute__((aligned(64)));
@@ -738,7 +738,7 @@ SUITE(test_new_code, "vectors")
 	check("vectors: a store over it", sum[1], 256 * ARRAY_SIZE(places));
 }
 
-/* --- the console ------------------------------------------------------------------ */
+/* The console */
 
 /* More than the ring, in lines that the test knows */
 SUITE(test_output, "vectors")
@@ -829,7 +829,7 @@ SUITE(test_vectors_kept, "vectors")
 	check("vectors: INIT leaves them", same(&in[1], &out[1], sizeof(*in)), 1);
 }
 
-/* --- a mainline kernel -------------------------------------------------------------- */
+/* A mainline kernel */
 
 /* Read on a card, except the clock: there it has 0x16, for 1100 MHz */
 static const struct {
