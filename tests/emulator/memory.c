@@ -173,6 +173,8 @@ static void caches(void)
 		     walks[i].from, walks[i].size, walks[i].step, walks[i].want);
 	walk("cache: 8 lines of one set", walk_read, EV_DATA_READ_MISS, b,
 	     8 * PAGE, PAGE, 0);
+	for (int n = 0; n < 16; n++)
+		asm volatile(ASM_CLEVICT1 : : "a"(b + n * PAGE) : "memory");
 	/* Each time around one more stays, up to four: those that are used are not replaced. */
 	walk("cache: 9 lines of one set, the third time", walk_read, EV_DATA_READ_MISS, b,
 	     9 * PAGE, PAGE, 7);
