@@ -261,10 +261,7 @@ void user_run(code *fn);
 void user_return(void);
 void syscall_entry(void);
 
-/*
- * pc.c or board/board.c: setup_machine() finds the command line and the console, and
- * behind_program() what QEMU's -initrd names.
- */
+/* pc.c or board/board.c; behind_program() is what -initrd names. */
 extern const struct window {
 	u64 base, size;
 } windows[];	/* registers of devices; the console is behind the quiet ones */

@@ -174,10 +174,7 @@ SUITE(bench_sample, "bench-sample")
 	result(samples > 100, "bench: samples", "%ld", samples);
 }
 
-/*
- * Loops of SSE, and of the vector unit: sixteen times as long as the instruction takes, on
- * registers, or on a page of memory at %rdi
- */
+/* Sixteen instructions in a loop, on registers, or on a page of memory at %rdi */
 #define REPEAT(n, insn) do {						\
 	u32 left;							\
 									\

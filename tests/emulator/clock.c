@@ -58,10 +58,7 @@ static void copy(u64 count)
 	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
 }
 
-/*
- * TSC and cycles agree on what fn(@n) takes, except that another thread may have
- * read the TSC up to @ahead of this one.
- */
+/* TSC and cycles agree on fn(@n); another thread may have read the TSC up to @ahead. */
 static void agree(const char *name, void (*fn)(u64), u64 n, u64 want, u64 more, u64 ahead)
 {
 	u64 tsc[2], cycles[2];
@@ -151,10 +148,7 @@ static void together(const char *name, int first, int last, u64 want)
 	on_time(name, rdtsc() - tsc, want, want / 100 + LEAD);
 }
 
-/*
- * A thread reads the TSC right after a DELAY, in the same block. Another core must
- * not see the TSC jump there.
- */
+/* DELAY, and the TSC in the same block: another core must not see it jump. */
 static volatile int watching, delayed;
 static volatile u64 longest;
 
@@ -324,10 +318,7 @@ SUITE(test_sleeps, "sleeps")
 	}
 }
 
-/*
- * QEMU's main loop receives what is typed, and sets a timer for a FIFO that does not
- * become full: four times ten bits, at 115200 a second.
- */
+/* QEMU's main loop sets a timer for a FIFO that is not full: 40 bits at 115200 a second. */
 #define COM1_FIFO	0x3fa
 #define FIFO_ON		0xc3		/* empty, interrupts at 14 bytes */
 #define FIFO_TIMEOUT	0xc

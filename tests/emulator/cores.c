@@ -139,10 +139,7 @@ static void fetches(void)
 	about("cores: code from another cache", run1(EV_L2_CODE_CACHE, code16k), 16384 / LINE);
 }
 
-/*
- * Both write in turn, each a different word. The turn is in another line: each turn
- * costs each core a modified line.
- */
+/* Both write words in turn. The turn's own line costs each a modified line, too. */
 static struct {
 	volatile u64 turn __attribute__((aligned(LINE)));
 	volatile u64 word[2 * LINE / 8] __attribute__((aligned(LINE)));
@@ -231,10 +228,7 @@ static void overflow(void)
 	      0);
 }
 
-/*
- * CPU 1 reads a line at once when CPU 0 has written it: the accesses are seen
- * in the order in which they were made.
- */
+/* CPU 1 reads what CPU 0 has just written: accesses are seen in their order. */
 static u8 fresh[LINE] __attribute__((aligned(LINE)));
 static volatile int written;
 static u64 from_cache;

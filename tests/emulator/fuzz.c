@@ -296,10 +296,7 @@ static u8 *on_memory(u8 *p)
 	return p;
 }
 
-/*
- * Returns a sum of all that the program leaves behind. The event is sampled each @after
- * times, or counted if that is 0.
- */
+/* A sum of all that the program leaves, sampled each @after events, or counted (0) */
 static u64 run_sampled(const u8 *data, u64 sel, u64 after)
 {
 	u64 sum = 0;

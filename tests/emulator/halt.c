@@ -109,10 +109,7 @@ static void woken_by_pmi(void)
 	check("halt: none lost", since(1, ITEM_LOST), 0);
 }
 
-/*
- * 327357-001 section 1.4.3.8: with pmu-stray=on an interrupt that belongs to no
- * thread goes to one that executes.
- */
+/* With pmu-stray=on an interrupt of no thread goes to one that executes (1.4.3.8). */
 static volatile int stray_taken;
 static u64 stray_status;
 

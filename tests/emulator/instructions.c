@@ -103,10 +103,7 @@ static void spflt(void)
 	user_run(spflt_one);
 	check("spflt: sets bit 63 only", rdmsr(MSR_SPFLT), SPFLT_PREF | 2);
 
-	/*
-	 * Counter 0 is gated: it counts from the instruction after the SPFLT
-	 * that sets the bit to the SPFLT that clears it. Counter 1 is not.
-	 */
+	/* Counter 0 counts from after the SPFLT that sets the bit to the one that clears it. */
 	program(EV_INSTRUCTIONS | SEL_USR, EV_INSTRUCTIONS | SEL_USR);
 	wrmsr(MSR_SPFLT, 1);
 	user_run(spflt_region);

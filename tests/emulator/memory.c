@@ -84,10 +84,7 @@ static void walk_over(u64 from, u64 size, u64 step)
 	walk_step = step;
 }
 
-/*
- * The number of @event in a third round over @size bytes by @step. measure0() and
- * @fn add a few accesses: allow for 2 %.
- */
+/* @event in a third round; measure0() and @fn add a few accesses: allow for 2 %. */
 static void walk(const char *name, code *fn, u32 event, u64 from, u64 size, u64 step, u64 want)
 {
 	walk_over(from, size, step);
@@ -201,10 +198,7 @@ static void counter0(void)
 	check("unit mask 0x10: counter 1 does not", rdmsr(MSR_CNT1), 0);
 }
 
-/*
- * vprefetch* and clevict* of LINES lines. HINTS(name, ...): the bytes of the
- * instruction after the first, with (%rax) as its operand
- */
+/* vprefetch* and clevict* of LINES lines; the bytes after the first, of operand (%rax) */
 #define LINES	64
 #define HINTS(name, bytes) \
 	EACH_LINE(name, hint_from, 64 * LINES, ".byte 0xc5, " bytes)
@@ -365,10 +359,7 @@ static void tlbs(void)
 	near("tlb: loading cr3 drops all", rdmsr(MSR_CNT0), 16, 4);
 }
 
-/*
- * Run three times in ring 3; count the last. This code's page is in none of the code TLB's sets
- * that have seven others.
- */
+/* The last of three runs in ring 3. This code's page is in none of the TLB's full sets. */
 static __attribute__((aligned(8 * PAGE))) u64 third(code *fn, u64 event)
 {
 	program(event | SEL_USR, 0);

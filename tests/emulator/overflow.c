@@ -312,10 +312,7 @@ SUITE(test_overflow, "overflow")
 	disabled_by_base();
 }
 
-/*
- * For the trace, which test_emulator.py compares: a PMI with the seven steps, a
- * lost one, and everything else that is traced.
- */
+/* For test_emulator.py's trace: a PMI with the seven steps, a lost one, and others */
 static void seven_steps(struct regs *r)
 {
 	wrmsr(MSR_GLOBAL, 0);

@@ -2,10 +2,7 @@
 /* Every register: width, reserved bits, RO, WO; numbers without a register */
 #include "bare.h"
 
-/*
- * Each bit by itself: the bits in @valid can be written, the others fault and do
- * not change the register.
- */
+/* Bits in @valid can be written one by one; others fault and change nothing. */
 static void bits(const char *name, u32 msr, u64 valid)
 {
 	u64 wrong = 0;

@@ -158,10 +158,7 @@ static void vectors(int strict)
 	more("strict: and one write", &f_vector_store, EV_DATA_WRITE, 1);
 }
 
-/*
- * A vector load has 16 active elements, which come at once: in one cycle, and over the
- * end of a period, before the next instruction
- */
+/* The 16 elements of a load come in one cycle, also over the end of a period. */
 static void vector_events(void)
 {
 	static const struct {

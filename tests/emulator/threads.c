@@ -236,10 +236,7 @@ static void sample_all(void)
 	handlers[2] = 0;
 }
 
-/*
- * Two cores with the same number, in different dies or modules: the first half of
- * the CPUs is one core, the second half the other.
- */
+/* Cores of one number in two dies or modules: each half of the CPUs is one. */
 static void count_anybody(void)
 {
 	switch_on(EV_INSTRUCTIONS | SEL_USR | SEL_ANY, 0);

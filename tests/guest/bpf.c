@@ -9,10 +9,7 @@
 #include <linux/bpf.h>
 #include <stddef.h>
 
-/*
- * What the program leaves: its calls, how many reads were refused or went backwards,
- * and the last and the highest count.
- */
+/* What the program leaves: calls, reads refused or gone backwards, and counts */
 struct seen {
 	u64 calls, refused, highest, last, back;
 };

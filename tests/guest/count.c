@@ -166,10 +166,7 @@ TEST("count-kernel", 60)
 	check_kernel(BRANCHES, INSTRUCTIONS);
 }
 
-/*
- * User and kernel counts add up to the total. Three counts need more than two counters: the
- * emulator has the third, and counts both rings while any counter of the hardware thread is on.
- */
+/* User and kernel counts add up to the total, which the emulator has as a third counter. */
 static void check_sum(const char *first, const char *second)
 {
 	const char *rings[2] = { first, second };

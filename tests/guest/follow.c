@@ -94,10 +94,7 @@ TEST("spflt-reuse", 240)
 	count_exec(true);
 }
 
-/*
- * A task's open waits for RCU if it joins a group of software events. Meanwhile another one
- * opens an event for the task.
- */
+/* A task joins a group of software events, which waits for RCU, as another opens one for it. */
 #define TRIALS		100
 
 struct meeting {

@@ -347,10 +347,7 @@ static int work_open(struct perf_event_attr attr)
 	return fd;
 }
 
-/*
- * Adds the count of an event that is off to the sum, and closes it. False if the event
- * has shared its counter.
- */
+/* Adds an event's count to the sum; false if it has shared its counter. */
 static bool work_close(struct fuzz *f, int fd, u64 *count)
 {
 	struct times t = ev_times(fd);
@@ -486,10 +483,7 @@ static void work(struct fuzz *f, int i)
 		n = random_below(&r, 50000);
 		/* Others change how many samples there may be. */
 		period = f->others ? 0 : 700 + random_below(&r, 2000);
-		/*
-		 * Linux 2.6.38 frees an event whose last file a child closes while its
-		 * task forks another, which inherits it.
-		 */
+		/* Linux 2.6.38 frees an event whose last file is closed as its task forks. */
 		switch (random_below(&r, cards_kernel() ? 5 : 6)) {
 		case 0:
 			work_group(f, n, cost);

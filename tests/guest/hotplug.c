@@ -145,10 +145,7 @@ TEST("hotplug", 600)
 	must(total > 1000000, "CPU-wide events counted only %llu", total);
 }
 
-/*
- * perf core lets an event be opened on a CPU that is not online yet, and then never
- * runs the event. The driver refuses it: an event that can be opened counts.
- */
+/* On a CPU that is coming perf core would open an event that never runs: it is refused. */
 TEST("hotplug-opens", 60)
 {
 	struct perf_event_attr attr = times_attr(CYCLES, .disabled = 0, .exclude_kernel = 0);
@@ -210,11 +207,17 @@ struct meeting {
 	atomic_bool stop;
 };
 
-static void join_and_leave(struct meeting *m)
+static void meet(void *arg, int i)
 {
 	struct perf_event_attr member = spflt_attr(INSTRUCTIONS);
+	struct meeting *m = arg;
 	int lead;
 
+	pin(i % 2);
+	for (; !i && !m->stop; m->rounds++) {
+		set_online(m->cpu, false);
+		set_online(m->cpu, true);
+	}
 	while (!m->stop) {
 		lead = sys_open(user_attr(INSTRUCTIONS), -1, m->cpu, -1, 0);
 		if (lead < 0)
@@ -225,24 +228,6 @@ static void join_and_leave(struct meeting *m)
 		close(lead);
 		m->opens++;
 	}
-}
-
-static void go_and_come(struct meeting *m)
-{
-	while (!m->stop) {
-		set_online(m->cpu, false);
-		set_online(m->cpu, true);
-		m->rounds++;
-	}
-}
-
-static void meet(void *arg, int i)
-{
-	pin(i % 2);
-	if (i)
-		join_and_leave(arg);
-	else
-		go_and_come(arg);
 }
 
 TEST("hotplug-spflt-group", 120)
@@ -269,10 +254,7 @@ TEST("hotplug-spflt-group", 120)
 	must(m->opens > rounds, "only %llu groups", m->opens);
 }
 
-/*
- * INIT does not reset the PMU: a CPU that comes back has the registers of before. Here
- * these are junk, with counters that run, and the driver must clear them.
- */
+/* INIT does not reset the PMU: the driver must clear the junk of before. */
 static void leave_junk(int cpu, u64 spflt)
 {
 	int i;

@@ -244,10 +244,7 @@ static void judge(const struct sweep *s)
 	must(!s->bad, "%llu of %llu samples, the first: %s", s->bad, s->samples, s->first_bad);
 }
 
-/*
- * A timer interrupts the loop anywhere. The iteration of a sample follows from the
- * number of instructions counted, and is also in a register.
- */
+/* A timer interrupts the loop, whose iteration is in a register, and follows from the count. */
 #define LOOPS		200000
 #define LOOP_LENGTH	20
 #define LOOP_PERIOD	1009
@@ -329,10 +326,7 @@ TEST("sample-syscall-regs", 120)
 	judge(&s);
 }
 
-/*
- * On Linux 2.6.38, with tests/uos/knc_test_nmi.c: NMIs that RAS keeps, and machine
- * checks
- */
+/* Linux 2.6.38, tests/uos/knc_test_nmi.c: NMIs that RAS keeps, machine checks */
 #define FOREIGN_PERIOD	5003
 
 #define TEST_NMI	"/sys/module/knc_test_nmi/parameters/"
@@ -351,10 +345,7 @@ static unsigned int nmi_parameter(const char *name)
 	return must_number(text_of(TEST_NMI "%s", name));
 }
 
-/*
- * A lost NMI costs samples only until the event stops, is read, or a tick comes; later events
- * have theirs.
- */
+/* A lost NMI costs samples only until the event stops, is read, or a tick comes. */
 TEST("nmi-swallowed", 60)
 {
 	struct tally t = {};

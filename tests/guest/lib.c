@@ -27,10 +27,7 @@ static struct test *tests;
 
 void test_register(struct test *t)
 {
-	/*
-	 * No sorting: its instructions would be counted in the programs that are
-	 * measured.
-	 */
+	/* Not sorted: that would be counted in the programs that are measured. */
 	t->next = tests;
 	tests = t;
 }
@@ -176,10 +173,7 @@ static bool run_test(const struct test *t)
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	/*
-	 * The test ends at its first failure: other processes may be waiting for the
-	 * one that failed.
-	 */
+	/* It ends at its first failure: others may wait for the one that failed. */
 	while (!outcome->said && waitpid(pid, &status, WNOHANG) == 0) {
 		if (now_ns() - begin > limit * 1000000000ULL) {
 			tell_where(pid);
@@ -257,10 +251,7 @@ bool kernel_before(unsigned int version, unsigned int patchlevel)
 	return v < version || (v == version && p < patchlevel);
 }
 
-/*
- * perf core lowers the limit itself when interrupts take long. Guest time follows the
- * host's, so that this says nothing here: no limit by time.
- */
+/* No limit by time, which follows the host's, or perf core would lower the rate. */
 void sample_limit(long per_second)
 {
 	/* in this order: the rate cannot be written once the other is 0 */

@@ -145,10 +145,7 @@ END \name
 	PLACE place_fault, mov (%rdi), %ecx
 	PLACE place_int3, int3
 
-/*
- * void place_loop(u64 n): n iterations of 20 instructions of one or three bytes; four
- * registers have the number of iterations left.
- */
+/* n rounds of 20 instructions of 1 or 3 bytes; registers have how many are left. */
 FUNCTION place_loop
 	SAVE	rbx, r12, r13
 LABEL place_loop_lo

@@ -133,10 +133,7 @@ TEST("unload-offline", 60)
 	must_be_sound("the CPU is back");
 }
 
-/*
- * Whether the counters are reserved: always by the module, built in only while there
- * are events
- */
+/* The counters are reserved: by the module always, built in while there are events. */
 static bool owned(void)
 {
 	must(module_insert(OWNER, "") == -1, "%s has been loaded", OWNER);
@@ -222,10 +219,7 @@ TEST("wrong-cpu", 30)
 	must_not_load("on another processor", ENODEV, "knc_pmu: not a Knights Corner: found ");
 }
 
-/*
- * A kernel whose own driver has the counters keeps them: the module does not load, and
- * logs what to type.
- */
+/* Beside the kernel's own driver the module does not load, and logs what to type. */
 TEST("load-beside", 30)
 {
 	int fd;
@@ -254,10 +248,7 @@ static void must_be_alone(void)
 	close(fd);
 }
 
-/*
- * On Linux 2.6.38 the module takes the counters over from the kernel's own driver,
- * unless that has events.
- */
+/* On Linux 2.6.38 the module takes over from a driver without events. */
 TEST("take-over", 120)
 {
 	static const char what[] = "end the programs that have them open, then load again";

@@ -2,10 +2,7 @@
 /* The interrupt: a great many of them */
 #include "lib.h"
 
-/*
- * Only addresses are sampled, so each sample has 16 bytes; the buffer is mapped
- * read-only, so the kernel writes on and on, and the head tells how many.
- */
+/* Addresses alone; the kernel writes on in a read-only buffer, whose head tells how many. */
 #define SAMPLE_BYTES	(sizeof(struct perf_event_header) + sizeof(u64))
 
 struct storm_cpu {
@@ -112,10 +109,7 @@ TEST("pmi-storm", 400)
 	     overflows, delivered);
 }
 
-/*
- * At the end of a boot: over all of it, no edge was lost, and each PMI that was
- * delivered is in the PMI line of /proc/interrupts.
- */
+/* Of a whole boot: no edge is lost, and /proc/interrupts has each PMI delivered. */
 TEST("interrupts-balance", 30)
 {
 	u64 delivered, line;

@@ -349,10 +349,7 @@ static void use_up(struct shot *s)
 	ev_ioctl(s->fd[0], PERF_EVENT_IOC_RESET, 0);
 }
 
-/*
- * What another hardware thread does while the emulator has stopped this one. While it
- * waits it executes PAUSE: both share a thread of the host.
- */
+/* Acts on a stopped thread; it waits with PAUSE, as both share a thread of the host. */
 static struct {
 	pthread_t thread;
 	int wake[2];
@@ -625,10 +622,7 @@ static void sweep(const struct race *r, u64 from, u64 to)
 	for (point = from; point <= to; point += step) {
 		points++;
 		if (!fire_at(r, &s, &whole, point)) {
-			/*
-			 * the operation may have become longer for good, by lockdep's
-			 * tables for example
-			 */
+			/* the operation may have become longer, by lockdep's tables for example */
 			run_up = whole.run_up;
 			whole = measure(r);
 			note("measured again: %llu, was %llu", whole.run_up, run_up);
@@ -933,10 +927,7 @@ static const struct race adding = {
 
 RACE("race-add", race(&adding))
 
-/*
- * The event is moved to the other counter. The module gives out counter 1 first, the
- * x86 perf core counter 0.
- */
+/* The event is moved from the counter given out first: the module's 1, x86's 0. */
 static const struct race moving_from_0 = {
 	.also = { L2_READ_MISS }, .steps = { ON(0), ON(1), OFF(1), OFF(0) },
 };
@@ -1078,10 +1069,7 @@ static const struct race mapping = { .also = { BRANCHES }, .operation = map_and_
 
 RACE("race-map", race(&mapping))
 
-/*
- * An NMI of another source, after each instruction of the kernel: the handler finds no
- * overflow and changes nothing.
- */
+/* An NMI of another source after each instruction: the handler changes nothing. */
 static void race_nmis(const struct race *r)
 {
 	race_by(r, TD_NMI, NULL);
@@ -1105,10 +1093,7 @@ static const struct race replacing = {
 RACE("race-replace", race(&replacing))
 RACE("race-switch-counted", race_beside(true, &switching, TD_NOTHING))
 
-/*
- * While this hardware thread is stopped anywhere in the kernel, another one reads its
- * event, changes its period, or adds and removes others.
- */
+/* Another thread acts on the events of this one, stopped anywhere in the kernel. */
 static void race_stopped(const struct race *r, unsigned char step, unsigned char next)
 {
 	race_by(r, TD_STOP, (const unsigned char []){ step, next, 0 });

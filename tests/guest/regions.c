@@ -9,10 +9,7 @@
 
 #include "../../include/knc_pmu_regions.h"
 
-/*
- * What is around a loop in its region: the test of its length, the call, the return, and
- * what the compiler needs for arguments
- */
+/* Around a loop in its region: the test of its length, the call, the return, and arguments */
 #define LEAST_AROUND	4
 #define MOST_AROUND	10
 
@@ -609,10 +606,7 @@ static void one_region(void)
 	region("one", 1000);
 }
 
-/*
- * An event of each CPU that is pinned has a counter before those of tasks. It goes before
- * the region ends.
- */
+/* A CPU's pinned event comes before those of tasks. It goes before the region ends. */
 static void taken(void)
 {
 	struct perf_event_attr attr = user_attr(CYCLES);

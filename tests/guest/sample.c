@@ -118,27 +118,17 @@ TEST("sample-freq", 120)
 	}
 }
 
-/*
- * Call chains of a user function three deep, and of a loop in the kernel with interrupts off:
- * only an NMI gets there.
- */
-static void __attribute__((noinline, noclone)) chain_inner(u64 n)
-{
-	spin(n);
-	asm volatile("");
-}
+/* Call chains: of three functions, and of the kernel with interrupts off, in an NMI */
+#define CALLER(name, callee)						\
+	static void __attribute__((noinline, noclone)) name(u64 n)	\
+	{								\
+		callee(n);						\
+		asm volatile("");					\
+	}
 
-static void __attribute__((noinline, noclone)) chain_middle(u64 n)
-{
-	chain_inner(n);
-	asm volatile("");
-}
-
-static void __attribute__((noinline, noclone)) chain_outer(u64 n)
-{
-	chain_middle(n);
-	asm volatile("");
-}
+CALLER(chain_inner, spin)
+CALLER(chain_middle, chain_inner)
+CALLER(chain_outer, chain_middle)
 
 static bool within(u64 address, void *function)
 {
@@ -178,10 +168,7 @@ TEST("sample-callchain", 60)
 		u64 *c = rec.chain;
 
 		samples++;
-		/*
-		 * PERF_CONTEXT_USER, the address itself, then the callers. The loop
-		 * makes no stack frame, so its direct caller is missing.
-		 */
+		/* The loop makes no stack frame: its direct caller is missing. */
 		must(rec.nr_chain >= 4 && c[0] == PERF_CONTEXT_USER && c[1] == rec.ip,
 		     "a user call chain of %llu entries begins with %#llx %#llx", rec.nr_chain,
 		     c[0], c[1]);
@@ -211,10 +198,7 @@ TEST("sample-callchain", 60)
 	     good, samples);
 }
 
-/*
- * More interrupts than the limit allows: the buffer says so, and the event goes on at
- * the next tick from where it was.
- */
+/* More interrupts than allowed: the buffer says so, and the event goes on at the next tick. */
 TEST("sample-throttle", 120)
 {
 	u64 base, count;
@@ -288,10 +272,7 @@ TEST("sample-throttle-group", 120)
 	for (i = 0; i < ARRAY_SIZE(lasts); i++) {
 		int fd[2];
 
-		/*
-		 * An event gets the counter that the same event had last: so the leader
-		 * is first on one counter, then on the other.
-		 */
+		/* An event gets its last counter again: the leader is on one, then the other. */
 		fd[0] = ev_self(CYCLES);
 		fd[1] = ev_join(user_attr(CYCLES), lasts[i], fd[0]);
 		ev_spin(fd[0], 1000);
@@ -323,9 +304,9 @@ TEST("sample-tiny-all", 240)
 	sample_limit(STORM_RATE);
 	for (i = 0; i < 2 * n; i++) {
 		/* in both modes, except on some CPUs, where it is in the kernel alone */
-		struct perf_event_attr attr = attr_of(configs[i % 2], .exclude_user = i / 2 % 4 == 3,
+		struct perf_event_attr attr = attr_of(configs[i % 2], .sample_type = PERF_SAMPLE_IP,
 						      .sample_period = periods[i / 2 % 5],
-						      .sample_type = PERF_SAMPLE_IP);
+						      .exclude_user = i / 2 % 4 == 3);
 
 		per[i].fd = ring_open(&per[i].r, 64, attr, -1, i / 2, -1);
 		ev_on(per[i].fd);

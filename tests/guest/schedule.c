@@ -24,10 +24,7 @@ static u64 run_at_once(const u64 *configs, int n, unsigned int ms, struct times 
 	return iterations;
 }
 
-/*
- * Three events on two counters: each scaled count is right within 2 %, and the counters
- * were used all the time.
- */
+/* Three events on two counters, used all the time: scaled counts are right within 2 %. */
 TEST("multiplex", 120)
 {
 	long double parts = 0;

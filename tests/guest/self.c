@@ -106,10 +106,7 @@ static void must_be_equal(struct both b, const char *what)
 	must(all == spflt && all, "%s: %llu in all, %llu with SPFLT", what, all, spflt);
 }
 
-/*
- * Two tasks take turns on a hardware thread: one is always in a region, the other
- * never. A third without events changes the bit each time.
- */
+/* A task in a region, one outside, and one without events that changes the bit, in turn */
 static void ping_pong(void *arg, int i)
 {
 	int (*pipes)[2] = arg;

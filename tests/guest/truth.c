@@ -69,10 +69,7 @@ TEST("any-inherit", 30)
 	must(ev_count(fd) >= 2000000, "counted %llu of the child's 2000000", ev_count(fd));
 }
 
-/*
- * Reads the counters that this task has no event on; exits with 3 if one is not 0. Its own
- * event has this page.
- */
+/* Exits with 3 if a counter that this task has no event on is not 0. */
 static void __attribute__((noreturn)) look(volatile struct perf_event_mmap_page *page)
 {
 	int turns = 100;
@@ -133,10 +130,7 @@ TEST("rdpmc-stale", 60)
 	}
 }
 
-/*
- * Samples of a user mode event are in user mode, even if the interrupt comes on the way
- * into the kernel or is replayed there.
- */
+/* Samples are in user mode, even if the interrupt comes or is replayed in the kernel. */
 extern char __executable_start[], etext[];
 
 TEST("sample-user-only", 300)

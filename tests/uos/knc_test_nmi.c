@@ -56,10 +56,7 @@ static struct notifier_block knc_test_swallow_notifier = {
 	.priority = INT_MAX,
 };
 
-/*
- * As in do_machine_check(). A write announces one; a read tells whether a handler took
- * it.
- */
+/* As in do_machine_check(): a write announces one, a read tells who took it. */
 static int stopped;
 
 static int knc_test_machine_check(const char *value, const struct kernel_param *param)

@@ -236,10 +236,7 @@ static void mount_all(void)
 	mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL);
 }
 
-/*
- * Tests may leave CPUs offline: bring them back. If one does not come back the kernel is stuck,
- * and the boot ends.
- */
+/* Tests may leave CPUs offline. If one does not come back the kernel is stuck: the end. */
 static void all_online(void)
 {
 	pid_t pid = fork();
