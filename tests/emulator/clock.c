@@ -101,9 +101,8 @@ static void busy_until_timer(const char *name)
 }
 
 /*
- * A counter of ring 3 is about to overflow, which makes the thread's turn short. Then it
- * enters ring 0, where that counter does not count. The clock must not skip what the turn
- * would have had without the counter: here until the timer.
+ * A counter of ring 3 that is about to overflow makes the thread's turn short. In ring 0 it does
+ * not count: the clock must not skip the rest of the turn, here until the timer.
  */
 static void near_overflow(void)
 {

@@ -228,9 +228,8 @@ static u64 hinted(u32 event, code *before, code *fn)
 }
 
 /*
- * The last ten events are the misses of ten loads, of which the first ends at
- * @at and each next one @step bytes later.  What is between them gives the model
- * the accesses before its time.
+ * The last ten events are misses of loads that end at @at and each @step bytes later. What is
+ * between them gives the model the accesses before its time.
  */
 static void misses_between(const char *name, code *fn, char *at, int step)
 {

@@ -6,6 +6,12 @@ extern code f_loop10, f_fault_load, f_fault_rep, f_fault_fetch, f_int80, f_hlt,
 	f_syscall, f_indirect, f_shadow, traced;
 extern char at_shadow_end[], at_fault[], at_rep_end[], at_loop[], at_hlt_end[], user_stub[];
 
+/* An interrupt after ten instructions of ring 0 */
+static void arm(u32 lvt)
+{
+	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, lvt);
+}
+
 /* With an interrupt if @interrupt is SEL_INT */
 static void run_nops(u64 after, u64 interrupt)
 {
@@ -208,7 +214,7 @@ static void disabled_by_base(void)
 	u64 base = rdmsr(MSR_APIC_BASE);
 
 	mark();
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	arm(LVT_NMI);
 	wrmsr(MSR_APIC_BASE, base & ~APIC_BASE_ENABLE);
 	apic_write(APIC_SVR, 0x1ff);
 	takes_none("APIC disabled by APIC_BASE");
@@ -220,7 +226,7 @@ static void disabled(void)
 	mark();
 	apic_write(APIC_LVTPC, -1);
 	check("line: reserved bits of LVTPC", apic_read(APIC_LVTPC), LVT_MASKED | 0x7ff);
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	arm(LVT_NMI);
 	apic_write(APIC_SVR, 0xff);
 	takes_none("APIC disabled");
 	apic_write(APIC_SVR, 0x1ff);
@@ -232,7 +238,7 @@ static void two_counters(void)
 {
 	mark();
 	/* Both by the same instruction: one edge, one interrupt, two bits */
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	arm(LVT_NMI);
 	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_OS | SEL_INT | SEL_EN);
 	wrmsr(MSR_CNT1, WRAP - 10);
 	measure0(f_nops);
@@ -256,7 +262,7 @@ static void two_counters(void)
 	check("line: down when both are cleared", pmi.count, 2);
 
 	/* A bit that was set with INT off does not hold the line. */
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, LVT_NMI);
+	arm(LVT_NMI);
 	wrmsr(MSR_SEL1, EV_INSTRUCTIONS | SEL_OS | SEL_EN);
 	wrmsr(MSR_CNT1, WRAP - 5);
 	measure0(f_nops);
@@ -267,7 +273,7 @@ static void two_counters(void)
 static void fixed_vector(void)
 {
 	mark();
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
+	arm(VEC_PMI);
 	asm volatile("sti; nop");
 	measure0(f_nops);
 	asm volatile("cli");
@@ -278,7 +284,7 @@ static void fixed_vector(void)
 	check("line: EOI", since(0, ITEM_EOIS), 1);
 
 	/* With interrupts off it waits in the APIC. */
-	arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, VEC_PMI);
+	arm(VEC_PMI);
 	measure0(f_nops);
 	check("line: fixed vector, interrupts off", pmi.count, 0);
 	asm volatile("sti; nop; cli");
@@ -292,7 +298,7 @@ static void no_mode(void)
 
 	mark();
 	for (u32 i = 0; i < ARRAY_SIZE(modes); i++) {
-		arm_pmi(EV_INSTRUCTIONS | SEL_OS | SEL_INT, 10, modes[i] << 8 | VEC_PMI);
+		arm(modes[i] << 8 | VEC_PMI);
 		measure0(f_nops);
 	}
 	check("line: other modes deliver nothing", since(0, ITEM_DELIVERED), 0);

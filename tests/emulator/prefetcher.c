@@ -178,9 +178,8 @@ static void precise(void)
 }
 
 /*
- * The L2 does not see that the L1 hits a line, which becomes the oldest of its set. The
- * prefetcher still takes other lines. Prefetches are all that comes into the set of this
- * one: a page's first two lines, which miss, are in others.
+ * The L2 does not see that the L1 hits a line, which becomes the oldest of its set. Still the
+ * prefetches, which are all that comes into this set, take other lines.
  */
 #define ROUNDS		8
 

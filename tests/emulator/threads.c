@@ -162,9 +162,8 @@ static void shared_tsc(void)
 }
 
 /*
- * Sampling in ring 3 alone, where the handler does not count: the totals are exact.
- * The handler is the seven steps of 327357-001 section 1.4.3.9, with which no
- * interrupt may be lost.
+ * Sampling in ring 3 alone, where the handler does not count: the totals are exact. With its
+ * seven steps (327357-001 section 1.4.3.9) no interrupt may be lost.
  */
 #define ROUNDS		((u64)SAMPLED_ROUNDS)
 

@@ -203,9 +203,8 @@ static int attach(u64 address, int program)
 }
 
 /*
- * A round of what can happen to the event that is read: it runs alone, after another
- * event, beside one, moved by one, in a group, across task switches, and over the end
- * of a period. It counts user mode alone, so that each round counts the same.
+ * What can happen to the event that is read: it runs alone, after others, beside and moved by
+ * them, across task switches and ends of periods. In user mode, each round counts the same.
  */
 #define PERIOD		1009
 

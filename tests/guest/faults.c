@@ -48,9 +48,8 @@ static void nothing(void)
 }
 
 /*
- * Fails each allocation of an operation in turn, until it has no more of them. The
- * operation returns 0, or -1 with errno. @mend takes away what a failed operation has
- * left, since that would make the next one shorter.
+ * Fails each allocation of an operation, which returns 0, or -1 with errno. @mend takes away
+ * what a failed one has left, since that would make the next one shorter.
  */
 static void each_fails(const char *what, int (*operate)(void), void (*mend)(void),
 		       void (*check)(const char *))

@@ -11,9 +11,8 @@ struct load {
 };
 
 /*
- * Linux 2.6.38 takes a lock on each CPU as the file of an event is closed, and never
- * releases one if a CPU goes or comes meanwhile (vfsmount_lock, fixed in Linux 3.2). So
- * no task closes a file then; counting goes on.
+ * Linux 2.6.38 never releases a CPU's lock if that CPU goes or comes while the file of an event
+ * is closed (vfsmount_lock, fixed in 3.2). So no task closes one then; counting goes on.
  */
 static bool may_close(struct load *load)
 {
@@ -63,9 +62,8 @@ static void sampled_task(void *arg, int i)
 }
 
 /*
- * A CPU-wide sampling event whose CPU goes offline. perf core takes the event off for
- * good, so that nothing more is counted; the count until then stays, and an event that
- * is opened later counts the rest.
+ * perf core takes a CPU-wide event off for good as its CPU goes: its count stays, and an event
+ * that is opened later counts the rest.
  */
 static void check_cpu_wide(int cpu, u64 *total)
 {
@@ -196,10 +194,9 @@ TEST("hotplug-group", 60)
 }
 
 /*
- * perf core refuses a task's SPFLT event in a group whose leader is CPU-wide, but only
- * after event_init(), which it calls with locks held. If event_init() waited for a CPU
- * that is going offline, and that CPU for these locks, both would hang. Other processes
- * do what may hang, and this one reports it.
+ * perf core refuses a task's SPFLT event in a CPU-wide group, but after event_init(), which it
+ * calls with locks held. If that waited for a CPU that goes offline, and the CPU for the locks,
+ * both would hang: so other processes do it.
  */
 struct meeting {
 	int cpu;

@@ -48,7 +48,7 @@ void test_register(struct test *t);
 
 #define TEST(testname, limit)	TEST_AT(testname, limit, __LINE__)
 #define TEST_AT(...)		TEST_IN_LINE(__VA_ARGS__)
-#define TEST_IN_LINE(testname, limit, n)				\
+#define TEST_IN_LINE(testname, limit, n, ...)				\
 	static void run_##n(void);					\
 	static void __attribute__((constructor)) register_##n(void)	\
 	{								\
@@ -58,7 +58,7 @@ void test_register(struct test *t);
 									\
 		test_register(&t);					\
 	}								\
-	static void run_##n(void)
+	static void run_##n(void) __VA_ARGS__
 
 enum verdict { PASSED, FAILED, SKIPPED };
 

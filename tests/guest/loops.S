@@ -71,8 +71,7 @@ END \name
 /*
  * long name(int fd, u64 n, unsigned long flags)
  *
- * What it executes apart from the iterations does not depend on their number: the
- * difference between two runs is exactly the iterations.
+ * What it executes beside the iterations does not depend on their number.
  */
 .macro MEASURED name loop
 FUNCTION \name

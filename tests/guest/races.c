@@ -436,9 +436,8 @@ static void operation(struct shot *s)
 }
 
 /*
- * The operation, with the overflow at the end of a period, or with an action after
- * @after instructions. Returns the length of the operation: in events of the first
- * kind, in instructions of the second.
+ * The operation, with the overflow at the end of a period, or an action after @after
+ * instructions. Returns its length: in events, or in instructions.
  */
 static u64 operate(struct shot *s, u32 after)
 {
@@ -537,10 +536,9 @@ static struct shot measure(const struct race *r)
 }
 
 /*
- * What is drawn depends on the seed, the sweep and the point alone; seed 0 draws
- * nothing. Half of the points have no late interrupt. One in four has an NMI, while the
- * PMU's interrupt is on its way or a little later. By then the kernel has executed more
- * instructions than were counted: those before the event is on.
+ * What is drawn depends on the seed, the sweep and the point alone; seed 0 draws nothing. One
+ * point in four has an NMI while the PMU's interrupt is on its way, or a little later. By then
+ * the kernel has executed more than was counted: before the event is on.
  */
 static u64 seed, sweeps;
 static bool nmis_known;
@@ -566,9 +564,8 @@ static struct draw draw_for(const struct race *r, u64 point)
 }
 
 /*
- * Returns false if each try had a tick in it. Where the host has kept the guest
- * waiting, the kernel writes to its log within the NMI and delays the next one: a late
- * sample is tried again.
+ * Returns false if each try had a tick in it. A late sample is tried again: where the host has
+ * kept the guest waiting, the kernel writes to its log within the NMI.
  */
 static bool fire_at(const struct race *r, struct shot *s, const struct shot *whole, u64 point)
 {
@@ -661,7 +658,7 @@ static void prepare(void)
 }
 
 /* A test that is one sweep, or two */
-#define RACE(name, sweep)	TEST(name, 3600) { sweep; }
+#define RACE(name, sweep)	TEST_AT(name, 3600, __LINE__, { sweep; })
 
 static void race(const struct race *r)
 {
@@ -812,10 +809,9 @@ TEST("race-read-throttle", 3600)
 }
 
 /*
- * An overflow right after a read, and another in the next read, just as late. Both load
- * the counter with the same value, so that a read that compares counter values alone
- * misses the second. The reads are a period apart; the interrupt's own instructions are
- * part of that period.
+ * An overflow right after a read, and another in the next read, just as late: both load the
+ * same value, so that a read that compares counter values alone misses the second. The reads
+ * are a period apart, of which the interrupt's instructions are a part.
  */
 #define ROUNDS		200
 

@@ -75,9 +75,9 @@ TEST("sample-two", 120)
 }
 
 /*
- * A sample has the period that has ended, not the next one: perf core computes the next
- * one from it. At a low frequency the first periods differ by a factor of a thousand. At a high
- * one the rate is what was asked for, and the periods add up to the count.
+ * A sample has the period that has ended: perf core computes the next one from it. At a low
+ * frequency the first periods differ by a factor of a thousand. At a high one the rate is what
+ * was asked for.
  */
 TEST("sample-freq", 120)
 {
@@ -283,10 +283,9 @@ TEST("sample-throttle-group", 120)
 }
 
 /*
- * Periods shorter than the interrupt, on both counters of each hardware thread at once: without
- * the throttle there would be interrupts only. perf core allows an event a tick's part of the
- * rate, rounded up, and the sample that it throttles with. A tick begins this anew, and so does
- * each time that the event is let go, as when it is scheduled in.
+ * Periods shorter than the interrupt, on both counters: without the throttle there would be
+ * interrupts only. perf core allows an event a tick's part of the rate, rounded up, and the
+ * sample that it throttles with, anew with each tick and each time that the event is let go.
  */
 #define STORM_RATE	5000
 #define STORM_CPUS	8

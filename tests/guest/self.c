@@ -375,9 +375,8 @@ TEST("rdpmc", 60)
 	must(page->pmc_width == 40, "the counter is %u bits wide", page->pmc_width);
 
 	/*
-	 * The order is the same each time, so the reads cost the same: RDPMC, read,
-	 * loop, RDPMC, read. The two differences must be equal. In some rounds the
-	 * counter wraps and is loaded again.
+	 * In the same order each time, the reads cost the same, and the two differences are
+	 * equal. In some rounds the counter wraps and is loaded again.
 	 */
 	for (round = 0; round < 200; round++) {
 		n = round * 1001;
