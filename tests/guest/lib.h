@@ -58,7 +58,8 @@ void test_register(struct test *t);
 									\
 		test_register(&t);					\
 	}								\
-	static void run_##n(void) __VA_ARGS__
+	static void run_##n(void)					\
+	__VA_ARGS__
 
 enum verdict { PASSED, FAILED, SKIPPED };
 
