@@ -136,28 +136,22 @@ TEST("refuse-any", 30)
 	sysctl_set("kernel/perf_event_paranoid", before);
 }
 
+#define HARDWARE(event)	any_attr(PERF_TYPE_HARDWARE, event)
+#define CACHE(event)	any_attr(PERF_TYPE_HW_CACHE, event)
+
 /* Of generic events there are those that the chip has. */
 TEST("refuse-generic", 30)
 {
 	const u64 read_miss = PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
-	struct perf_event_attr attr = attr_of(0);
 	/* Linux 2.6.38 would ask its own driver. */
 	int none = cards_kernel() ? EINVAL : ENOENT;
 
 	if (pmu()->type != PERF_TYPE_RAW)
 		skip("generic events belong to the PMU called cpu");
-	attr.type = PERF_TYPE_HARDWARE;
-	attr.config = PERF_COUNT_HW_CPU_CYCLES;
-	close(ev_open(attr, 0, -1, -1));
-	attr.config = PERF_COUNT_HW_BUS_CYCLES;
-	refused(attr, none, "bus-cycles");
-	attr.config = PERF_COUNT_HW_MAX;
-	refused(attr, EINVAL, "no generic event");
-	attr.type = PERF_TYPE_HW_CACHE;
-	attr.config = PERF_COUNT_HW_CACHE_LL | read_miss;
-	close(ev_open(attr, 0, -1, -1));
-	attr.config = PERF_COUNT_HW_CACHE_NODE | read_miss;
-	refused(attr, none, "node-load-misses");
-	attr.config = PERF_COUNT_HW_CACHE_MAX;
-	refused(attr, EINVAL, "no cache");
+	close(ev_open(HARDWARE(PERF_COUNT_HW_CPU_CYCLES), 0, -1, -1));
+	refused(HARDWARE(PERF_COUNT_HW_BUS_CYCLES), none, "bus-cycles");
+	refused(HARDWARE(PERF_COUNT_HW_MAX), EINVAL, "no generic event");
+	close(ev_open(CACHE(PERF_COUNT_HW_CACHE_LL | read_miss), 0, -1, -1));
+	refused(CACHE(PERF_COUNT_HW_CACHE_NODE | read_miss), none, "node-load-misses");
+	refused(CACHE(PERF_COUNT_HW_CACHE_MAX), EINVAL, "no cache");
 }
