@@ -167,7 +167,6 @@ void count_trap(struct regs *r)
 	trapped++;
 }
 
-/* Go on behind an instruction of two bytes. */
 void skip2(struct regs *r)
 {
 	count_trap(r);

@@ -547,7 +547,7 @@ def install(machine):
         yield result(f"install: refused where {what}", why + differ(plain, tree))
 
 
-# --- what pytest asks for ---------------------------------------------------------------
+# What pytest asks for
 
 def build(*options):
     """The program that QEMU boots"""

@@ -166,7 +166,6 @@ TEST("groups-refused", 30)
 	close(b);
 	/* refused events have left nothing in the group */
 	b = ev_open(attr, 0, -1, a);
-	/* a software event needs no counter */
 	close(ev_open(software_attr(PERF_COUNT_SW_TASK_CLOCK, .disabled = 0), 0, -1, a));
 	close(b);
 	close(a);

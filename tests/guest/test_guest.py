@@ -189,7 +189,7 @@ def compare_boots(guest):
 AFTER = {"same-again": compare_boots}
 
 
-# --- from outside -----------------------------------------------------------------------
+# From outside
 
 def get(work):
     """Any byte there is, over the serial line; with as little memory as there may be. The
@@ -237,7 +237,7 @@ def from_outside(function):
         return function(work)
 
 
-# --- what pytest asks for ---------------------------------------------------------------
+# What pytest asks for
 
 def cases(run):
     kernel = run.kernel or DEFAULT

@@ -30,7 +30,6 @@ static u64 __attribute__((noinline, noclone)) count_bursts(u64 each, int times)
 	return count;
 }
 
-/* An event counts beyond 2^40, in steps of various sizes. */
 TEST("wrap-count", 60)
 {
 	static const struct {

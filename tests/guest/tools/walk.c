@@ -22,29 +22,24 @@
 #define READS		2000000
 #define ROWS		32
 
-static void walk_read(char *memory, unsigned long size, unsigned long stride)
-{
-	unsigned long at = 0, n = READS;
+#define WALK(name, access)							\
+	static void name(char *memory, unsigned long size, unsigned long stride) \
+	{									\
+		unsigned long at = 0, n = READS;				\
+										\
+		asm volatile("1: movb " access "; add %3, %0; and %4, %0; dec %1; jnz 1b" \
+			     : "+r"(at), "+r"(n) : "r"(memory), "r"(stride), "r"(size - 1) \
+			     : "memory", "cc", "al");				\
+	}
 
-	asm volatile("1: movb (%2,%0), %%al; add %3, %0; and %4, %0; dec %1; jnz 1b"
-		     : "+r"(at), "+r"(n) : "r"(memory), "r"(stride), "r"(size - 1)
-		     : "memory", "cc", "al");
-}
+WALK(walk_read, "(%2,%0), %%al")
+WALK(walk_write, "%%al, (%2,%0)")
 
 static void walk_rows(char *memory, unsigned long size, unsigned long stride)
 {
 	(void)size;
 	for (unsigned long n = 0; n < READS; n++)
 		((volatile char *)memory)[n % ROWS * stride];
-}
-
-static void walk_write(char *memory, unsigned long size, unsigned long stride)
-{
-	unsigned long at = 0, n = READS;
-
-	asm volatile("1: movb %%al, (%2,%0); add %3, %0; and %4, %0; dec %1; jnz 1b"
-		     : "+r"(at), "+r"(n) : "r"(memory), "r"(stride), "r"(size - 1)
-		     : "memory", "cc");
 }
 
 int main(int argc, char **argv)
