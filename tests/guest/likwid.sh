@@ -29,7 +29,8 @@ value()
 	sed -n "s/^|  *$1 *| *PMC[01] *| *\([0-9]*\) *|.*/\1/p" "$tmp/said"
 }
 instructions=$(value INSTRUCTIONS_EXECUTED) cycles=$(value CPU_CLK_UNHALTED)
-# 1000000 rounds of 20 instructions, two clocks each at least
-between INSTRUCTIONS_EXECUTED "$instructions" 20000000 24000000
+# 1000000 rounds of 20 instructions, two clocks each at least. likwid 5.4 has missed 1 or 2 % of
+# a program that it starts.
+between INSTRUCTIONS_EXECUTED "$instructions" 19400000 24000000
 [ "${cycles:-0}" -ge $((2 * instructions)) ] || fail "CPU_CLK_UNHALTED: ${cycles:-none}"
 ok

@@ -68,7 +68,8 @@ agree l1_read_miss_ratio % 100 2 ./walk 64
 # One page for 64 lines; the second level holds the table of these pages.
 agree l1_tlb_miss_ratio % "$(by_hand '100 / 64')" 2 ./walk 64
 agree l2_tlb_miss_ratio % 0 0 ./walk 64
-agree branch_mispredict_ratio % 0.02 100 ./walk 64
+# It is wrong when a loop ends, and in what begins and ends the program.
+agree branch_mispredict_ratio % 0.1 100 ./walk 64
 agree l1_l2_bytes Bytes "$(by_hand '64 * r')" 2 ./walk 64
 agree latency_impact clocks "$(by_hand '(c - i - r) / r')" 4
 # The half of the memory that the kernel has left modified in L2, of 512 KiB
