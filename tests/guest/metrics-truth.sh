@@ -71,7 +71,7 @@ agree l2_tlb_miss_ratio % 0 0 ./walk 64
 # It is wrong when a loop ends, and in what begins and ends the program.
 agree branch_mispredict_ratio % 0.1 100 ./walk 64
 agree l1_l2_bytes Bytes "$(by_hand '64 * r')" 2 ./walk 64
-agree latency_impact clocks "$(by_hand '(c - i - r) / r')" 4
+agree latency_impact clocks "$(by_hand '(c - i - r) / r')" 5
 # The half of the memory that the kernel has left modified in L2, of 512 KiB
 agree memory_write_bytes Bytes 524288 40
 # Each line comes from memory, except two of each page by the hardware prefetcher.
