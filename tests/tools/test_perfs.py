@@ -3,7 +3,6 @@
 
 The recording is made here, as perf writes it into a pipe, so that each sample is known.
 """
-import functools
 import itertools
 import os
 import random
@@ -34,9 +33,9 @@ OPTIONAL = "comm", "tid", "pid", "cpu", "time", "period"
 
 def record(kind, *fields):
     """A record of 8-byte words; pairs are two 4-byte ones, text is padded"""
-    body = b"".join(field if isinstance(field, bytes) else struct.pack("<II", *field)
-                    if isinstance(field, tuple) else struct.pack("<Q", field) for field in fields)
-    body += b"\0" * (-len(body) % 8)
+    body = b"".join(field + b"\0" * (-len(field) % 8) if isinstance(field, bytes) else
+                    struct.pack("<II", *field) if isinstance(field, tuple) else
+                    struct.pack("<Q", field) for field in fields)
     return struct.pack("<IHH", kind, USER, 8 + len(body)) + body
 
 
@@ -54,37 +53,29 @@ def draw_samples(seed):
 
 
 def recording(known, has_callers):
-    def stamp(task, time):
-        """The end of each record that is no sample"""
-        return task, time, (0, 0)
-
     kinds = IP | TID | TIME | CPU | PERIOD | CALLCHAIN * has_callers
     yield struct.pack("<8sQ", b"PERFILE2", 16)
     # instructions
     yield record(ATTR, (0, 128), 1, 100000, kinds, 0, EXCLUDE_KERNEL_AND_HV | SAMPLE_ID_ALL,
                  b"\0" * 80, 0)
     for task, name in TASKS.items():
-        name = name.encode() + b"\0"
-        yield record(COMM, task, name + b"\0" * (-len(name) % 8), *stamp(task, 1))
+        # The end of each record that is no sample: task, time and CPU
+        yield record(COMM, task, name.encode() + b"\0", task, 1, (0, 0))
         # perf 6.1 prints a caller's place in the file: the same number.
         yield record(MMAP2, task, 0x400000, 0x100000, 0x400000, (8, 1), 77, 0, (5, 2),
-                     b"/bin/a b".ljust(16, b"\0"), *stamp(task, 2))
-    for has_ended, samples in itertools.groupby(known, lambda one: one.has_ended):
-        samples = [*samples]
-        if has_ended:
-            time = samples[0].time - 1
-            yield record(EXIT, (ENDED[0], 1), (ENDED[1], 1), time, *stamp(ENDED, time))
-        for one in samples:
-            chain = [len(one.chain) + 1, USER_CALLERS, *one.chain] if has_callers else []
-            yield record(SAMPLE, one.chain[0], one.task, one.time, (one.cpu, 0), one.period, *chain)
+                     b"/bin/a b\0", task, 2, (0, 0))
+    for before, one in zip([known[0], *known], known):
+        if one.has_ended > before.has_ended:
+            time = one.time - 1
+            yield record(EXIT, (ENDED[0], 1), (ENDED[1], 1), time, ENDED, time, (0, 0))
+        chain = [len(one.chain) + 1, USER_CALLERS, *one.chain] if has_callers else []
+        yield record(SAMPLE, one.chain[0], one.task, one.time, (one.cpu, 0), one.period, *chain)
 
 
 def name_of(one, fields, version):
     """From perf 6.12 on an ended task is its number: known where this is printed"""
-    if "comm" not in fields:
-        return None
-    return f":{one.task[1]}" if one.has_ended and version >= (6, 12) and "tid" not in fields \
-        else TASKS[one.task]
+    is_number = one.has_ended and version >= (6, 12) and "tid" not in fields
+    return (f":{one.task[1]}" if is_number else TASKS[one.task]) if "comm" in fields else None
 
 
 @pytest.mark.parametrize("has_callers", (False, True), ids=("flat", "callers"))
@@ -92,16 +83,15 @@ def name_of(one, fields, version):
 def test_perf_prints(which, has_callers):
     """Each choice of columns says the same of the same samples"""
     perf = which if which == "perf" else built("fetch-program", which)
-    run = functools.partial(subprocess.run, check=True, stdout=subprocess.PIPE)
-    version = run([perf, "--version"]).stdout.decode().split()[-1]
+    version = subprocess.check_output([perf, "--version"], text=True).split()[-1]
     version = (*map(int, version.split(".")[:2]),)
     known = draw_samples(os.environ.get("TEST_SEED", "1"))
     data = b"".join(recording(known, has_callers))
-    for fields in itertools.chain.from_iterable(
-            itertools.combinations(OPTIONAL, n) for n in range(len(OPTIONAL) + 1)):
-        text = run([perf, "script", "-i", "-", "-F", ",".join((*fields, "event,ip,sym,dso"))],
-                   input=data).stdout.decode()
-        reader = knc_script.Reader(text.splitlines(True))
+    for chosen in itertools.product((False, True), repeat=len(OPTIONAL)):
+        fields = [*itertools.compress(OPTIONAL, chosen), "event", "ip", "sym", "dso"]
+        text = subprocess.check_output([perf, "script", "-i", "-", "-F", ",".join(fields)],
+                                       input=data)
+        reader = knc_script.Reader(text.decode().splitlines(True))
         got = [(one.comm, one.event, one.weight,
                 [frame.address and int(frame.address, 16) for frame in one.frames])
                for one in reader]
