@@ -214,10 +214,10 @@ def test_metrics_paranoid():
         run.ends(1, f": kernel.perf_event_paranoid is {level}, which allows only root to ")
         assert run.err.endswith(f"sysctl kernel.perf_event_paranoid={typed}\"\n"), run.err
     # From 7.2 on perf only says that the events are not supported: the kernel is asked.
-    for level, typed, options in ((3, 2, ()), (2, 0, ("-a",)), (1, 0, ("-M", "cpi_core")),
-                                  (2, 0, ("-u", "-M", "cpi_core"))):
-        run = Run(tmp_path, *(options if "-M" in options else (*options, "-M", "ipc")), files={
-            "sys/kernel/perf_event_paranoid": str(level), "self/status": "CapEff:\t0\n"})
+    for level, typed, words in ((3, 2, "-M ipc"), (2, 0, "-a -M ipc"), (1, 0, "-M cpi_core"),
+                                (2, 0, "-u -M cpi_core")):
+        run = Run(words, files={"sys/kernel/perf_event_paranoid": str(level),
+                                "self/status": "CapEff:\t0\n"})
         assert run.status == 1 and run.err.endswith(
             f"sysctl kernel.perf_event_paranoid={typed}\"\n"), run.err
 
