@@ -28,8 +28,7 @@ def near(want):
 
 
 def csv_rows(path):
-    lines = path.read_text().splitlines()
-    return [*csv.DictReader(line for line in lines if not line.startswith("#"))]
+    return [*csv.DictReader(re.findall("^[^#].*", path.read_text(), re.M))]
 
 
 def generate(what):
@@ -41,8 +40,7 @@ def perf_tables():
     """(events, metrics), each with its topic."""
     entries = [{**entry, "topic": file.name} for file in sorted(generate("perf").iterdir())
                for entry in json.loads(file.read_text())]
-    return ([e for e in entries if "EventName" in e],
-            [e for e in entries if "MetricName" in e])
+    return ([e for e in entries if key in e] for key in ("EventName", "MetricName"))
 
 
 def test_tables_manual():
@@ -53,7 +51,7 @@ def test_tables_manual():
               for row in csv_rows(Path(TOP, "tests/data", name))}
     folder = generate("perfmon")
     perfmon = json.loads((folder / "KNC/knightscorner_core_v1.json").read_text())
-    for entries in perf_tables()[0], perfmon:
+    for entries in next(perf_tables()), perfmon:
         assert sorted(entry["EventName"] for entry in entries) == sorted(wanted), "names"
         for entry in entries:
             name, umask = entry["EventName"], int(entry["UMask"], 16)
@@ -137,8 +135,8 @@ class Run:
             command += ["--perf", perf or PERF + " perf" * ("files" in fake)]
         done = subprocess.run([*command, *words.split(), *args, *program], check=False, env=env,
                               stdin=stdin, capture_output=True)
-        self.status, self.out, self.err = \
-            done.returncode, done.stdout.decode(), done.stderr.decode()
+        self.status = done.returncode
+        self.out, self.err = done.stdout.decode(), done.stderr.decode()
 
     def calls(self):
         return self.log.read_text().splitlines()
@@ -236,10 +234,9 @@ def test_metrics_values():
             ("memory_read_bytes", 64 * (329250 + 11135332 + 3)),
             ("l1_hit_rate", 100 - 100 * (14404150 + 17) / 49717513)):
         assert got[name]["value"] == near(value), name
-    assert got["l1_tlb_miss_ratio"]["unit"] == "%"
-    assert got["memory_read_bytes"]["runs"] == 3, got["memory_read_bytes"]
-    assert got["vectorization_intensity"]["value"] is None
-    assert "divide" in got["vectorization_intensity"]["reason"], got
+    assert (got["l1_tlb_miss_ratio"]["unit"], got["memory_read_bytes"]["runs"]) == ("%", 3), got
+    none = got["vectorization_intensity"]
+    assert none["value"] is None and "divide" in none["reason"], none
 
 
 def test_metrics_threshold():
@@ -263,10 +260,10 @@ def test_metrics_limits():
               "L2_DATA_WRITE_MISS_MEM_FILL": 93, "HWP_L2MISS": 551, "DATA_READ": 1000,
               "DATA_READ_MISS": 990}
     words = "-M l1_misses_in_l2,l1_read_miss_ratio"
-    got = as_json(words, counts=counts).metrics()
-    assert got["l1_misses_in_l2"]["value"] is None and not got["l1_misses_in_l2"]["values"], got
-    assert got["l1_misses_in_l2"]["reason"].startswith("-13.61 % is outside of 0 .. 100: "), got
-    assert got["l1_read_miss_ratio"]["value"] == near(99), got
+    none, ratio = as_json(words, counts=counts).metrics().values()
+    assert none["value"] is None and not none["values"], none
+    assert none["reason"].startswith("-13.61 % is outside of 0 .. 100: "), none
+    assert ratio["value"] == near(99), ratio
     counts = {**counts, "DATA_READ": 980, "DATA_READ_MISS": 980}
     assert as_json(words, counts=counts).metrics()["l1_read_miss_ratio"]["value"] == 100
     got = as_json("-r 2 -M l1_tlb_misses_per_l2_tlb_miss", grow=10,
@@ -314,9 +311,8 @@ def test_metrics_repeat():
     fake = {"grow": 10, "counts": {"DATA_READ_MISS_OR_WRITE_MISS": 100,
                                    "L1_DATA_HIT_INFLIGHT_PF1": 0}}
     run = as_json("-r 3 -M l1_misses", **fake)
-    assert len(run.calls()) == 3
     got = run.metrics()["l1_misses"]
-    assert (got["min"], got["value"], got["max"]) == (100, 120, 140)
+    assert (len(run.calls()), got["min"], got["value"], got["max"]) == (3, 100, 120, 140)
     Run("-r 3 -M l1_misses", **fake).has_line(r".*l1_misses +120 +100 \.\. 140.*")
 
 
@@ -362,8 +358,8 @@ def test_metrics_core():
     words = "-a -M memory_write_bytes,memory_write_bandwidth,cpi_core"
     wrote = 64 * (500 + 90500 + 10)
     run = as_json(words, **fake)
-    assert "by one thread of each core" in Run(words, **fake).err
-    assert "by one thread of each core" in str(run.json()["notes"])
+    for said in Run(words, **fake).err, str(run.json()["notes"]):
+        assert "by one thread of each core" in said, said
     for name, value in (("memory_write_bytes", wrote), ("cpi_core", 2),
                         ("memory_write_bandwidth", wrote / 2 * 1e-9)):
         assert run.metrics()[name]["value"] == near(value), run.out
@@ -442,13 +438,10 @@ def test_metrics_not_modelled():
     """On the emulated card what it has no model of is not counted, and has no value"""
     run = as_json("-M v_pipe_share,ipc,vpu_stall_ratio",
                   files={"cpuinfo": "model name : a card (emulated)"})
-    assert len(run.calls()) == 1
-    got = run.metrics()
-    assert got["ipc"]["value"], got
-    for name, event in (("v_pipe_share", "INSTRUCTIONS_EXECUTED_V_PIPE"),
-                        ("vpu_stall_ratio", "VPU_STALL_REG")):
-        assert (got[name]["value"], got[name]["reason"]) == \
-            (None, f"the emulator has no model of {event}")
+    share, ipc, stalls = run.metrics().values()
+    assert ipc["value"] and len(run.calls()) == 1, run.out
+    for got, event in (share, "INSTRUCTIONS_EXECUTED_V_PIPE"), (stalls, "VPU_STALL_REG"):
+        assert (got["value"], got["reason"]) == (None, f"the emulator has no model of {event}")
     Run("-M v_pipe_share", files={"cpuinfo": "model name: (emulated)"}).ends(
         1, "no model of INSTRUCTIONS_EXECUTED_V_PIPE")
     assert as_json("-M v_pipe_share").metrics()["v_pipe_share"]["value"] == 0
@@ -496,9 +489,7 @@ def test_metrics_turns():
         "DATA_READ_OR_WRITE": 3000, "DATA_READ_MISS_OR_WRITE_MISS": 100,
         "L1_DATA_HIT_INFLIGHT_PF1": 0})
     calls = run.calls()
-    assert len(calls) == 2
-    for call in calls:
-        assert call.endswith("-p 12 -- sleep 0.5"), call
+    assert [call.endswith("-p 12 -- sleep 0.5") for call in calls] == [True] * 2, calls
     # The accesses are those of the short turn or of the long one, whichever has them.
     accesses, misses = (3000, 100 / 3) if "DATA_READ_OR_WRITE" in calls[0] else (1000, 100)
     assert run.metrics()["l1_hit_rate"]["value"] == near(100 - 100 * misses / accesses)
@@ -512,11 +503,9 @@ def test_metrics_csv():
     run = Run("-f csv -o csv")
     assert (run.status, run.out) == (0, ""), run.err
     rows = {row["metric"]: row for row in csv_rows(Path("csv"))}
-    for name, m in as_json().metrics().items():
-        row = rows.pop(name)
-        assert row["value"] == ("" if m["value"] is None else repr(m["value"])), name
-        assert row["groups"].split(";") == m["groups"]
-    assert rows == {}
+    assert {name: (row["value"], row["groups"].split(";")) for name, row in rows.items()} == {
+        name: ("" if m["value"] is None else repr(m["value"]), m["groups"])
+        for name, m in as_json().metrics().items()}
 
 
 def test_metrics_once():
@@ -579,8 +568,7 @@ def test_metrics_list():
     for metric in knc_tables.load()[1]:
         assert re.search(rf"^{metric.name}  \((.*\n)+?    = {re.escape(metric.expr)}; {re.escape(str(metric.limits))}\n"
                          rf"(.*\n)?    after {re.escape(metric.source)}\n", run.out, re.M), metric.name
-    said = quietly("sh", "-c", f"{TOOLS}/knc-metrics --list | head -n 1")
-    assert len(said.splitlines()) == 1, said
+    assert quietly("sh", "-c", f"{TOOLS}/knc-metrics --list | head -n 1").count("\n") == 1
 
 
 def script_of(*samples):
