@@ -109,8 +109,7 @@ def script(perf, path, options, copy=None):
                 copy.write(line)
             yield line
 
-    # With SIGPIPE ignored, as it is here, perf script outlives an addr2line that has ended
-    # because a file is not there.
+    # With SIGPIPE ignored, as here, perf script outlives an addr2line that finds no file.
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen([*perf, "script", "-i", path, *options], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=said, encoding="utf-8",

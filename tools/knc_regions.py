@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The regions of a program that knc_pmu_regions.h has marked: runs it, and reads the files
-that its processes write.
+"""Runs a program with regions of knc_pmu_regions.h, and reads the files that its processes write.
 """
 import collections
 import heapq

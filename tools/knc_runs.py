@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which events of metrics are counted together, the perf that counts them, and the
-metrics' arithmetic.
+"""Which events are counted together, the perf that counts them, and the metrics' arithmetic.
 """
 import contextlib
 import os

@@ -54,12 +54,10 @@ class ScriptTest:
     def refuses(self, why, status, *command, **env):
         """A command prints nothing, says why, and has begun to build nothing."""
         got, out, err = self.unbuilt(*command, **env)
-        assert (got, out) == (status, ""), (command, err)
-        assert why in err and "Traceback" not in err, (command, err)
+        assert (got, out) == (status, "") and why in err and "Traceback" not in err, (command, err)
 
     def unbuilt(self, *command, **env):
-        """The same, of a command that has begun to build nothing. What Python compiles is no
-        build."""
+        """The same, of a command that builds nothing. What Python compiles is no build."""
         cache = self.path("cache")
         result = self.run_it(*command, KNC_PMU_CACHE=cache, **env)
         made = os.listdir(cache) if os.path.isdir(cache) else []

@@ -16,8 +16,7 @@ class TestArguments(ScriptTest):
         # lib.sh is read by others.
         for name in programs - {"lib.sh"} | {"knc-host watch", "knc-draw card", "knc-draw flame"}:
             status, out, err = self.unbuilt(*name.split(), "--help", COLUMNS="80")
-            assert (status, err) == (0, ""), name
-            assert name in out.splitlines()[0]
+            assert (status, err, name in out.splitlines()[0]) == (0, "", True), name
             assert len(out) > 80, f"{name}: says little: {out}"
             assert max(map(len, out.splitlines())) <= 80, f"{name}: is wide: {out}"
             assert "shellcheck" not in out
@@ -37,8 +36,7 @@ class TestArguments(ScriptTest):
     def test_make_without_headers(self):
         for target in ("all", "modules_install"):
             status, _, err = self.unbuilt("make", "-C", TOP, target, "KDIR=/nosuch")
-            assert status == 2
-            assert "/nosuch: there is no kernel build tree." in err
+            assert status == 2 and "/nosuch: there is no kernel build tree." in err, err
             assert '"make KDIR=<build tree of the kernel' in err
 
     def test_make_clean(self):
@@ -55,8 +53,7 @@ class TestArguments(ScriptTest):
     def test_unknown_test(self):
         for target in ("check", "check-guest", "check-unit", "check-debug"):
             status, out, err = self.unbuilt("make", "-C", TOP, target, "TEST=nosuch")
-            assert status == 2
-            assert "FAIL" not in out + err
+            assert (status, "FAIL" in out + err) == (2, False), err
             assert err.count("no test is called nosuch") == 1, err
 
 

@@ -34,8 +34,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_caller_is_not_seen(tmp_path):
-    """Builders and tests inherit the names that lib.sh lists, and no umask. Each script that builds
-    something is one of those."""
+    """Builders, which all have lib.sh, and tests inherit the names that it lists, and no umask."""
     script = tmp_path / "print"
     script.write_text(f"inherits='TEST TEST_*'; here={SCRIPTS}; . {SCRIPTS}/lib.sh; umask; env\n")
     kept = {"TEST": "a", "TEST_STRIDE": "1", "KNC_PMU_JOBS": "1", "https_proxy": "b", "HOME": "/c"}
@@ -59,8 +58,7 @@ def test_same_bytes(tmp_path):
         assert Path(plain).read_bytes() == Path(odd).read_bytes(), name
 
 
-# Versions of packages are those of $UPGRADE; for the rest a build gets no further than
-# its name.
+# Packages have the version $KNC_PMU_UPGRADE; a build gets no further than its name.
 FAKES = {"dpkg-query": 'echo "installed $KNC_PMU_UPGRADE"',
          "apt-cache": 'echo "Depends: libfoo1"; case $* in *lib*) echo "Candidate: '
                       '$KNC_PMU_UPGRADE";; *) echo "Candidate: 1";; esac',
@@ -133,8 +131,7 @@ def script(cache, text):
 
 
 def test_what_does_not_work(cache):
-    """is not put where the next run finds it. A key without one of its files would be that of
-    another build."""
+    """is not put where the next run finds it. A key that lacks a file would be another build's."""
     done = subprocess.run(script(cache, BROKEN), check=False, text=True, capture_output=True)
     assert done.returncode == 1
     assert "a program was built, but does not work: false" in done.stderr

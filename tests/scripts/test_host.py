@@ -195,8 +195,7 @@ class TestHost(ScriptTest):
 
     @pytest.mark.parametrize("verb, file", [("record", "data"), ("stat", "csv")])
     def test_host_interrupted(self, verb, file):
-        """perf ends on the cards, and what it has counted comes, also if a signal comes twice, or
-        while perf starts"""
+        """perf ends on the cards, and its counts come, also at a second signal, or while perf starts"""
         for number, start in ((signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGHUP, "100")):
             process = self.endless(verb, start)
             for _ in range(2):

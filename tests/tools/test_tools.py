@@ -44,8 +44,7 @@ def perf_tables():
 
 
 def test_tables_manual():
-    """In each format what is in the tables that were made from the manual, and no more; those with
-    a model are in the emulator's own table."""
+    """Each format has the events of the manual's tables; the emulator those with a model."""
     wanted = {row["name"]: (int(row["umask"], 16), int(row["event"], 16))
               for name in ("knc_events.csv", "knc_events_extra.csv")
               for row in csv_rows(Path(TOP, "tests/data", name))}
@@ -63,8 +62,7 @@ def test_tables_manual():
             assert period > 1 and all(period % n for n in range(2, math.isqrt(period) + 1)), name
     modelled = re.findall(r"EVENT\(0x\w+, (\w+)\)", read("emulator/target/i386/knc/events.h.inc"))
     assert {e.name for e in knc_tables.load()[0] if e.emulated} == {*modelled}
-    # The mapfile has one row for the model, which names a list that is there, and what pmu-tools
-    # read of an event is there.
+    # The mapfile has one row for the model, with the list's name; pmu-tools read the keys below.
     assert {"README.md", "LICENSE"} < {path.name for path in folder.iterdir()}
     row, = csv_rows(folder / "mapfile.csv")
     assert [row[key] for key in ("Family-model", "EventType", "Filename", "Version")] == \
@@ -195,8 +193,7 @@ def test_metrics_pairs():
 
 
 def test_metrics_paranoid():
-    """What the kernel does not let a user count is left out, which is said once; or refused, with
-    what to type"""
+    """What a user may not count is left out, which is said once; or refused, with what to type"""
     said = "knc-metrics: counts in user mode only, as with -u: kernel.perf_event_paranoid is 2"
     for words, fake in (("-M ipc,branch", {}), ("-I 100 -M ipc", {"times": [0.1, 0.2]}),
                         ("-a --per-thread -M ipc", {"cpus": {}, "files": CORES})):
@@ -279,8 +276,7 @@ def test_metrics_limits():
 
 
 def test_metrics_halted():
-    """On all CPUs a thread that halts reads the clocks of its core, which are taken once; a
-    thread's own are those in user mode"""
+    """On all CPUs a core's clocks are taken once; a thread's own are those in user mode."""
     cpus = {"CPU_CLK_UNHALTED": {"0": 4000, "1": 1000, "2": 1010, "3": 3990},
             "INSTRUCTIONS_EXECUTED": {"0": 2000, "1": 500, "2": 0, "3": 0},
             "INSTRUCTIONS_EXECUTED_any_1": {"0": 2000, "1": 500, "2": 500, "3": 2000},
@@ -291,8 +287,7 @@ def test_metrics_halted():
     got = as_json(words, **fake).metrics()
     for name in "cpi_thread", "ipc", "latency_impact":
         assert got[name]["value"] is None and "a thread that halts reads" in got[name]["reason"], got
-    assert got["cpi_core"]["value"] == near(5010 / 2500)
-    assert got["clock_rate"]["value"] == near(2505e-9)
+    assert (got["cpi_core"]["value"], got["clock_rate"]["value"]) == near((5010 / 2500, 2505e-9))
     rows = as_json(words, "-I", "500", times=[0.5], **fake).json()["rows"]
     assert {n: m["value"] for row in rows for n, m in row["metrics"].items()}["cpi_core"] == \
         near(5010 / 2500)
@@ -317,8 +312,7 @@ def test_metrics_repeat():
 
 
 def test_metrics_numbers():
-    """None is so small that it is shown as 0. A decimal comma is one, and the program has the
-    locale that it would have."""
+    """No small one is shown as 0; a decimal comma is one; the program keeps its locale"""
     assert [knc_format.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)] == \
         ["0", "12.35", "0.0500", "0.1235", "-0.00123", "0.0000300"]
     run = as_json("-M ipc", point=",", locale="C.UTF-8", env={"LC_ALL": "C.UTF-8"})
@@ -404,8 +398,7 @@ def test_metrics_interrupted():
 
 
 def test_metrics_not_counted():
-    """What has no count, or is refused, is no 0, and takes no other metric with it; who may have
-    the counters is told"""
+    """What has no count, or is refused, is no 0, has a reason, and takes no other metric with it"""
     for name, value, share, deny, why in (
             ("branch_mispredict_ratio", "<not counted>", "0.00", "", "another perf"),
             ("branch_mispredict_ratio", "<not counted>", "100.00", "", "nothing ran"),
@@ -509,8 +502,7 @@ def test_metrics_csv():
 
 
 def test_metrics_once():
-    """A program that fails in the first run is not run again, and where there is no perf nothing is
-    tried; one line says why"""
+    """A program that fails is not run again; without perf nothing is tried; one line says why"""
     for words, line in (("-M cpi,tlb", "cpi_thread +2"), ("-M ipc --by line", ".*")):
         run = Run(words, status=3, says="usage: program FILE\n")
         assert run.status == 3 and len(run.calls()) == 1 and run.err.count("usage") == 1, run.err
@@ -540,8 +532,7 @@ def test_shell_debian_perf():
 
 
 def test_metrics_refused():
-    """Bad calls are told apart, and nothing is counted for them; names may have blanks, and be in
-    several -M."""
+    """Bad calls are told apart, and count nothing; names may have blanks, and be in several -M."""
     run = as_json("-M", "ipc, branch_mispredict_ratio", "-M", "cpi_thread")
     assert [*run.metrics()] == ["ipc", "branch_mispredict_ratio", "cpi_thread"]
     for words, why in (
@@ -562,8 +553,7 @@ def test_metrics_refused():
 
 
 def test_metrics_list():
-    """--list has all metrics, their formulas and their sources. A reader that has seen enough is no
-    error."""
+    """All metrics, their formulas and their sources; a reader that has seen enough is no error"""
     run = Run("--list", program=())
     for metric in knc_tables.load()[1]:
         assert re.search(rf"^{metric.name}  \((.*\n)+?    = {re.escape(metric.expr)}; {re.escape(str(metric.limits))}\n"
@@ -629,8 +619,7 @@ def test_by_few():
             (3000, "BRANCHES", "f", "/p"), (n, "BRANCHES_MISPREDICTED", "f", "/p")),
             counts={**BRANCHES, "BRANCHES_MISPREDICTED": 101 * n})
         got = report["rows"][0]["metrics"]["branch_mispredict_ratio"]
-        assert (got["value"] is not None) == shown, got
-        assert ("too few samples: " in got["reason"]) == (not shown), got
+        assert (got["value"] is None) == ("too few samples: " in got["reason"]) != shown, got
     for cycles, words in ((6000000, r"2\.02 +\+- 3 %"), (30000000, r"10\.1 +\+- 3 %  ! above 8")):
         Run("--by function -M cpi_thread", counts=clocks(cycles, 3000000), script=[script_of(
             (3000, "INSTRUCTIONS_EXECUTED", "f", "/p"), (3050, "CPU_CLK_UNHALTED", "f", "/p"))
@@ -654,9 +643,8 @@ def test_by_line(tmp_path):
                      Path(f"{run.log}.script").read_text()), run.log
     assert [(r["file"], r["path"], r["line"]) for r in report["rows"]][:3] == \
         [("where.c", "/src/where.c", 28), ("where.c", "/src/where.c", 29), (None,) * 3]
-    assert report["cost"] == "l1_l2_bytes"
-    assert report["rows"][1]["cost"] == near(0.3)
-    assert report["rows"][1]["metrics"]["l1_l2_bytes"]["value"] == near(64 * 30 * 101)
+    row = report["rows"][1]
+    assert (row["cost"], row["metrics"][report["cost"]]["value"]) == near((0.3, 64 * 30 * 101))
     for row, word in zip(report["rows"][2:], ("with -g", "stripped", "no file /not/here",
                                               "vmlinux", "kptr_restrict", "no file"), strict=True):
         assert word in row["reason"], (row, word)
@@ -772,8 +760,7 @@ def test_by_lost(monkeypatch):
         assert got["value"] is None and reason in got["reason"], got
     # The second run has samples four times as far apart, and was not throttled.
     report, run = by("function", words, [], text[::4], counts=counts, throttled=[0, 1, 0])
-    assert len(run.calls()) == 3
-    assert {e["period"] for e in report["events"].values()} == {4049, 8017}
+    assert (len(run.calls()), {e["period"] for e in report["events"].values()}) == (3, {4049, 8017})
     assert report["rows"][0]["metrics"]["ipc"]["value"], report["rows"]
 
 
@@ -800,8 +787,7 @@ def test_intervals():
     words = "-I 500 -M ipc,clock_rate,cpi_core,latency_impact"
     for perf in PERFS:
         run = as_json(words, perf=perf, **fake)
-        assert len(run.calls()) == 3
-        assert "stat -x ; -I 500 --log-fd" in run.calls()[0], run.calls()
+        assert len(run.calls()) == 3 and "stat -x ; -I 500 --log-fd" in run.calls()[0], run.calls()
         rows = run.json()["rows"]
         assert [(r["run"], r["begin"], r["end"]) for r in rows] == \
             [(at, *times) for at in (1, 2, 3) for times in ((0, 0.5), (0.5, 1.5))]
@@ -816,8 +802,8 @@ def test_intervals():
         "1,0.0,0.5,ipc,0.5,,,,,1,\n1,0.5,1.5,ipc,0.5,,,,,1,\n"
     assert run.calls()[0].endswith("-A -a -- sleep 1"), run.calls()
     for row in as_json("-I 500 -M ipc", times=[0.5, 1.5], share="40.00").json()["rows"]:
-        assert row["metrics"]["ipc"]["value"] is None
-        assert "40 %" in row["metrics"]["ipc"]["reason"], row
+        got = row["metrics"]["ipc"]
+        assert got["value"] is None and "40 %" in got["reason"], row
     # Three events on one counter take turns: perf has scaled them.
     words = "-I 500 -M memory_read_bandwidth"
     fake = {"times": [0.5], "share": "33.30", "counts": {"HWP_L2MISS": 10 ** 7}}
@@ -849,9 +835,8 @@ def test_per_core():
     got = places(words, cpus=cpus, running=2 * 10 ** 9)
     assert {at: row["cpus"] for at, row in got.items()} == {(0, None): [1, 2], (1, None): [0, 3]}
     value = {at: {n: m["value"] for n, m in row["metrics"].items()} for at, row in got.items()}
-    assert (value[0, None]["cpi_core"], value[1, None]["cpi_core"]) == (4, 2)
-    assert value[1, None]["clock_rate"] == near(4000 / 2 * 1e-9)
-    assert (value[0, None]["l1_l2_bytes"], value[1, None]["l1_l2_bytes"]) == (64 * 66, 64 * 99)
+    assert [value[core, None][name] for name in ("cpi_core", "l1_l2_bytes") for core in (0, 1)] == \
+        [4, 2, 64 * 66, 64 * 99] and value[1, None]["clock_rate"] == near(4000 / 2 * 1e-9), value
     # A metric that has none is refused before the program runs.
     run = Run(f"-a {words}", files=CORES, cpus=cpus)
     for name in "cpi_thread", "ipc", "latency_impact":

@@ -13,8 +13,7 @@ import pytest
 from lines import TOP, built, executable, once, quietly, until
 from test_tools import knc_tables
 
-# A card is a directory; a shell runs the command there, as ssh's does. In its own session
-# ssh has no terminal to ask at.
+# A card is a directory, where a shell runs the command. In its own session ssh has no terminal.
 SSH = """#!/bin/sh
 echo "$1" >>"$WORK/tries"
 [ "$(cut -d ' ' -f 6 /proc/$$/stat)" = $$ ] || { echo "Password?" >&2; exit 255; }
@@ -58,8 +57,7 @@ class Watch:
         self.process = None
 
     def card(self, name, *turns, **files):
-        """A card with these files, and what its perf does when it is started the first time, and so
-        on; the file "last" has what it does at last"""
+        """A card with these files; turns are what perf does at each start, "last" what it does then"""
         (self.work / name).mkdir()
         files = {"online": "0-2,8\n", "turn": "0", **files, **dict(zip("123456789", turns))}
         for file, text in files.items():
@@ -203,8 +201,7 @@ RATES = {"cycles:u": 10 ** 9, "instructions:u": 5 * 10 ** 8}
 
 
 def series(interval, scrape, end, away=(0, 0), restart=0):
-    """What Prometheus has read of a card at each scrape: (seconds counted, when, knc_up). It counts a
-    tenth of each interval, not while it is away, and knc-host has begun anew at restart."""
+    """At each scrape (seconds counted, a tenth of all; when; knc_up); restart begins at 0 again"""
     found, counted, last, up = [], 0, 0, 1
     for now in range(0, end, scrape):
         if last < restart <= now:
@@ -220,8 +217,7 @@ def series(interval, scrape, end, away=(0, 0), restart=0):
 @pytest.mark.parametrize("interval, scrape, window", (
     (1, 120, "5m"), (60, 30, "5m"), (600, 60, "50m"), (3600, 300, "5h")))
 def test_watch_rules(interval, scrape, window):
-    """A card that is away, or whose knc-host begins anew, does not spoil the sum of the others, and
-    no alert is for cards that count"""
+    """A card that is away, or counted anew, spoils no sum; no alert is for cards that count"""
     span = {"m": 60, "h": 3600}[window[-1]] * int(window[:-1])
     end = 9 * span
     lines, checks, alerts = [], [], []
@@ -286,8 +282,7 @@ def test_watch_goes_and_returns(watch):
 
 
 def test_watch_not_reached(watch):
-    """A card that is not there at first, one that counts for moments only, one that does not hear
-    what it is asked, and no ssh at all"""
+    """A card that comes late, one that counts for moments, one that does not listen, and no ssh"""
     watch.card("mic1", *[f'interval 10.0 "{CYCLES}"\nexit 1\n'] * 9)
     watch.start("mic0", "mic1", "-e", "cycles")
     watch.until_said("trying again")
