@@ -3,9 +3,8 @@
  * Counts what is known beforehand, for tools/card-check. One file that any
  * compiler for the card takes, with headers of any age: link it statically.
  *
- * It runs on CPU 0 and on each thread of another core, also with sleeps between, in
- * which a core may reach its deep states. It writes no register, and if something else
- * uses the counters it ends.
+ * It runs on CPU 0 and each thread of another core, also with sleeps, in which a core may reach
+ * its deep states. It writes no register, and ends if something else uses the counters.
  *
  * Prints a line for each check. The status is 1 if one has failed, and 2 if the
  * self-test was not done.
@@ -218,9 +217,8 @@ static void check_samples(int pieces)
 }
 
 /*
- * Events of the CPU are on their counters while it sleeps. Others may run there, so that
- * only limits are known, except for the number of samples. Some of the periods end as the core
- * wakes.
+ * Events of the CPU are on their counters while it sleeps, and some periods end as it wakes.
+ * Others may run there: only limits are known, except for the number of samples.
  */
 static void check_wide(void)
 {

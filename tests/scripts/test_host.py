@@ -195,7 +195,7 @@ class TestHost(ScriptTest):
 
     @pytest.mark.parametrize("verb, file", [("record", "data"), ("stat", "csv")])
     def test_host_interrupted(self, verb, file):
-        """perf ends on the cards, and its counts come, also at a second signal, or while perf starts"""
+        """perf ends on the cards, and its counts come, also at a second signal, or as it starts"""
         for number, start in ((signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGHUP, "100")):
             process = self.endless(verb, start)
             for _ in range(2):

@@ -57,7 +57,7 @@ class Watch:
         self.process = None
 
     def card(self, name, *turns, **files):
-        """A card with these files; turns are what perf does at each start, "last" what it does then"""
+        """A card with these files; turns are what perf does at each start, "last" at the end"""
         (self.work / name).mkdir()
         files = {"online": "0-2,8\n", "turn": "0", **files, **dict(zip("123456789", turns))}
         for file, text in files.items():
@@ -172,8 +172,7 @@ interval 1.0 '1;;cpu/config=0x16,name=a"\b/;40000000000;100.00'
 interval 2.0 '1;;cpu/config=0x16,name=a"\b/;40000000000;100.00'
 """)
     watch.start("mic0", "-e", "r16")
-    watch.until("mic0", "up", "0")
-    for wanted in ("0", "1"):
+    for wanted in "01":
         watch.until("mic0", "up", wanted)
         subprocess.run([program, "check", "metrics"], check=True,
                        stdin=watch.file.open(), capture_output=True)
@@ -263,7 +262,7 @@ def test_watch_goes_and_returns(watch):
     # It is 0 before the first interval as well.
     watch.until("mic0", "events", "7")
     watch.until("mic0", "up", "0")
-    assert watch.value("mic0", "events") == "7"
+    watch.has("mic0", {"events": "7"})
     watch.until("mic0", "events", "14")
     watch.has("mic0", {"seconds": "20.000000000", "up": "1"})
     watch.has("mic1", {"up": "1"})
@@ -296,13 +295,12 @@ def test_watch_not_reached(watch):
     said = "".join(re.findall(r".* mic0 .*\n", watch.said.read_text()))
     assert re.fullmatch(r".* mic0 does not count: .*mic0.*; trying again\n.* mic0 counts again\n",
                         said), said
-    watch.start("mic0", "--prefix", """sh -c 'exec <&-; echo cpus 0; echo "1;7;;cycles;4;100"
-                echo "1;7;;instructions;4;100"; sleep 0.2; echo lost >&2; exit 1' {}""")
-    watch.until_said("trying again")
-    watch.ends("mic0 does not count: lost; trying again")
-    watch.start("mic0", "--prefix", "/no/such/ssh {}")
-    watch.until_said("trying again")
-    watch.ends("mic0 does not count: /no/such/ssh: No such file or directory; trying again")
+    for prefix, why in (("""sh -c 'exec <&-; echo cpus 0; echo "1;7;;cycles;4;100"
+            echo "1;7;;instructions;4;100"; sleep 0.2; echo lost >&2; exit 1' {}""", "lost"),
+                        ("/no/such/ssh {}", "/no/such/ssh: No such file or directory")):
+        watch.start("mic0", "--prefix", prefix)
+        watch.until_said("trying again")
+        watch.ends(f"mic0 does not count: {why}; trying again")
 
 
 def test_watch_silent(watch):
