@@ -98,9 +98,9 @@ def setting(args, countable):
     for term in f"{countable.event.terms()},{countable.terms}".strip(",").split(","):
         name, _, value = term.partition("=")
         found = FORMAT.match(file_there(args, f"{folder}/format/{name}"))
-        if not found or found.group(1) not in configs:
+        if not found or found[1] not in configs:
             raise Failed(f"{folder}: the PMU has no term {name}")
-        configs[found.group(1)] |= int(value or "1", 0) << int(found.group(2))
+        configs[found[1]] |= int(value or "1", 0) << int(found[2])
     kind = file_there(args, f"{folder}/type").strip()
     return f"{countable.label}={kind}:{configs['config']:#x}:{configs['config1']:#x}" + \
         (":u" if args.user else "")

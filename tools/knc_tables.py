@@ -51,8 +51,7 @@ def read(name):
 
 def macro_body(text, name):
     """The lines of a macro, joined to one."""
-    body = re.search(rf"^#define {name}\(\w\)(.*?[^\\])\n(?!\S*\\)", text,
-                     re.S | re.M).group(1)
+    body = re.search(rf"(?sm)^#define {name}\(\w\)(.*?[^\\])\n(?!\S*\\)", text)[1]
     return re.sub(r"\s*\\\n\s*", " ", body)
 
 
@@ -89,7 +88,7 @@ class Metric:
         self.name, self.groups, self.expr, self.brief = name, groups.split(";"), expr, brief
         self.source, self.more, self.of_thread, self.scale_unit = source, more, of == "thread", unit
         found = re.fullmatch(r"([0-9.]*(?:e-?[0-9]+)?)(.*)", unit)
-        self.scale, self.unit = float(found.group(1) or 1), found.group(2)
+        self.scale, self.unit = float(found[1] or 1), found[2]
         self.limits = limits or ("0 .. 100" if self.unit == "%" else "0 ..")
         least, most = self.limits.split("..")
         self.least, self.most = float(least), float(most or "inf")
@@ -191,11 +190,8 @@ def as_json(entries):
 
 
 def perf_files():
-    """perf's event tables: {file: text}, for pmu-events/arch/x86/knightscorner.
-
-    Metrics that take several runs are left out: perf would let their events take turns,
-    and compute with 0 where one had none. It has no running time.
-    """
+    """perf's own tables: {file: text}. Metrics that take several runs are left out: perf would let
+    their events take turns, and compute with 0 where one had none. It has no running time."""
     events, metrics = load()
     metrics = [metric for metric in metrics if at_once(metric, events)]
     topics = {}

@@ -195,7 +195,7 @@ CONTEXT = {"machine": "mic0", "emulated": False, "kernel": "6.1", "driver": "the
 def result(seconds, context=None, **values):
     """Of knc-metrics -r: what each run has of each metric, whose name has its unit"""
     return {**METRICS, "seconds": seconds, "context": {**CONTEXT, **(context or {})}, "metrics": [
-        {**metric(name, sum(has) / len(has), "%" * ("ratio" in name) or "Bytes" * ("bytes" in name)),
+        {**metric(name, sum(has) / len(has), "%" * ("ratio" in name) or "Bytes" * ("byte" in name)),
          "min": min(has), "max": max(has), "values": has} for name, has in values.items()]}
 
 

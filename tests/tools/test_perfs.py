@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What "perf script" of several versions prints of one recording, read back.
-
-The recording is made here, as perf writes it into a pipe, so that each sample is known.
-"""
+"""What "perf script" of several versions prints of one recording, read back. It is made here, as
+perf writes it into a pipe, so that each sample is known."""
 import itertools
 import os
 import random

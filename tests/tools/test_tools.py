@@ -239,12 +239,10 @@ def test_metrics_values():
 def test_metrics_threshold():
     """Exceeded ones are told, with what they mean and who says so"""
     words = "-M vectorization_intensity"
-    for elements, exceeded in ((100, ["< 8"]), (800, []), (1600, [])):
+    for elements, below in ((100, ["< 8"]), (800, []), (1600, [])):
         counts = {"VPU_INSTRUCTIONS_EXECUTED": 100, "VPU_ELEMENTS_ACTIVE": elements}
-        run = as_json(words, counts=counts)
-        got = run.metrics()["vectorization_intensity"]
-        assert got["value"] == near(elements / 100)
-        assert [e["threshold"] for e in got["exceeded"]] == exceeded
+        got, = as_json(words, counts=counts).metrics().values()
+        assert [got["value"], *(e["threshold"] for e in got["exceeded"])] == [elements / 100, *below]
     Run(words, counts={**counts, "VPU_ELEMENTS_ACTIVE": 100}).ends(
         0, "! below 8: a part of the vector unit", "S. Naik", "Align the data")
     # Nothing is below a threshold that has no value.
@@ -263,9 +261,9 @@ def test_metrics_limits():
     assert ratio["value"] == near(99), ratio
     counts = {**counts, "DATA_READ": 980, "DATA_READ_MISS": 980}
     assert as_json(words, counts=counts).metrics()["l1_read_miss_ratio"]["value"] == 100
-    got = as_json("-r 2 -M l1_tlb_misses_per_l2_tlb_miss", grow=10,
-                  counts={"DATA_PAGE_WALK": -9, "LONG_DATA_PAGE_WALK": -8}).metrics()
-    assert "is outside of 1 ..: " in got["l1_tlb_misses_per_l2_tlb_miss"]["reason"], got
+    got, = as_json("-r 2 -M l1_tlb_misses_per_l2_tlb_miss", grow=10,
+                   counts={"DATA_PAGE_WALK": -9, "LONG_DATA_PAGE_WALK": -8}).metrics().values()
+    assert "is outside of 1 ..: " in got["reason"], got
     # Of samples, by no more than their error
     for misses, value in ((1010, 100), (1600, None)):
         report, _ = by("function", "-M l1_read_miss_ratio", *[script_of(
@@ -809,7 +807,7 @@ def test_intervals():
     fake = {"times": [0.5], "share": "33.30", "counts": {"HWP_L2MISS": 10 ** 7}}
     run = as_json(words, **fake)
     assert "{" not in run.calls()[0], run.calls()
-    found = run.json()["rows"][0]["metrics"]["memory_read_bandwidth"]
+    found, = run.json()["rows"][0]["metrics"].values()
     assert (found["value"], found["runs"]) == (near(64 * 12 * 10 ** 6 / 0.5 * 1e-9), 3)
     assert "~1.536" in Run(words, **fake).err
     run = as_json("-I 500 -M memory_bandwidth,ipc", times=[0.5],
