@@ -6,8 +6,7 @@
  * It runs on CPU 0 and each thread of another core, also with sleeps, in which a core may reach
  * its deep states. It writes no register, and ends if something else uses the counters.
  *
- * Prints a line for each check. The status is 1 if one has failed, and 2 if the
- * self-test was not done.
+ * Prints a line for each check. The status is 1 if one has failed, 2 if none was done.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -18,7 +18,7 @@ CARD = {"/type": "4\n", "format/event": "config:0-7\n", "format/umask": "config:
 
 
 class Run(test_tools.Run):
-    """What became of knc-metrics --regions with the program @fake"""
+    """Of knc-metrics --regions with the program @fake"""
 
     def __init__(self, words, files=None, switches=(), **fake):
         super().__init__(f"--pmu cpu --regions -o - {words}", program=[f"{HERE}/regions"],
