@@ -555,7 +555,8 @@ class Formula:
         self.metric, self.keys = metric, metric.events()
         self.labels = {needed[key].label: key for key in self.keys}
         text = knc_tables.TERMS.sub(
-            lambda m: needed[tuple(m[1].replace("\\", "").split(",", 1))].label, metric.expr)
+            lambda m: needed[tuple(m[1].replace("\\", "").split(",", 1))].label,
+            metric.expr)
         self.code = compile(text, metric.name, "eval")
 
     def runs(self, counts):
