@@ -3,7 +3,9 @@
 emulated. Events that the emulated card has no model of read 0 there, which is no count. "knc-host
 stat" runs it on what perf stat -x, has printed on a card: knc_card.py CPUINFO <CSV
 """
-import knc_python  # first, as it looks at the version
+import knc_python
+
+knc_python.check()
 
 import collections
 import re

@@ -9,7 +9,9 @@ knc-host runs it:
   knc_data.py bring DATA SYMFS PREFIX...   copies the programs that the samples are in
   knc_data.py report DATA KALLSYMS SYMFS [ARGUMENT...]
 """
-import knc_python  # first, as it looks at the version
+import knc_python
+
+knc_python.check()
 
 import bisect
 import collections

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which Python the tools need. Each of them imports this first: an older one cannot read the other
-modules. This one, and what is run as a program, Python 3.6 can read.
+"""Which Python the tools need. Each of them checks it before it imports anything else: an older
+one cannot read the other modules. This one, and what is run as a program, Python 3.6 can read.
 """
 import os
 import sys
 
 NEEDED = (3, 9)
 
-if sys.version_info < NEEDED:
-    sys.exit("{}: needs Python {}.{}; this is {}.{}".format(
-        os.path.basename(sys.argv[0]), *NEEDED, *sys.version_info[:2]))
+
+def check():
+    if sys.version_info < NEEDED:
+        sys.exit("{}: needs Python {}.{}; this is {}.{}".format(
+            os.path.basename(sys.argv[0]), *NEEDED, *sys.version_info[:2]))

@@ -5,7 +5,9 @@ file, or in the directory above.
 knc_tables.py perf DIR writes perf's own tables, as install-in-tree puts them into a kernel, and
 "perfmon DIR" a list in the format of Intel's perfmon. With "-" for DIR all of it is printed.
 """
-import knc_python  # first, as it looks at the version
+import knc_python
+
+knc_python.check()
 
 import configparser
 import json

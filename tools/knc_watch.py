@@ -16,7 +16,9 @@ this -I. knc-host keeps the counts of a silent card, and tries it again.
 
   knc-host watch mic0 mic1 --textfile /var/lib/prometheus/node-exporter/knc.prom
 """
-import knc_python  # first, as it looks at the version
+import knc_python
+
+knc_python.check()
 
 import argparse
 import asyncio
