@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Small patches of the kernel's own driver, on top of the fixes.
 
-The last state is the kernel's tables with this driver's own text: the functions that are named
-below, without what is for the module, for SPFLT, for the registers of user mode, and for
-debugging. Each text that is looked for has to be there once: a driver that has changed is
+The last patch combines the kernel's tables with this driver's functions that are named below,
+without the parts for the module, for SPFLT, for the registers of user mode, and for debugging.
+Each text that is looked for has to be there once: a driver that has changed is
 refused, not cut wrongly.
 """
 import re

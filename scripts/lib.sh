@@ -2,10 +2,10 @@
 #
 # What the scripts share; read with ".", never run. POSIX sh.
 #
-# A build goes to $KNC_PMU_CACHE/<what>/<key>, where the key is a hash of what would
-# make the result another one: our files, options, the versions of what is compiled,
-# unpacked or copied, and the compiler's. Versions of libraries that are linked are not
-# in it: what was built stays good when apt upgrades the library.
+# A build goes to $KNC_PMU_CACHE/<what>/<key>, where the key is a hash of everything that
+# changes the result: our files, options, and the versions of the compiler and of all
+# that is compiled, unpacked or copied. Versions of libraries that are linked are not in
+# it: a build stays good when apt upgrades the library.
 #
 # It is made under a lock in <key>.tmp, tried, and renamed, so that an interrupted build
 # is never taken for a finished one, and two runs never build the same thing twice.

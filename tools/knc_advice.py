@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What to do about a metric that exceeds its threshold, as far as the hot place and other metrics
-say more than knc_pmu_tables.ini does; and what the emulated card cannot judge.
+"""Advice for a metric above its threshold, from the hot place and other metrics, beyond
+knc_pmu_tables.ini; and the emulated card's limits.
 """
 import re
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a card's /proc/cpuinfo says: which core each CPU belongs to, and whether the card is
 emulated. Events that the emulated card has no model of read 0 there, which is no count. "knc-host
-stat" runs it on what perf stat -x, has printed on a card: knc_card.py CPUINFO <CSV
+stat" runs this file on the output of a card's perf stat -x,: knc_card.py CPUINFO <CSV
 """
 import knc_python
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two results of knc-metrics compared: how much a metric differs, and whether chance does that.
 
-The test is exact, by permutation (Fisher, Pitman), of the difference of two means. The runs that
-are exchanged in one of the ways to divide all runs into two groups, if they are k of each result,
-differ by the mean of their after less that of their before. All of these typical values (Hartigan)
-sorted give the interval of the difference: it has the true one in 95 of 100 comparisons or more,
-whatever the distribution. If 0 is not in it, chance alone makes such a difference in 5 of 100 or less.
+The test is exact, by permutation (Fisher, Pitman), of the difference of two means. Every way to
+divide all runs into two groups exchanges k runs of each result. Its typical value (Hartigan) is the
+mean of the exchanged runs after less that of those before. These values, sorted, give the interval
+of the difference: it has the true one in 95 of 100 comparisons or more, whatever the distribution.
+If 0 is not in it, chance alone makes such a difference in 5 of 100 or less.
 """
 import collections
 import itertools

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """perf.data of a card, read on its host: only names that are proven, and what of it is missing.
 
-perf takes the names of a path from the file that this machine has there, and the kernel's from
-the kernel that runs here. So perf gets --kallsyms and --symfs in any case: what the user has from
-the card, or this machine's where its build id stands in the data. What is in neither has no name.
+perf takes names from this machine's files and its kernel. So it always gets --kallsyms and --symfs:
+the card's, or this machine's if the data has its build id. The rest has no name.
 
 knc-host runs it:
   knc_data.py bring DATA SYMFS PREFIX...   copies the programs that the samples are in

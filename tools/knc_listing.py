@@ -3,7 +3,7 @@
 
 objdump lists them, and libZydis those that only MPSS's objdump knows: vector instructions (MVEX), and
 those of masks. Other objdumps are given a program in the card's own code (k1om) as one of machine 62,
-which has the same instructions, except these.
+which has all of its other instructions.
 """
 import contextlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page of knc-report: what is said of what was measured, and its HTML, which knc_page.html frames."""
+"""The page of knc-report: statements about the measurements, and its HTML, framed by knc_page.html."""
 import contextlib
 import functools
 import html

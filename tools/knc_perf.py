@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What "perf stat -x" has printed: a record for each count. And what all our programs do alike."""
+"""What "perf stat -x" has printed: a record for each count. And code that all our programs share."""
 import collections
 import math
 import os

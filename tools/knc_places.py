@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Metrics of each core, or of each hardware thread: knc-metrics -a --per-core; and of all CPUs.
 
-perf counts on each CPU. knc_pmu_tables.ini says of which events a core has the sum of its threads,
-and of which each thread has what the core has: one of them is taken.
+perf counts on each CPU. knc_pmu_tables.ini says which events a core sums over its threads, and which
+read the core's count in every thread: of these, one thread is taken.
 """
 import collections
 

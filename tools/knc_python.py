@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which Python the tools need. Each of them checks it before it imports anything else: an older
-one cannot read the other modules. This one, and what is run as a program, Python 3.6 can read.
+one cannot read the other modules. Python 3.6 can read this module and the programs.
 """
 import os
 import sys

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What "perf script" has printed, or folded stacks: a record for each sample, or stack.
 
-Names may have blanks, parentheses and colons. With FIELDS it is sure where each ends: before
-the file of a function stands "+0x4d (", and before an event the time and the period. Without
-these fields the first place that can be the end is taken.
+Names may have blanks, parentheses and colons. FIELDS show where each ends: at "+0x4d (" before a
+function's file, and at the time and period before an event. Without these fields the first place
+that can be the end is taken.
 """
 import codecs
 import collections

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts what is known beforehand, for tools/card-check. One file that any
+ * Counts known numbers of events, for tools/card-check. One file that any
  * compiler for the card takes, with headers of any age: link it statically.
  *
  * It runs on CPU 0 and each thread of another core, also with sleeps, in which a core may reach
