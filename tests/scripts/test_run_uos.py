@@ -88,6 +88,12 @@ class TestRunUos(ScriptTest):
                                    ('echo "$*"', "testdev", ["--interactive"])):
             assert f" -device knc-pmu-{device} " in self.boot(does, "--timeout", "7", *more)[0]
 
+    def test_run_uos_avx(self):
+        """Kernels that use AVX themselves are told that there is none."""
+        for version, has_own in ("6.1.187", False), ("6.15.9", False), ("6.16.0", True), ("7.2.12", True):
+            said, _ = self.boot(f'echo "$*"; {FINAL}', kernel=f"Linux version {version}")
+            assert (" noxsave" in said) == has_own, said
+
     def test_run_uos_keeps(self):
         """A run that has succeeded is not made again, with all that it has written."""
         count, sent = self.path("count"), self.archive(root__file=b"x")
