@@ -17,9 +17,9 @@
 #include "knc_pmu.h"
 
 /*
- * An event that excludes the kernel overflowed in user mode, and its PMI arrived late. Or
+ * An event that excludes the kernel overflowed in user mode, and its PMI arrived in it. Or
  * perf core throttled the event before this sample: with its group, or in knc_event_stop(),
- * and started it all the same. A sample removes the mark, which must last until the tick.
+ * and started it all the same. A sample clears KNC_THROTTLED, which must last until the tick.
  */
 static noinline int knc_pmi_deliver_rare(struct perf_event *event,
 					 struct perf_sample_data *data,
@@ -164,7 +164,7 @@ int knc_pmi(struct pt_regs *regs)
 }
 
 /**
- * knc_pmi_replay() - handle an overflow whose PMI is pending, late, or was swallowed
+ * knc_pmi_replay() - handle an overflow whose PMI is pending, yet to come, or swallowed
  * @kc: the PMU of this hardware thread, in KNC_STOP
  *
  * It does not read STATUS: bit 39 of a counter shows whether it has wrapped. At NMI

@@ -134,8 +134,7 @@ void knc_event_start(struct perf_event *event)
  * knc_event_stop() - account for an event, and take it off its counter
  * @event: any event
  *
- * If the counter has wrapped, its PMI is pending or late, or another handler claimed it: it
- * was swallowed. A replay handles the overflow, with its sample, before the event leaves the
+ * If the counter has wrapped, its PMI is pending, yet to come, or swallowed. A replay handles the overflow, with its sample, before the event leaves the
  * counter. In KNC_PMI a sample stops the event, or the other one, whose overflow is handled
  * next. PerfEvtSel keeps its value, because the same event often returns.
  *

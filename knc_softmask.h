@@ -32,7 +32,7 @@
  *          PMI, replay    PMI
  * evtsel   task side      STOP, OFF
  * filters  task side      STOP, OFF
- * counts   task side      STOP, READ; of an event, in READ by a reader
+ * counts   task side      STOP, READ; READ is a reader, in knc_event_read()
  *          PMI, replay    PMI
  *
  * Hotplug sets the state to OFF before the CPU comes online.

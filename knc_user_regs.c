@@ -83,8 +83,8 @@ static unsigned long knc_syscall_entry, knc_syscall_length;
 
 #define KNC_SYSCALL_MOST	1024
 /*
- * Bytes of the entry. ENDBR64 and SWAPGS come first. Then the kernel stores the stack pointer
- * and, with page table isolation, moves CR3 with it. After the second it is the kernel's.
+ * Offsets in the entry, which begins with ENDBR64 and SWAPGS. From the first on the stack pointer
+ * is stored, and may be scratch for CR3; from the second on it is the kernel's.
  */
 #define KNC_SYSCALL_STORES_SP	12
 #define KNC_SYSCALL_HAS_STACK	64

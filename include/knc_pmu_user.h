@@ -70,8 +70,8 @@ static inline void knc_spflt(uint32_t preference)
 /**
  * spflt_on() - from here on, count this thread's SPFLT events
  *
- * The preference belongs to the calling thread, is 0 when an event is opened,
- * and does not nest. The SPFLT instruction itself is not counted.
+ * The preference belongs to the calling thread, is 0 when the first such event
+ * is opened, and does not nest. The SPFLT instruction itself is not counted.
  */
 static inline void spflt_on(void)
 {

@@ -168,7 +168,7 @@ struct pmu *knc_perf_register(void)
 	if (sysfs_create_group(kobj, &knc_pmu_format_group) ||
 	    sysfs_create_group(kobj, &knc_pmu_events_group))
 		pr_warn("no names of events in sysfs\n");
-	pr_info("count two events at a time: this kernel scales the counts of more wrongly\n");
+	pr_info("count two events at a time: this kernel scales more of them wrongly\n");
 
 	return &compat_pmu;
 }

@@ -10,15 +10,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-from lines import SCRIPTS, TOP, built, copy, quietly, sources
+from lines import SCRIPTS, TESTS, TOP, built, copy, quietly, sources
 from knc_scripts import CACHE
+
+sys.path.append(f"{TESTS}/emulator")
+import mvex  # noqa: E402
 
 CHECK = f"{SCRIPTS}/check-k1om"
 
-HOST_HAS = "awk cp cut dd dirname grep mktemp nproc od realpath rm sed sh sha256sum tr".split()
+HOST_HAS = "awk cat cp cut dd dirname grep mktemp nproc od realpath rm sed sh sha256sum tr".split()
 
 LACKS = """
     cmove %eax,%ebx; cmovae (%rax),%rbx; cmovg %cx,%dx
@@ -225,6 +229,31 @@ def others(work):
             yield f"{words}: status {status}: {said}"
 
 
+def vectors(work):
+    """A program may have vector instructions, one behind another or between others, and a module
+    not; each undefined form is found, and AVX's masks."""
+    cases = mvex.Random(1).some(200)
+    refused = [case for case in cases if case["out"].get("fault") == "#UD"]
+    code = {name: [".byte " + ",".join(f"{b:#x}" for b in bytes.fromhex(case["code"]))
+                   for case in some] for name, some in (
+                       ("bad", refused), ("good", [case for case in cases if case not in refused]))}
+    for name, lines in code.items():
+        assemble(work, name, lines, *MPSS[0])
+    Path(work, "dense.s").write_text("\tadd $1, %rax\n".join(f"{line}\n" for line in code["good"]))
+    quietly(CHECK, "--assemble", f"{work}/dense.o", f"{work}/dense.s")
+    assemble(work, "with", [*code["good"], '.section .modinfo,"a"', ".byte 0"], *MPSS[0])
+    for name in ("good", "dense"):
+        status, said = check_k1om(f"{work}/{name}.o")
+        if status:
+            yield f"{name}: status {status}: {said}"
+    for name, lines in (("bad", code["bad"]), ("with", code["good"])):
+        said = check_k1om(f"{work}/{name}.o")[1]
+        found = {int(a, 16) // 32 for a in re.findall(r"\.text\+0x([0-9a-f]+): ", said)}
+        yield from (f"{name}: not found: {line}" for i, line in enumerate(lines) if i not in found)
+    if not re.search(r": vaddps, but the kernel does not save ", said):
+        yield said
+
+
 def rewritten():
     """Each piece of code, and the flags that have to be the same after it"""
     for condition, operands in itertools.product(
@@ -265,5 +294,5 @@ def macros(work):
 def wrong():
     """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (lacks, has, mainline, without_python, modules, others, macros):
+        for test in (lacks, has, vectors, mainline, without_python, modules, others, macros):
             yield from test(work)

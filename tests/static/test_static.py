@@ -224,8 +224,9 @@ def in_tree(test, series, flavour, *make):
 def check_k1om():
     trees = built("build-kernel", "prepared"), built("build-kernel", "clang")
     unless_passed(lambda: none_of(k1om.wrong()),
-                  sources(r"[^/]*\.[ch]|Kbuild|compat/.*|scripts/k1om/k1om\.s|"
-                          r"scripts/(check-k1om|apt-fetch|lib\.sh)|tests/static/k1om\.py"),
+                  sources(r"[^/]*\.[ch]|Kbuild|compat/.*|scripts/k1om/(k1om\.s|own\.awk)|"
+                          r"scripts/(check-k1om|apt-fetch|lib\.sh)|tests/static/k1om\.py|"
+                          r"tests/emulator/(mvex|vectors)\.py|.*/vector-insns\.h\.inc"),
                   *trees, *map(version, ("gcc", "clang", "as")))
 
 
