@@ -52,8 +52,8 @@ REAL = {"<build tree of the card's kernel>": "$KDIR", "/path/to/sysroot": "$SYSR
         # To boot a whole card takes half a minute of a processor.
         "--cores 61": "--cores 8",
         # The cards are there already.
-        "scripts/shell --add columns":
-            "ssh mic0 'cat >columns; chmod +x columns' <columns"}
+        **{f"scripts/shell --add {name}": f"ssh mic0 'cat >{name}; chmod +x {name}' <{name}"
+           for name in ("columns", "vectors")}}
 
 
 def literal_blocks(path, text):
