@@ -77,30 +77,31 @@ static void knc_entry_stack_regs(struct pt_regs *user, unsigned long end,
 /*
  * The kernel's code from SYSCALL's entry to its SYSRET. Only there can the stack pointer
  * still be the program's, which may point to another program's registers on the entry
- * stack. So the instruction pointer decides where the registers are.
+ * stack. So the instruction pointer decides where the registers are: before saves_sp the
+ * stack pointer is saved nowhere, before loads_sp it is not the kernel's yet.
  */
 static unsigned long knc_syscall_entry, knc_syscall_length;
+static unsigned long knc_syscall_saves_sp, knc_syscall_loads_sp;
 
-#define KNC_SYSCALL_MOST	1024
-/*
- * Offsets in the entry, which begins with ENDBR64 and SWAPGS. From the first on the stack pointer
- * is stored, and may be scratch for CR3; from the second on it is the kernel's.
- */
-#define KNC_SYSCALL_STORES_SP	12
-#define KNC_SYSCALL_HAS_STACK	64
+/* The offset behind @bytes in the entry, or 0 */
+static unsigned long knc_syscall_find(const char *bytes)
+{
+	unsigned long at;
 
-/* knc_find_syscall() - find the kernel's entry by SYSCALL; it is the same on all CPUs. */
+	for (at = 0; at < 1024; at++)
+		if (!memcmp((void *)(knc_syscall_entry + at), bytes, strlen(bytes)))
+			return at + strlen(bytes);
+	return 0;
+}
+
+/* All CPUs have the same. Without MOVs to and from %gs, registers come from task_pt_regs(). */
 void knc_find_syscall(void)
 {
-	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
-	unsigned long length;
-	u64 entry = compat_rdmsrq(MSR_LSTAR);
-
-	for (length = 0; length < KNC_SYSCALL_MOST; length++)
-		if (!memcmp((void *)(entry + length), sysretq, sizeof(sysretq)))
-			break;
-	knc_syscall_entry = entry;
-	knc_syscall_length = length + sizeof(sysretq);
+	knc_syscall_entry = compat_rdmsrq(MSR_LSTAR);
+	knc_syscall_saves_sp = knc_syscall_find("\x65\x48\x89");
+	knc_syscall_loads_sp = knc_syscall_find("\x65\x48\x8b");
+	if (knc_syscall_saves_sp && knc_syscall_saves_sp < knc_syscall_loads_sp)
+		knc_syscall_length = knc_syscall_find("\x48\x0f\x07");
 }
 
 /* SYSCALL saves the address in RCX and the flags in R11, and leaves the stack pointer. */
@@ -120,11 +121,11 @@ static void knc_syscall_regs(struct pt_regs *user, const struct pt_regs *regs)
 	const struct pt_regs *saved = task_pt_regs(current);
 	unsigned long done = regs->ip - knc_syscall_entry;
 
-	if (done < KNC_SYSCALL_STORES_SP)
+	if (done < knc_syscall_saves_sp)
 		knc_syscall_gap(user, regs, regs->sp);
 	else if (regs->sp > (unsigned long)saved && regs->sp <= (unsigned long)&saved->ip)
 		knc_merge_regs(user, saved, regs);
-	else if (done < KNC_SYSCALL_HAS_STACK ||
+	else if (done < knc_syscall_loads_sp ||
 		 (regs->sp > (unsigned long)&saved->ip && regs->sp <= (unsigned long)(saved + 1)))
 		knc_syscall_gap(user, regs, this_cpu_read(cpu_tss_rw.x86_tss.sp2));
 	else

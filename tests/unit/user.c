@@ -284,6 +284,8 @@ static int knc_user_regs_init(struct kunit *test)
 	fake.runs = entry.task;
 	fake.entry_area = entry.area;
 	knc_syscall_entry = SYSCALL_IP;
+	knc_syscall_saves_sp = 12;
+	knc_syscall_loads_sp = 64;
 	knc_syscall_length = 200;
 
 	return entry.area ? 0 : -ENOMEM;
@@ -295,15 +297,19 @@ static void knc_user_regs_exit(struct kunit *test)
 	knc_test_exit(test);
 }
 
-/* The entry ends with SYSRETQ. */
+/* The entry saves the stack pointer, loads the kernel's, and ends with SYSRETQ. */
 static void test_find_syscall(struct kunit *test)
 {
 	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
 
+	knc_syscall_length = 0;
 	knc_find_syscall();
-	KUNIT_EXPECT_LT(test, knc_syscall_length, KNC_SYSCALL_MOST);
+	KUNIT_EXPECT_LE(test, knc_syscall_saves_sp, 12);
+	KUNIT_EXPECT_GT(test, knc_syscall_loads_sp, knc_syscall_saves_sp);
+	KUNIT_EXPECT_LE(test, knc_syscall_loads_sp, 64);
 	KUNIT_EXPECT_EQ(test, memcmp(sysretq, (void *)(knc_syscall_entry + knc_syscall_length) -
 				     sizeof(sysretq), sizeof(sysretq)), 0);
+	KUNIT_EXPECT_EQ(test, knc_syscall_find("not in the code"), 0);
 }
 
 static struct kunit_case knc_user_regs_cases[] = {
