@@ -39,8 +39,7 @@ class Board(Machine):
 
 
 def program(board, threads, words, *options):
-    """Its results; the output comes whole and the system ends as the doorbell, or the POST
-    code, says."""
+    """Its results; all output comes; the system ends as the doorbell, or the POST code, says."""
     done = board.card(threads, words, *options)
     label = f"{threads} threads"
     lines = done.stdout.splitlines()
@@ -55,8 +54,7 @@ def program(board, threads, words, *options):
 
 
 def mainline(board):
-    """What a mainline kernel finds; the last thread but three boots. The POST codes are in the
-    trace."""
+    """What a mainline kernel finds; the last thread but three boots. POST codes are traced."""
     log = board.work / "trace"
     yield from program(board, 8, "mainline", "-M", "mainline=on", "-rtc",
                        "base=2020-01-01,clock=vm", "-trace", "knc_board_post", "-D", log)
@@ -65,8 +63,7 @@ def mainline(board):
 
 
 def crash(board):
-    """The doorbell, or the POST code, tells of a crash, which QEMU's -action can make an
-    error."""
+    """Doorbell or POST code tell of a crash, which QEMU's -action can make an error."""
     for name, *options in (("doorbell",), ("POST code", "-M", "mainline=on")):
         done = board.run(*CPU, "-action", "panic=exit-failure", *options, append="crash")
         yield result(f"crash: the {name} tells", done.returncode != 1 and
@@ -74,7 +71,6 @@ def crash(board):
 
 
 def unknown(board):
-    """-d unimp shows what is not known."""
     log = board.work / "log"
     board.run(*CPU, "-d", "unimp", "-D", log, append="ram=0x14000000 threads=0x4 board")
     said = log.read_text()
@@ -84,8 +80,7 @@ def unknown(board):
 
 
 def monitor(board):
-    """QEMU's monitor reads the board's memory, where no thread makes the access, and says that
-    the board cannot migrate."""
+    """It reads the board's memory, where no thread does, and says that the board cannot migrate."""
     done = board.run(*CPU, "-S", serial="none", monitor="stdio", typed="".join(
         f"xp /1wx {address:#x}\n"
         for address in (0xfee00020, 0x8007d0000 + 0xab30, 0x8001000000)) + "info migrate\nquit\n")
@@ -98,7 +93,6 @@ def monitor(board):
 
 
 def refusals(board):
-    """What cannot be a card is refused before anything runs."""
     elf, big, kernel = f"{board.program}.elf", board.work / "big", board.work / "kernel"
     shutil.copy(board.program, kernel)
     for path in big, kernel:

@@ -141,7 +141,6 @@ class Machine:
                 *options]
 
     def run(self, *options, typed="", **instead):
-        """What it has said when it has ended"""
         return subprocess.run(self.command(*options, **instead), env=ENVIRONMENT, check=False,
                               text=True, errors="replace", input=typed,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -207,8 +206,8 @@ def clock(machine):
 
 
 def limit(machine):
-    """The test device ends a program that does not end, at a limit of the guest's time. A
-    halted one has ten minutes in a second, or sleeps for them."""
+    """The test device ends a program at a limit of the guest's time, of which a halted one has ten
+    minutes in a second, or sleeps for them."""
     for label, suite_name, seconds, sleep in (("busy", "busy", 1, "off"),
                                               ("halted", "asleep", 600, "off"),
                                               ("halted beside a timer", "ticking", 3, "off"),
@@ -297,7 +296,6 @@ def ask(stub, packet, begins=""):
 
 
 def refused(machine):
-    """What does not go with the clock is refused, with a reason."""
     log = machine.work / "replay"
     for name, options, told in (
             ("no -icount", "", "knc-pmu needs -icount shift=0"),
@@ -327,8 +325,7 @@ def hotplug(machine):
 
 
 def trace(machine):
-    """The accesses that suite "trace" makes, from its first mark to its last, against what
-    they have to be: order, numbers and all."""
+    """The accesses of suite "trace", from its first mark to its last: order, numbers and all"""
     log = machine.work / "trace"
     yield from machine.boot(Boot("trace", "trace"), "-trace", "knc_pmu_*", "-D", log)
     # How many instructions ring 0 takes is the compiler's affair.
@@ -423,8 +420,7 @@ def events(_machine):
 
 
 def style(machine):
-    """QEMU's own checkpatch.pl, of the version under test, on our files. Newer ones accept
-    their licence, and would rather have another."""
+    """QEMU's own checkpatch.pl; newer ones accept our licence, and would rather have another."""
     for path in sorted(Path(TOP, "emulator").rglob("*.*")):
         if path.suffix in (".c", ".h", ".inc"):
             said = subprocess.run(
@@ -473,8 +469,8 @@ def same(machine):
 
 
 def none_left(tree, name, pattern):
-    """Where QEMU as it is released ends, or lets a guest past a check: no test makes it do so,
-    because the test would be a recipe. The lines have to be gone."""
+    """Where QEMU as it is released ends, or lets a guest past a check, the lines have to be gone: a
+    test that makes it do so would be a recipe."""
     files = list(tree.rglob(name))
     left = [f"{path}: {found}\n" for path in files
             for found in re.findall(pattern, path.read_text("utf-8"))]

@@ -285,7 +285,6 @@ def macros(work):
 
 
 def wrong():
-    """What is not as it should be"""
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
         for test in (instruction_set, vectors, partial(instruction_set, card=MAINLINE),
                      without_python, modules, others, macros):

@@ -96,7 +96,6 @@ def test_tables_topics(tables):
 
 
 def test_tables_refused():
-    """Events that are not in both files are named"""
     for tables, word in (("[topic cache]\nNO_SUCH_EVENT = 3\n", "NO_SUCH_EVENT"),
                          ("[topic cache]\nDATA_READ = 3\n", "nothing about")):
         with pytest.raises(knc_tables.Bad, match=word):
@@ -147,7 +146,6 @@ class Run:
         assert re.search(f"^{regex}$", self.err, re.M), self.err
 
     def ends(self, status, *words):
-        """It has ended with this status, and said this."""
         assert self.status == status and all(word in self.err for word in words), self.err
 
     def refuses(self, why, status=1):
@@ -481,7 +479,6 @@ def test_metrics_turns():
 
 
 def test_metrics_csv():
-    """CSV has the values that JSON has"""
     run = Run("-f csv -o csv")
     assert (run.status, run.out) == (0, ""), run.err
     rows = {row["metric"]: row for row in csv_rows(Path("csv"))}

@@ -326,7 +326,6 @@ trap "kill $!" EXIT
 
 
 def test_watch_garbage(watch):
-    """What is no count is not counted"""
     watch.card("mic0", f"""echo "Welcome to mic0" >&3
 echo "cpus 3-2" >&3
 echo "     5.0;12;;insn" >&3
