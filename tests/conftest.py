@@ -329,6 +329,13 @@ def leaves_no_trace():
     assert not changed, f"the test has changed {', '.join(sorted(changed))}"
 
 
+@pytest.fixture(autouse=True)
+def room(request, tmp_path, monkeypatch):
+    """Each test of scripts and tools runs in a folder of its own."""
+    if request.path.parent.name in ("scripts", "tools"):
+        monkeypatch.chdir(tmp_path)
+
+
 def pytest_report_teststatus():
     return "", "", ""
 

@@ -17,8 +17,7 @@ For pages in Markdown commands.txt has the comments, under the page's name and t
 command. One comment is enough for a block that stands in several places, and commands that run
 tests need none. ``make TARGET`` in the text
 names a target, and ``scripts/NAME --option`` an option that is in --help. With WORD in
-TEST_COMMANDS "commands" runs only blocks that have it. "commands-user" has the card's commands of
-README, tutorial and tools.rst, typed by an unprivileged user; by name only.
+TEST_COMMANDS "commands" runs only blocks that have it.
 """
 import html
 import itertools

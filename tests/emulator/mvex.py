@@ -53,24 +53,22 @@ def is_negative(raw, kind):
     return raw >> FLOATS[kind][3]
 
 
-def added(a, b, mode, kind):
-    """Sum of two floats; zeros of both signs give +0, or -0 when rounding down"""
-    x = value(a, kind) + value(b, kind)
-    signs = is_negative(a, kind) + is_negative(b, kind)
-    zero = signs == 2 if value(a, kind) == 0 == value(b, kind) and signs != 1 else mode == DOWN
-    return rounded(x, mode, kind, zero)
-
-
 def minus(a, kind):
     return a ^ 1 << FLOATS[kind][3]
 
 
 def fused(a, b, c, mode, kind):
+    """a * b + c; zeros of both signs give +0, or -0 when rounding down"""
     product = value(a, kind) * value(b, kind)
     sign = is_negative(a, kind) ^ is_negative(b, kind)
     signs = sign + is_negative(c, kind)
     zero = signs == 2 if product == 0 == value(c, kind) and signs != 1 else mode == DOWN
     return rounded(product + value(c, kind), mode, kind, zero)
+
+
+def added(a, b, mode, kind):
+    bits, bias, *_ = FLOATS[kind]
+    return fused(a, bias << bits - 1, b, mode, kind)
 
 
 def signed(a):
@@ -194,8 +192,7 @@ class Random:
             if kind in FLOATS and self.draw.random() < 0.5:
                 options["eh"], mode = 1, options["sss"] & 3
             elif self.draw.random() < 0.8:
-                right = [right[i & ~3 | int(SWIZZLES[options["sss"]][i & 3])]
-                         for i in range(lanes)]
+                right = [right[i & ~3 | int(SWIZZLES[options["sss"]][i & 3])] for i in range(lanes)]
             else:
                 options["sss"] = 0
         else:
@@ -237,9 +234,8 @@ class Random:
                  lambda x, y: x != y, lambda x, y: x >= y, lambda x, y: x > y)
         found = sum(tests[how](order(x), order(y)) << i
                     for i, (x, y) in enumerate(zip(left, right))) & bits
-        code = mvex(3, 1, 0, 0x1f, dest, a, rm, k, imm=bytes([how])) if kind == "i" else \
-            mvex(1, 0, 0, 0xc2, dest, a, rm, k, imm=bytes([how]))
-        return self.case("vpcmpd" if kind == "i" else "vcmpps", code,
+        name, *opcode = ("vpcmpd", 3, 1, 0, 0x1f) if kind == "i" else ("vcmpps", 1, 0, 0, 0xc2)
+        return self.case(name, mvex(*opcode, dest, a, rm, k, imm=bytes([how])),
                          {"zmm": {str(a): raw(left), str(rm): raw(right)}, "k": masks},
                          {"k": {str(dest): found}}, bin(bits).count("1"))
 

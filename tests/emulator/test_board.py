@@ -9,8 +9,9 @@ import string
 from functools import partial
 
 import pytest
+import vectors
 from lines import Case
-from test_emulator import FUZZ_TIMEOUT, FUZZED, Machine, build, fuzz, judge, result, tail
+from test_emulator import FUZZ_TIMEOUT, FUZZED, Machine, ended, fuzz, judge, result, tail
 
 MIB = 320
 CPU = ["-cpu", "knc-strict", "-icount", "shift=0,sleep=off", "-accel", "tcg,thread=single"]
@@ -24,8 +25,7 @@ class Board(Machine):
         """QEMU with -M knc and these options; a value of None leaves one out."""
         given = {"m": MIB, "kernel": self.program, "smp": "4,cores=1,threads=4",
                  "serial": "stdio", "monitor": "none", **instead}
-        command = [*self.timeout, self.qemu, "-M", "knc", "-display", "none",
-                   "-nic", "none"]
+        command = [*self.timeout, self.qemu, "-M", "knc", "-display", "none", "-nic", "none"]
         for name, value in given.items():
             command += [f"-{name}", str(value)] if value is not None else []
         return [*command, *options]
@@ -39,8 +39,7 @@ class Board(Machine):
 
 
 def program(board, threads, words, *options):
-    """Its results; the output comes whole and the system ends as the doorbell, or the POST
-    code, says."""
+    """Its results; all output comes; the system ends as the doorbell, or the POST code, says."""
     done = board.card(threads, words, *options)
     label = f"{threads} threads"
     lines = done.stdout.splitlines()
@@ -51,13 +50,11 @@ def program(board, threads, words, *options):
                  f"status {done.returncode}\n" + tail(done.stdout, done.stderr))
     if words != "board":
         output = [line for line in lines if line.startswith("line")]
-        yield result(f"{label}: each line of output", output != OUTPUT and
-                     f"{len(output)} lines")
+        yield result(f"{label}: each line of output", output != OUTPUT and f"{len(output)} lines")
 
 
 def mainline(board):
-    """What a mainline kernel finds; the last thread but three boots. The POST codes are in the
-    trace."""
+    """What a mainline kernel finds; the last thread but three boots. POST codes are traced."""
     log = board.work / "trace"
     yield from program(board, 8, "mainline", "-M", "mainline=on", "-rtc",
                        "base=2020-01-01,clock=vm", "-trace", "knc_board_post", "-D", log)
@@ -66,8 +63,7 @@ def mainline(board):
 
 
 def crash(board):
-    """The doorbell, or the POST code, tells of a crash, which QEMU's -action can make an
-    error."""
+    """Doorbell or POST code tell of a crash, which QEMU's -action can make an error."""
     for name, *options in (("doorbell",), ("POST code", "-M", "mainline=on")):
         done = board.run(*CPU, "-action", "panic=exit-failure", *options, append="crash")
         yield result(f"crash: the {name} tells", done.returncode != 1 and
@@ -75,7 +71,6 @@ def crash(board):
 
 
 def unknown(board):
-    """-d unimp shows what is not known."""
     log = board.work / "log"
     board.run(*CPU, "-d", "unimp", "-D", log, append="ram=0x14000000 threads=0x4 board")
     said = log.read_text()
@@ -85,8 +80,7 @@ def unknown(board):
 
 
 def monitor(board):
-    """QEMU's monitor reads the board's memory, where no thread makes the access, and says that
-    the board cannot migrate."""
+    """It reads the board's memory, where no thread does, and says that the board cannot migrate."""
     done = board.run(*CPU, "-S", serial="none", monitor="stdio", typed="".join(
         f"xp /1wx {address:#x}\n"
         for address in (0xfee00020, 0x8007d0000 + 0xab30, 0x8001000000)) + "info migrate\nquit\n")
@@ -99,7 +93,6 @@ def monitor(board):
 
 
 def refusals(board):
-    """What cannot be a card is refused before anything runs."""
     elf, big, kernel = f"{board.program}.elf", board.work / "big", board.work / "kernel"
     shutil.copy(board.program, kernel)
     for path in big, kernel:
@@ -120,10 +113,8 @@ def refusals(board):
             ("a long command line", "longer than", {"append": "x" * 4096}),
             ("no room for the ring", "needs -m 257", {"M": "knc,mainline=on", "m": 256}),
             ("another CPU", "its CPU is knc-strict", {"cpu": "knc"})):
-        done = board.run(*CPU[:0 if "cpu" in options else 2], *CPU[2:], **options)
-        yield result(f"refusals: {name}", not (done.returncode == 1 and
-                                               told in done.stderr) and
-                     f"status {done.returncode}: {done.stderr}")
+        yield ended(f"refusals: {name}", board.run(
+            *CPU[:0 if "cpu" in options else 2], *CPU[2:], **options), 1, told)
 
 
 def fuzz_board(board):
@@ -133,19 +124,18 @@ def fuzz_board(board):
 
 
 @pytest.fixture(scope="session")
-def image():
-    yield from build("board")
+def image(tmp_path_factory):
+    return vectors.build_program(tmp_path_factory.mktemp("board"), "board")
 
 
 def cases(run):
     for name, check in (("board", partial(program, threads=4, words="board vectors")),
                         ("board-244", partial(program, threads=244, words="board")),
-                        ("board-mainline", mainline),
-                        ("board-crash", crash), ("board-unknown", unknown),
-                        ("board-monitor", monitor), ("board-refusals", refusals),
-                        ("board-fuzz", fuzz_board)):
+                        ("board-mainline", mainline), ("board-crash", crash),
+                        ("board-unknown", unknown), ("board-monitor", monitor),
+                        ("board-refusals", refusals), ("board-fuzz", fuzz_board)):
         yield Case(name, lambda *on, check=check: check(Board(run.kernel, *on)), seconds=10)
 
 
-def test(case, image, record_property):
-    judge(case, image, record_property)
+def test(case, image, tmp_path, record_property):
+    judge([*case.check(image, tmp_path)], record_property)

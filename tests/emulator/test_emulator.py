@@ -16,7 +16,6 @@ import re
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -108,6 +107,12 @@ def result(name, why=""):
     return f"FAIL {name}: {why}" if why else f"ok {name}"
 
 
+def ended(name, done, status, told):
+    """Of a QEMU that has to end with this status, and say this"""
+    return result(name, (done.returncode != status or told not in done.stderr) and
+                  f"status {done.returncode}: {done.stderr}")
+
+
 def tail(*texts):
     return "\n".join(line for text in texts for line in text.splitlines()[-5:])
 
@@ -136,7 +141,6 @@ class Machine:
                 *options]
 
     def run(self, *options, typed="", **instead):
-        """What it has said when it has ended"""
         return subprocess.run(self.command(*options, **instead), env=ENVIRONMENT, check=False,
                               text=True, errors="replace", input=typed,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -202,8 +206,8 @@ def clock(machine):
 
 
 def limit(machine):
-    """The test device ends a program that does not end, at a limit of the guest's time. A
-    halted one has ten minutes in a second, or sleeps for them."""
+    """The test device ends a program at a limit of the guest's time, of which a halted one has ten
+    minutes in a second, or sleeps for them."""
     for label, suite_name, seconds, sleep in (("busy", "busy", 1, "off"),
                                               ("halted", "asleep", 600, "off"),
                                               ("halted beside a timer", "ticking", 3, "off"),
@@ -212,9 +216,7 @@ def limit(machine):
         began = time.monotonic()
         done = machine.run(suite_name, "-cpu", "knc", "-icount", f"shift=0,sleep={sleep}",
                            "-global", f"knc-pmu-testdev.limit={seconds}")
-        told = done.returncode == 124 and f"the guest's limit of {seconds} s has come"
-        yield result(f"limit: {label}", not (told and told in done.stderr) and
-                     f"status {done.returncode}: {done.stderr}")
+        yield ended(f"limit: {label}", done, 124, f"the guest's limit of {seconds} s has come")
         if label == "halted, sleeping":
             took = time.monotonic() - began
             yield result("limit: the host sleeps while the guest does",
@@ -294,7 +296,6 @@ def ask(stub, packet, begins=""):
 
 
 def refused(machine):
-    """What does not go with the clock is refused, with a reason."""
     log = machine.work / "replay"
     for name, options, told in (
             ("no -icount", "", "knc-pmu needs -icount shift=0"),
@@ -308,8 +309,7 @@ def refused(machine):
                "knc-pmu goes with neither record nor replay")
               for mode in ("record", "replay"))):
         done = machine.run("gates", "-cpu", "knc", *options.split())
-        yield result(f"refused: {name}", not (done.returncode == 1 and told in done.stderr) and
-                     f"status {done.returncode}: {done.stderr}")
+        yield ended(f"refused: {name}", done, 1, told)
 
 
 def hotplug(machine):
@@ -325,8 +325,7 @@ def hotplug(machine):
 
 
 def trace(machine):
-    """The accesses that suite "trace" makes, from its first mark to its last, against what
-    they have to be: order, numbers and all."""
+    """The accesses of suite "trace", from its first mark to its last: order, numbers and all"""
     log = machine.work / "trace"
     yield from machine.boot(Boot("trace", "trace"), "-trace", "knc_pmu_*", "-D", log)
     # How many instructions ring 0 takes is the compiler's affair.
@@ -421,8 +420,7 @@ def events(_machine):
 
 
 def style(machine):
-    """QEMU's own checkpatch.pl, of the version under test, on our files. Newer ones accept
-    their licence, and would rather have another."""
+    """QEMU's own checkpatch.pl; newer ones accept our licence, and would rather have another."""
     for path in sorted(Path(TOP, "emulator").rglob("*.*")):
         if path.suffix in (".c", ".h", ".inc"):
             said = subprocess.run(
@@ -433,24 +431,28 @@ def style(machine):
                 "^(WARNING: Saw acceptable license 'GPL-2.0-only.*)?\n", "", said, flags=re.M))
 
 
-def fuzz(boot):
-    """QEMU neither crashes nor hangs, whatever the program does. boot() has one seed after
-    another, TEST_FUZZ_SEED first, until TEST_FUZZ_SECONDS have passed."""
-    first = seed = int(os.environ.get("TEST_FUZZ_SEED", 1))
+def seeds():
+    """One after another, TEST_FUZZ_SEED first, until TEST_FUZZ_SECONDS have passed"""
     end = time.monotonic() + int(os.environ.get("TEST_FUZZ_SECONDS", 1))
-    whole = 0
+    yield (seed := int(os.environ.get("TEST_FUZZ_SEED", 1)))
     while time.monotonic() < end:
+        yield (seed := seed + 1)
+
+
+def fuzz(boot):
+    """QEMU neither crashes nor hangs, whatever the program does."""
+    whole = []
+    for seed in seeds():
         done = boot(f"fuzz seed={seed} rounds=200")
         # To QEMU a kernel without a TSS is a reason to abort.
         if (done.returncode not in (0, 124) and "invalid tss" not in done.stderr or
                 COMPLAINT.search(done.stderr)):
             yield result(f"fuzz: TEST_FUZZ_SEED={seed}", f"status {done.returncode}\n"
                          f"{done.stderr}")
-        whole += "ok fuzz" in done.stdout
-        seed += 1
+        whole.append("ok fuzz" in done.stdout)
     # A DELAY of seconds brings the guest's limit as well.
-    yield result(f"fuzz: {whole} of the seeds {first} to {seed - 1} had all rounds of ring 3",
-                 2 * whole <= seed - first)
+    yield result(f"fuzz: {sum(whole)} of {len(whole)} seeds up to {seed} had all rounds of ring 3",
+                 2 * sum(whole) <= len(whole))
 
 
 def fuzz_pc(machine):
@@ -462,16 +464,13 @@ def fuzz_pc(machine):
 
 def same(machine):
     """What a random program computes does not depend on what it is sampled by."""
-    first = seed = int(os.environ.get("TEST_FUZZ_SEED", 1))
-    end = time.monotonic() + int(os.environ.get("TEST_FUZZ_SECONDS", 1))
-    while seed == first or time.monotonic() < end:
+    for seed in seeds():
         yield from machine.boot(Boot(f"TEST_FUZZ_SEED={seed}", f"same seed={seed} rounds=100"))
-        seed += 1
 
 
 def none_left(tree, name, pattern):
-    """Where QEMU as it is released ends, or lets a guest past a check: no test makes it do so,
-    because the test would be a recipe. The lines have to be gone."""
+    """Where QEMU as it is released ends, or lets a guest past a check, the lines have to be gone: a
+    test that makes it do so would be a recipe."""
     files = list(tree.rglob(name))
     left = [f"{path}: {found}\n" for path in files
             for found in re.findall(pattern, path.read_text("utf-8"))]
@@ -523,9 +522,8 @@ def install(machine):
     yield result(f"install: it changes {places} places, and few", places > 65)
     said = in_qemu("--undo")
     yield result("install: undone", said + differ(plain, tree))
-    old = (plain / "VERSION").read_text("utf-8").startswith("7.")
     yield none_left(installed, "misc_helper.c", r"SVM_EXIT_ERR, ")
-    if old:
+    if (plain / "VERSION").read_text("utf-8").startswith("7."):
         yield none_left(installed, "seg_helper.c", r"if \(new_eflags & VM_MASK\) \{\n +goto")
         yield none_left(installed, "translator.c", r"assert\(phys_page != -1\)")
         yield none_left(installed, "translate.c",
@@ -549,16 +547,10 @@ def install(machine):
 
 # What pytest asks for
 
-def build(*options):
-    """The program that QEMU boots"""
-    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
-        quietly(f"{HERE}/build", f"{work}/program", *options)
-        yield f"{work}/program"
-
-
 @pytest.fixture(scope="session")
-def bare():
-    yield from build()
+def bare(tmp_path_factory):
+    """The program that QEMU boots"""
+    return vectors.build_program(tmp_path_factory.mktemp("bare"), "knc")
 
 
 @once
@@ -573,26 +565,21 @@ def qemu(release):
 
 def cases(run):
     checks = {name: partial(suite, name) for name in SUITES}
-    checks |= {check.__name__: check
-               for check in (clock, limit, stopped, typed, gdb, refused, hotplug, trace, compare,
-                             events, style, same, install)}
-    checks["vector-cases"] = vector_cases
-    checks["fuzz"] = fuzz_pc
+    checks |= {check.__name__: check for check in (
+        clock, limit, stopped, typed, gdb, refused, hotplug, trace, compare, events, style, same,
+        install)}
+    checks |= {"vector-cases": vector_cases, "fuzz": fuzz_pc}
     for name, check in checks.items():
-        yield Case(name, lambda *on, check=check: check(Machine(run.kernel, *on)),
-                   seconds=20)
+        yield Case(name, lambda *on, check=check: check(Machine(run.kernel, *on)), seconds=20)
 
 
-def judge(case, program, record_property):
-    with tempfile.TemporaryDirectory(prefix="emulator.") as work:
-        results = [*case.check(program, work)]
+def judge(results, record_property):
     failed = [line for line in results if line.startswith("FAIL")]
     if failed or not results:
-        pytest.fail("\n".join([f"{len(failed)} of {len(results)} results", *failed]),
-                    pytrace=False)
+        pytest.fail("\n".join([f"{len(failed)} of {len(results)} results", *failed]), pytrace=False)
     for line in results:
         record_property("note", line)
 
 
-def test(case, bare, record_property):
-    judge(case, bare, record_property)
+def test(case, bare, tmp_path, record_property):
+    judge([*case.check(bare, tmp_path)], record_property)

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from lines import TOP
 
 ROOMS = [os.path.join(TOP, room) for room in ("scripts", "tools")]
@@ -27,17 +26,12 @@ def find(name):
 
 
 class ScriptTest:
-    """With a directory of its own, that tests and programs run in."""
-
-    @pytest.fixture(autouse=True)
-    def room(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        # What the environment of programs has, too
-        self.work, self.env = str(tmp_path), {}
+    # What the environment of programs has, too
+    env = {}
 
     def path(self, name, content=None):
-        """A file there, which gets this content. What begins with #! is a program."""
-        path = Path(self.work, name)
+        """A file of the test, which gets this content. What begins with #! is a program."""
+        path = Path(name).absolute()
         if content is not None:
             content = content.encode() if isinstance(content, str) else content
             path.parent.mkdir(parents=True, exist_ok=True)

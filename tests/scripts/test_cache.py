@@ -165,7 +165,6 @@ def test_full_disk():
 
 
 def test_two_at_once(cache):
-    """Both have the same build."""
     command = script(cache, SLOW)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True) as other:

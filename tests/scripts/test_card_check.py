@@ -28,7 +28,7 @@ class TestCardCheck(ScriptTest):
         self.path("ssh", SSH)
         self.path("phi", PHI)
         os.mkdir("mic0")
-        self.env = {"WORK": self.work, "CC": "gcc"}
+        self.env = {"WORK": os.getcwd(), "CC": "gcc"}
 
     def card_check(self, *args, **env):
         """Status, what it says, and the file"""
@@ -83,7 +83,7 @@ class TestCardCheck(ScriptTest):
                             '[ "$1" != --machine=62 ] || shift\nexec gcc "$@"\n')
         self.path("uname", "#!/bin/sh\necho k1om\n")
         self.is_whole(*self.card_check("mic0", CC=card_cc))
-        self.card_check("mic0", CC=card_cc, PATH=f"{self.work}:{os.environ['PATH']}")
+        self.card_check("mic0", CC=card_cc, PATH=f"{os.getcwd()}:{os.environ['PATH']}")
         assert Path("asked").read_text() == "--machine=62\n-O2\n"
         program = self.program("int main(void) { return 0; }")
         with open(program, "r+b") as f:

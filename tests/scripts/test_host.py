@@ -47,7 +47,8 @@ wait
 class TestHost(ScriptTest):
     @pytest.fixture(autouse=True)
     def cards(self, room):
-        self.env = {"WORK": self.work, "PATH": f"{self.work}/bin:{os.environ['PATH']}", "WORDS": ""}
+        self.env = {"WORK": os.getcwd(), "WORDS": "",
+                    "PATH": f"{self.path('bin')}:{os.environ['PATH']}"}
         for name, text in (("ssh", SSH), ("phi", PHI), ("bin/perf", PERF)):
             self.path(name, text)
         for i, card in enumerate(("mic0", "mic1")):
@@ -256,7 +257,7 @@ class TestHost(ScriptTest):
 
     def test_host_report(self):
         """With what record has brought, or --symfs; what is missing stands above it"""
-        sample, symfs = struct.pack("<IHH8x", 9, 0, 16), f"{self.work}/sys root"
+        sample, symfs = struct.pack("<IHH8x", 9, 0, 16), self.path("sys root")
         os.mkdir(symfs)
         cut = ["# the data is cut: it has 5 samples, and what came after them is missing"]
         for options, data, kallsyms, words, status, said in (

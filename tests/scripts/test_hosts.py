@@ -67,7 +67,7 @@ class TestSetup(ScriptTest):
     def run_setup(self, beside=""):
         return self.run_it("setup", "demo", "book", KNC_PMU_TESTS_RUN=beside,
                            KNC_PMU_CACHE=self.path("cache"),
-                           PATH=f"{self.work}/bin:{os.environ['PATH']}")
+                           PATH=f"{self.path('bin')}:{os.environ['PATH']}")
 
     def test_setup_beside_another(self):
         """Runs that come while one installs wait for it, and have nothing to do."""

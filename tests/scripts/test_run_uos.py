@@ -101,7 +101,7 @@ class TestRunUos(ScriptTest):
         def again(made, does, *args, **more):
             self.path("count", "")
             said, err = self.boot(f"echo >>{count}; {does}", *args,
-                                  KNC_PMU_RUNS=f"{self.work}/runs", **more)
+                                  KNC_PMU_RUNS=self.path("runs"), **more)
             assert os.path.getsize(count) == made, err
             return said
 

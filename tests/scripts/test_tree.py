@@ -16,6 +16,5 @@ def test_map():
 
 
 def test_version():
-    """The Makefile and CHANGELOG have the same."""
     version = re.search(r"^version := (.*)$", read("Makefile"), re.M)[1]
     assert re.search(r"^Version (\S+)", read("CHANGELOG"), re.M)[1] == version

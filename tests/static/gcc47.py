@@ -75,7 +75,6 @@ def strip_comments(text):
 
 
 def wrong():
-    """What is not as it should be"""
     for entry in NEWER + C99:
         if not list(find(entry[2], [entry])):
             yield f"{entry[0]} does not find: {entry[2]}"

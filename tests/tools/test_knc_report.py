@@ -100,7 +100,6 @@ class Page:
             assert each in self.text(section), f"{each}: {self.text(section)}"
 
     def begins(self, words):
-        """So does its summary."""
         assert self.text().startswith(words), self.text()
 
     def refused(self, *words, status=1):
@@ -256,7 +255,6 @@ def test_report_unlike():
 
 
 def regions(seconds, walks, *threads):
-    """Of knc-metrics --regions"""
     return {"command": ["./columns"], "runs": [], "no_value": {}, "rows": [
         {"region": "fill & sum", "thread": thread, "threads": 2, "calls": 7, "seconds": seconds,
          "all_seconds": about(seconds), "metrics": {

@@ -31,26 +31,24 @@ def csv_rows(path):
     return [*csv.DictReader(re.findall("^[^#].*", path.read_text(), re.M))]
 
 
-def generate(what):
-    quietly(sys.executable, f"{TOOLS}/knc_tables.py", what, what)
-    return Path(what)
-
-
-def perf_tables():
-    """(events, metrics), each with its topic."""
-    entries = [{**entry, "topic": file.name} for file in sorted(generate("perf").iterdir())
+@pytest.fixture
+def tables():
+    """(events, metrics) for perf, each with its topic; and those for perfmon are made."""
+    for what in "perf", "perfmon":
+        quietly(sys.executable, f"{TOOLS}/knc_tables.py", what, what)
+    entries = [{**entry, "topic": file.name} for file in sorted(Path("perf").iterdir())
                for entry in json.loads(file.read_text())]
-    return ([e for e in entries if key in e] for key in ("EventName", "MetricName"))
+    return [[e for e in entries if key in e] for key in ("EventName", "MetricName")]
 
 
-def test_tables_manual():
+def test_tables_manual(tables):
     """Each format has the events of the manual's tables; the emulator those with a model."""
     wanted = {row["name"]: (int(row["umask"], 16), int(row["event"], 16))
               for name in ("knc_events.csv", "knc_events_extra.csv")
               for row in csv_rows(Path(TOP, "tests/data", name))}
-    folder = generate("perfmon")
+    folder = Path("perfmon")
     perfmon = json.loads((folder / "KNC/knightscorner_core_v1.json").read_text())
-    for entries in next(perf_tables()), perfmon:
+    for entries in tables[0], perfmon:
         assert sorted(entry["EventName"] for entry in entries) == sorted(wanted), "names"
         for entry in entries:
             name, umask = entry["EventName"], int(entry["UMask"], 16)
@@ -72,9 +70,9 @@ def test_tables_manual():
     assert [e["PublicDescription"] for e in perfmon if e["EventName"] == "L2_READ_MISS"] > [""]
 
 
-def test_tables_topics():
+def test_tables_topics(tables):
     """Nothing that perf 6.1 would take for another event, and no name of a group for a metric"""
-    events, metrics = perf_tables()
+    events, metrics = tables
     assert {entry["topic"] for entry in metrics} == {"knc-metrics.json"}
     for entry in events:
         # These have a unit of their own, or are taken for the fixed counters.
@@ -98,7 +96,6 @@ def test_tables_topics():
 
 
 def test_tables_refused():
-    """Events that are not in both files are named"""
     for tables, word in (("[topic cache]\nNO_SUCH_EVENT = 3\n", "NO_SUCH_EVENT"),
                          ("[topic cache]\nDATA_READ = 3\n", "nothing about")):
         with pytest.raises(knc_tables.Bad, match=word):
@@ -149,7 +146,6 @@ class Run:
         assert re.search(f"^{regex}$", self.err, re.M), self.err
 
     def ends(self, status, *words):
-        """It has ended with this status, and said this."""
         assert self.status == status and all(word in self.err for word in words), self.err
 
     def refuses(self, why, status=1):
@@ -300,18 +296,14 @@ def test_metrics_halted():
         [2, 2, None]
 
 
-def test_metrics_repeat():
-    """Mean and spread of several rounds"""
+def test_metrics_numbers():
+    """Mean and spread of runs; none is 0 for being small; a decimal comma; the program's locale"""
     fake = {"grow": 10, "counts": {"DATA_READ_MISS_OR_WRITE_MISS": 100,
                                    "L1_DATA_HIT_INFLIGHT_PF1": 0}}
     run = as_json("-r 3 -M l1_misses", **fake)
     got = run.metrics()["l1_misses"]
     assert (len(run.calls()), got["min"], got["value"], got["max"]) == (3, 100, 120, 140)
     Run("-r 3 -M l1_misses", **fake).has_line(r".*l1_misses +120 +100 \.\. 140.*")
-
-
-def test_metrics_numbers():
-    """No small one is shown as 0; a decimal comma is one; the program keeps its locale"""
     assert [knc_format.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)] == \
         ["0", "12.35", "0.0500", "0.1235", "-0.00123", "0.0000300"]
     run = as_json("-M ipc", point=",", locale="C.UTF-8", env={"LC_ALL": "C.UTF-8"})
@@ -410,20 +402,19 @@ def test_metrics_not_counted():
             assert got[other]["value"] and not got[other]["reason"], got
 
 
-def test_metrics_time():
-    """A perf that has no time of a program has one that begins later, in a run of its own"""
+def test_metrics_calls():
+    """perf is called for the PMU of the machine that counts, where a file that is not there is
+    empty; if it has no time of a program it begins later, in a run of its own."""
+    for words, fake, said in (("-M ipc", {"files": {"knc/type": "4"}}, "-e {knc/event="),
+                              ("-M ipc", {"files": {}}, "-e {cpu/event="),
+                              ("-M ipc --pmu other", {"files": {"knc/type": "4"}}, "-e {other/event="),
+                              ("-M l2_tlb_miss_ratio -a", {"program": ()}, "-a -- sleep 1\n"),
+                              ("-M l2_tlb_miss_ratio -a", {}, "-a -- ./program\n")):
+        assert said in as_json(words, **fake).log.read_text().partition("\n")[0] + "\n", said
     run = as_json("-M memory_read_bandwidth,ipc", unstarted=True)
     assert run.metrics()["memory_read_bandwidth"]["value"], run.out
     assert ["-D 1 " in call for call in run.calls()].count(True) == 1, run.calls()
     assert "-D 1 " not in as_json("-M ipc", unstarted=True).log.read_text()
-
-
-def test_metrics_pmu():
-    """It is called as on the machine that counts; a file that is not there is empty."""
-    for words, files, name in (("", {"knc/type": "4"}, "knc"), ("", {}, "cpu"),
-                               ("--pmu other", {"knc/type": "4"}, "other")):
-        run = as_json(f"{words} -M ipc", files=files)
-        assert f"-e {{{name}/event=" in run.calls()[0], run.calls()
 
 
 def test_metrics_not_modelled():
@@ -485,13 +476,9 @@ def test_metrics_turns():
     # The accesses are those of the short turn or of the long one, whichever has them.
     accesses, misses = (3000, 100 / 3) if "DATA_READ_OR_WRITE" in calls[0] else (1000, 100)
     assert run.metrics()["l1_hit_rate"]["value"] == near(100 - 100 * misses / accesses)
-    for program, end in (((), "sleep 1"), (("./program",), "./program")):
-        run = as_json("-a -M l2_tlb_miss_ratio", program=program)
-        assert run.calls()[0].endswith(f"-a -- {end}"), run.calls()
 
 
 def test_metrics_csv():
-    """CSV has the values that JSON has"""
     run = Run("-f csv -o csv")
     assert (run.status, run.out) == (0, ""), run.err
     rows = {row["metric"]: row for row in csv_rows(Path("csv"))}
@@ -516,11 +503,11 @@ def test_metrics_once():
 
 def test_metrics_killed():
     """A program that a signal has ended has the status that a shell gives it"""
-    killed = [{"signal": "Killed", "says": says, "perf": perf}
-              for says in ("", "no end") for perf in PERFS]
-    for status, fake in ((139, {"signal": "Segmentation fault"}),
-                         (0, {"says": "somebody: Killed\n"}), *((137, fake) for fake in killed)):
-        assert Run("-M ipc", **fake).status == status, fake
+    for perf in PERFS:
+        for status, fake in ((139, {"signal": "Segmentation fault"}), (137, {"signal": "Killed"}),
+                             (137, {"signal": "Killed", "says": "no end"}),
+                             (0, {"says": "somebody: Killed\n"})):
+            assert Run("-M ipc", perf=perf, **fake).status == status, fake
 
 
 def test_shell_debian_perf():

@@ -45,6 +45,7 @@ while [ $# -gt 0 ] && [ "$1" != sh ]; do shift; done
 FIRST = "interval 0.1 '1;;instructions;4;100.00'\n"
 CYCLES = "9007199254740991;;cycles;40000000000;100.00"
 INSTRUCTIONS = "7;;instructions;40000000000;100.00"
+COUNTED = f'interval 10.0 "{INSTRUCTIONS}"\n'
 NAMES = {"events": "knc_events_total", "seconds": "knc_counted_seconds_total", "up": "knc_up",
          "last": "knc_last_interval_timestamp_seconds"}
 
@@ -253,10 +254,9 @@ def test_watch_rules(interval, scrape, window):
 
 def test_watch_goes_and_returns(watch):
     """Counters stay, and go on; said once; and nothing is left in the process"""
-    watch.card("mic0", f'{FIRST}interval 10.0 "{INSTRUCTIONS}"\necho lost >&2\nexit 1\n',
-               "echo again >&2\nexit 1\n",
-               f'interval 10.0 "{INSTRUCTIONS}"\n')
-    watch.card("mic1", f'interval 10.0 "{INSTRUCTIONS}"\n')
+    watch.card("mic0", f"{FIRST}{COUNTED}echo lost >&2\nexit 1\n", "echo again >&2\nexit 1\n",
+               COUNTED)
+    watch.card("mic1", COUNTED)
     watch.start("mic0", "mic1", "-e", "instructions")
     watch.until("mic1", "up", "1")
     # It is 0 before the first interval as well.
@@ -272,7 +272,7 @@ def test_watch_goes_and_returns(watch):
     watch.ends("mic0 does not count: lost; trying again", "mic0 counts again")
     # As many as of one whose cards have not gone: how many that are depends on Python.
     for name in ("mic2", "mic3"):
-        watch.card(name, f'interval 10.0 "{INSTRUCTIONS}"\n')
+        watch.card(name, COUNTED)
     watch.start("mic2", "mic3", "-e", "instructions")
     for name in ("mic2", "mic3"):
         watch.until(name, "up", "1")
@@ -326,7 +326,6 @@ trap "kill $!" EXIT
 
 
 def test_watch_garbage(watch):
-    """What is no count is not counted"""
     watch.card("mic0", f"""echo "Welcome to mic0" >&3
 echo "cpus 3-2" >&3
 echo "     5.0;12;;insn" >&3
@@ -340,7 +339,7 @@ interval 25.0 "0;;instructions;4;100.00" "9;;branches;20000000000;50.00" "<not s
 interval 30.0 "{INSTRUCTIONS}"
 printf '     30.0;1000;;branches;100' >&3
 exit 3
-""", f'interval 10.0 "{INSTRUCTIONS}"\ninterval 20.0 "{INSTRUCTIONS}"\n')
+""", f'{COUNTED}interval 20.0 "{INSTRUCTIONS}"\n')
     watch.start("mic0", "-e", "{instructions,branches},r80016")
     watch.until("mic0", "events", "28")
     watch.has("mic0", {"events branches": "9", "seconds branches": "5.000000000",
@@ -393,8 +392,7 @@ def test_watch_untrue(watch):
 
 def test_watch_killed(watch):
     """However it ends, nothing is left on the cards, and a new one begins at 0."""
-    counting = f'{FIRST}interval 10.0 "{INSTRUCTIONS}"\n'
-    watch.card("mic0", counting, "until [ -e begin ]; do sleep 0.1; done\n" + counting)
+    watch.card("mic0", FIRST + COUNTED, f"until [ -e begin ]; do sleep 0.1; done\n{FIRST}{COUNTED}")
     watch.start("mic0", "-e", "instructions")
     watch.until("mic0", "events", "7")
     watch.end(signal.SIGKILL)
@@ -410,8 +408,7 @@ def test_watch_disk_full(watch):
     """Counting goes on, and what was counted is written later."""
     between, begin = (watch.work / name for name in ("knc.prom.tmp", "mic0/begin"))
     watch.card("mic0", f"""until [ -e begin ]; do sleep 0.1; done
-{FIRST}interval 10.0 "{INSTRUCTIONS}"
-until [ ! -e begin ]; do sleep 0.1; done
+{FIRST}{COUNTED}until [ ! -e begin ]; do sleep 0.1; done
 interval 20.0 "{INSTRUCTIONS}"
 """)
     watch.start("mic0", "-e", "instructions")
@@ -435,19 +432,19 @@ def test_watch_refuses(watch):
         assert "Traceback" not in done.stderr and not os.path.exists("x.prom"), done.stderr
         return done.returncode
 
-    refuses("which CARD")
-    refuses("--textfile", "mic0", file="")
-    refuses("mic0 stands twice", "mic0", "mic1", "mic0")
-    refuses("mic0;reboot: no name of a card", "mic0;reboot")
-    refuses("no name of a card", "mic0\nmic1")
-    refuses("-I: 1000 to 3600000 ms", "mic0", "-I", "99")
-    refuses("invalid int value", "mic0", "-I", "often")
-    refuses("--prefix: invalid split value", "mic0", "--prefix", "ssh '")
-    refuses("several cards: --prefix needs {}", "mic0", "mic1", "--prefix", "phi run sh -c")
-    refuses("/no/such/x.prom: No such file", "mic0", file="/no/such/x.prom")
-    refuses("-e: cpu/event=0x2a,umask=0/u stands twice", "mic0", "-e",
-            "{cpu/event=0x2a,umask=0/u,cycles}", "-e", "cpu/event=0x2a,umask=0/u")
-    refuses("/: Is a directory", "mic0", file="/")
+    twice = "cpu/event=0x2a,umask=0/u"
+    for why, *args in (
+            ("which CARD",), ("mic0 stands twice", "mic0", "mic1", "mic0"),
+            ("mic0;reboot: no name of a card", "mic0;reboot"), ("no name of a card", "mic0\nmic1"),
+            ("-I: 1000 to 3600000 ms", "mic0", "-I", "99"),
+            ("invalid int value", "mic0", "-I", "often"),
+            ("--prefix: invalid split value", "mic0", "--prefix", "ssh '"),
+            ("several cards: --prefix needs {}", "mic0", "mic1", "--prefix", "phi run sh -c"),
+            (f"-e: {twice} stands twice", "mic0", "-e", f"{{{twice},cycles}}", "-e", twice)):
+        refuses(why, *args)
+    for why, file in (("--textfile", ""), ("/no/such/x.prom: No such file", "/no/such/x.prom"),
+                      ("/: Is a directory", "/")):
+        refuses(why, "mic0", file=file)
     watch.card("mic0")
     watch.start("mic0")
     watch.until("mic0", "up", "0")
