@@ -246,6 +246,15 @@ class Random:
         return self.case(name, vex(opcode, a, b), {"k": {str(a): x, str(b): y}},
                          {"k": {str(a): compute(x, y) & 0xffff}})
 
+    def flushed(self):
+        """FZ: the product is less than the least normal number, which it is rounded to, or not."""
+        mode = self.draw.randrange(4)
+        return self.case(
+            "vmulps, FZ", mvex(1, 0, 0, 0x59, 1, 2, 3),
+            {"zmm": {"2": raw([0x20000400] * 16), "3": raw([0x1ffff800] * 16)},
+             "mxcsr": vectors.DUE | 1 << 15 | mode << 13},
+            {"zmm": {"1": raw([0x800000 * (mode in (NEAREST, UP))] * 16)}}, 16)
+
     def unaligned(self):
         """A load-unpack, or a pack-store, and its other half at any address"""
         load = self.draw.random() < 0.5
@@ -312,6 +321,6 @@ class Random:
                          {"fault": "#GP" if sort == 4 else "#UD"})
 
     def some(self, count):
-        makers = [self.binary] * 8 + [self.compare, self.masks, self.unaligned, self.gather,
+        makers = [self.binary] * 8 + [self.compare, self.masks, self.flushed, self.unaligned, self.gather,
                                       self.refused]
         return [self.draw.choice(makers)() for _ in range(count)]

@@ -178,6 +178,34 @@ static void __attribute__((constructor)) knc_look_at_host(void)
 }
 #endif
 
+/* The same without FZ, and no flag yet */
+static float_status knc_unflushed(const float_status *fp)
+{
+    float_status s = *fp;
+
+    set_flush_to_zero(false, &s);
+    set_float_exception_flags(0, &s);
+    return s;
+}
+
+/*
+ * The result of an operation with *@fp, which is a variable.  Before QEMU 10
+ * softfloat flushes what is tiny before it has been rounded.
+ */
+#define ROUNDED(bits, fp, operation) ({ \
+    float_status *outer = (fp), unflushed; \
+    bool flush = get_flush_to_zero(outer); \
+    glue(float, bits) rounded; \
+    \
+    if (flush) { \
+        unflushed = knc_unflushed(outer); \
+        fp = &unflushed; \
+    } \
+    rounded = (operation); \
+    fp = outer; \
+    flush ? glue(knc_flush, bits)(rounded, &unflushed, fp) : rounded; \
+})
+
 #define BITS    32
 #include "vector-float.c.inc"
 #undef BITS
@@ -187,8 +215,14 @@ static void __attribute__((constructor)) knc_look_at_host(void)
 
 LANES(vgmaxabsps, float32, ZMM_S, 16,
       knc_extreme32(float32_abs(a), float32_abs(b), true, &v->fp))
+
+static float32 knc_scale(float32 a, int n, float_status *fp)
+{
+    return ROUNDED(32, fp, float32_scalbn(a, n, fp));
+}
+
 LANES(vscaleps, float32, ZMM_S, 16,
-      float32_scalbn(a, (int32_t)float32_val(b), &v->fp))
+      knc_scale(a, (int32_t)float32_val(b), &v->fp))
 
 static void knc_vaddsetsps(KncLanes *v)
 {
@@ -232,10 +266,15 @@ static void knc_##name(KncLanes *v) \
     memset(&v->d->ZMM_L(8), 0, 32); \
 }
 
+static float32 knc_narrow(float64 a, float_status *fp)
+{
+    return ROUNDED(32, fp, float64_to_float32(a, fp));
+}
+
 WIDEN(vcvtps2pd, float32_to_float64(b.ZMM_S(i), &v->fp))
 WIDEN(vcvtdq2pd, int32_to_float64(b.ZMM_L(i), &v->fp))
 WIDEN(vcvtudq2pd, uint32_to_float64(b.ZMM_L(i), &v->fp))
-NARROW(vcvtpd2ps, float64_to_float32(b.ZMM_D(i), &v->fp))
+NARROW(vcvtpd2ps, knc_narrow(b.ZMM_D(i), &v->fp))
 NARROW(vcvtfxpntpd2dq, knc_to_fixed64(b.ZMM_D(i), true, v))
 NARROW(vcvtfxpntpd2udq, knc_to_fixed64(b.ZMM_D(i), false, v))
 LANES(vcvtfxpntps2dq, float32, ZMM_S, 16, knc_to_fixed32(b, true, v))

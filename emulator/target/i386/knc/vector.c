@@ -186,6 +186,34 @@ static void knc_write(KncVector *v, const uint8_t *bytes, target_ulong addr,
 
 /* Conversions */
 
+/* DAZ and FZ are for arithmetic: moves ignore them, and so do conversions. */
+static float_status knc_moving(const KncVector *v)
+{
+    float_status fp = v->fp;
+
+    set_flush_inputs_to_zero(false, &fp);
+    set_flush_to_zero(false, &fp);
+    return fp;
+}
+
+static uint32_t knc_from_float16(KncVector *v, uint16_t half)
+{
+    float_status fp = knc_moving(v);
+    uint32_t value = float16_to_float32(half, true, &fp);
+
+    float_raise(get_float_exception_flags(&fp), &v->fp);
+    return value;
+}
+
+static uint16_t knc_to_float16(KncVector *v, uint32_t value)
+{
+    float_status fp = knc_moving(v);
+    uint16_t half = float32_to_float16(value, true, &fp);
+
+    float_raise(get_float_exception_flags(&fp), &v->fp);
+    return half;
+}
+
 /* An element of 32 bits from memory */
 static uint32_t knc_from_memory(KncVector *v, const uint8_t *bytes)
 {
@@ -193,7 +221,7 @@ static uint32_t knc_from_memory(KncVector *v, const uint8_t *bytes)
 
     switch (v->code.sss) {
     case KNC_FLOAT16:
-        return float16_to_float32(lduw_le_p(bytes), true, &v->fp);
+        return knc_from_float16(v, lduw_le_p(bytes));
     case KNC_UINT8:
         value = *bytes;
         break;
@@ -230,7 +258,7 @@ static uint32_t knc_to_memory(KncVector *v, uint32_t value)
         return value;
     }
     if (sss == KNC_FLOAT16) {
-        return float32_to_float16(value, true, &v->fp);
+        return knc_to_float16(v, value);
     }
     if (v->operand->floats) {
         number = float32_is_any_nan(value) ? 0 :
