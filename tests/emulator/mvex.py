@@ -2,8 +2,10 @@
 """Random cases of the vector unit, as vectors.py runs them: an encoder, and what each instruction
 computes, written from the manual's words and with exact fractions, apart from the emulator."""
 import random
+import re
 import struct
 from fractions import Fraction
+from pathlib import Path
 
 import vectors
 
@@ -324,3 +326,24 @@ class Random:
         makers = [self.binary] * 8 + [self.compare, self.masks, self.flushed, self.unaligned, self.gather,
                                       self.refused]
         return [self.draw.choice(makers)() for _ in range(count)]
+
+
+def encodings(seed, count):
+    """Random instructions with MVEX, most of them of an opcode that there is, with [rax] or a
+    register"""
+    draw = random.Random(seed)
+    known = re.findall(r"^(?:MOVE|VECTOR)\(\w+, (\d), (\w+), (\w+), (0x\w+)(?: . DIGIT\((.)\))?", Path(
+        vectors.HERE.parent.parent, "emulator/target/i386/knc/vector-insns.h.inc").read_text(), re.M)
+    for _ in range(count):
+        map_, pp, w, opcode, digit = draw.choice(known)
+        opcode = int(opcode, 16) if draw.random() < 0.9 else draw.getrandbits(8)
+        modrm = draw.choice((0, 0, 0x40, 0xc0, 0xc0 | draw.randrange(8))) | 8 * (
+            int(digit) if digit else draw.randrange(8))
+        vvvv = 31 if draw.random() < 0.5 else draw.getrandbits(5)
+        yield bytes((
+            0x62, (0xf0 if draw.random() < 0.5 else draw.choice((0x70, 0xe0, 0xd0, 0xb0))) |
+            int(map_) | 0x20 * (modrm < 0xc0),
+            {"W0": 0, "W1": 0x80}.get(w, draw.choice((0, 0x80))) | (vvvv & 15) << 3 |
+            ("NP", "P66", "PF3", "PF2").index(pp),
+            draw.choice((0, draw.getrandbits(4) << 4)) | vvvv >> 4 << 3 | draw.randrange(8),
+            opcode, modrm, draw.getrandbits(7)))
