@@ -346,4 +346,4 @@ def encodings(seed, count):
             {"W0": 0, "W1": 0x80}.get(w, draw.choice((0, 0x80))) | (vvvv & 15) << 3 |
             ("NP", "P66", "PF3", "PF2").index(pp),
             draw.choice((0, draw.getrandbits(4) << 4)) | vvvv >> 4 << 3 | draw.randrange(8),
-            opcode, modrm, draw.getrandbits(7)))
+            opcode, modrm, *draw.choices(range(128), k=2), *bytes(8)))
