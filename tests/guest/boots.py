@@ -46,7 +46,8 @@ ALONE = "count-exact count-both sample-two multiplex inherit cpu-wide"
 
 # Programs of Debian's, perf with tables of this chip; knc-metrics and knc-report
 TOOLS = "likwid perf-tables perf-metrics papi stress-ng bpftrace"
-METRICS = "knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels"
+METRICS = """knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels
+    vector-programs"""
 
 # A module gives programs no RDPMC.
 RDPMC = "rdpmc* regions-rdpmc race-map race-nmi-map"

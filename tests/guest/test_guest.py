@@ -69,6 +69,11 @@ def tools(work):
     shutil.copy(f"{examples}/columns.c", ours)
     quietly("gcc", "-O2", *maps, "-static", "-Wl,--eh-frame-hdr", "-o", f"{ours}/columns",
             "columns.c", cwd=ours)
+    # As a program of MPSS's, too
+    for cc, end in (("gcc", ""), (built("build-k1om"), "-card")):
+        for program, folder in (("vectors", examples), ("families", f"{HERE}/tools")):
+            quietly(cc, "-O2", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}{end}",
+                    f"{folder}/{program}.c")
     for program, folder in (("marked", examples), ("kernels", f"{HERE}/tools")):
         quietly("gcc", "-O2", "-Wall", "-Wextra", "-pthread", "-static", "-DLIKWID_PERFMON",
                 f"-I{include}", "-o", f"{ours}/{program}", f"{folder}/{program}.c")
