@@ -8,9 +8,9 @@
 # know own instructions: what it prints after one may begin anywhere, and is right only when there
 # are NOPs in its place. KNOWN are those that have them: place in the file, length, name ("-" if it
 # does not need the vector unit). Prints such lines: after "-" for a known one where objdump has no
-# instruction, now that more is known before it, then after "+" for those that are not known. If it prints nothing, KNOWN is right, and so is REPORTS: a line for each MVEX
-# instruction that is undefined, each EVEX one and, with module=yes, each that needs the vector
-# unit.
+# instruction, now that more is known before it, then after "+" for those that are not known. If it
+# prints nothing, KNOWN is right, and so is REPORTS: a line for each MVEX instruction that is
+# undefined, each EVEX one and, with module=yes, each that needs the vector unit.
 
 function number(hex,    i, n)
 {
@@ -51,7 +51,7 @@ function mvex_length(at,    p0, p1, p2, modrm, vvvv, key, valid)
 	modrm = byte(at + 5)
 	vvvv = 31 - bits(p2, 3, 1) * 16 - bits(p1, 3, 4)
 	name = bits(p1, 2, 1) ? "EVEX, which the chip lacks" : "an undefined form of MVEX"
-	key = bits(p0, 0, 4) " " bits(p1, 0, 2) " " bits(p1, 7, 1) " " byte(at + 4)
+	key = bits(p0, 0, 4) " " bits(p1, 0, 2) " " bits(p1, 7, 1) " " substr(code, 2 * at + 9, 2)
 	if (!(key in shape))
 		key = key (key " EH0" in shape ? " EH" bits(p2, 7, 1) : " " bits(modrm, 3, 3))
 	if (bits(p1, 2, 1) || !(key in shape))
@@ -85,14 +85,14 @@ function mvex_length(at,    p0, p1, p2, modrm, vvvv, key, valid)
 	}
 	name = names[key]
 	unit = shape[key] != "HINT"
-	return 5 + operands(at + 5) + (key ~ /^3|^1 . . (112|114|194)/)
+	return 5 + operands(at + 5) + (key ~ /^3|^1 . . (70|72|c2)/)
 }
 
 # @p0 and @p1 are the bytes of C4; of C5 both are its only one.
 function vex_length(at, p0, p1, opcode,    map, how)
 {
 	map = at + 2 == opcode ? 1 : bits(p0, 0, 5)
-	how = map " " bits(p1, 0, 2) " " byte(opcode)
+	how = map " " bits(p1, 0, 2) " " substr(code, 2 * opcode + 1, 2)
 	if (!(how in vex))
 		how = how " " bits(byte(opcode + 1), 3, 3)
 	if (bits(p1, 2, 1) || !(how in vex))
@@ -188,15 +188,15 @@ BEGIN {
 	memory["LF32"] = memory["LI32"] = "012"; memory["SF32_4"] = memory["SI32_4"] = "02"
 	memory["U64"] = memory["D64"] = memory["N32"] = memory["NONE"] = "0"
 	# Name, operands, map, prefix, opcode, digit
-	n = split("kand mask 1 0 65;kandn mask 1 0 66;kandnr mask 1 0 67;knot mask 1 0 68;" \
-		  "kor mask 1 0 69;kxnor mask 1 0 70;kxor mask 1 0 71;kmerge2l1h mask 1 0 72;" \
-		  "kmerge2l1l mask 1 0 73;kmov mask 1 0 144;kmov mask 1 0 146;kmov general 1 0 147;" \
-		  "kconcath vvvv 1 0 149;kconcatl vvvv 1 0 151;kortest mask 1 0 152;" \
-		  "jkzd jump 1 0 132;jknzd jump 1 0 133;jkzd jump 0 0 116;jknzd jump 0 0 117;" \
-		  "kextract mask 3 1 62;vprefetch memory 1 0 24;clevict1 memory 1 2 174 7;" \
-		  "clevict0 memory 1 3 174 7;delay scalar 1 2 174 6;spflt scalar 1 3 174 6;" \
-		  "popcnt scalar 1 2 184;tzcnt scalar 1 2 188;tzcnti scalar 1 3 188;" \
-		  "lzcnt scalar 1 2 189", list, ";")
+	n = split("kand mask 1 0 41;kandn mask 1 0 42;kandnr mask 1 0 43;knot mask 1 0 44;" \
+		  "kor mask 1 0 45;kxnor mask 1 0 46;kxor mask 1 0 47;kmerge2l1h mask 1 0 48;" \
+		  "kmerge2l1l mask 1 0 49;kmov mask 1 0 90;kmov mask 1 0 92;kmov general 1 0 93;" \
+		  "kconcath vvvv 1 0 95;kconcatl vvvv 1 0 97;kortest mask 1 0 98;" \
+		  "jkzd jump 1 0 84;jknzd jump 1 0 85;jkzd jump 0 0 74;jknzd jump 0 0 75;" \
+		  "kextract mask 3 1 3e;vprefetch memory 1 0 18;clevict1 memory 1 2 ae 7;" \
+		  "clevict0 memory 1 3 ae 7;delay scalar 1 2 ae 6;spflt scalar 1 3 ae 6;" \
+		  "popcnt scalar 1 2 b8;tzcnt scalar 1 2 bc;tzcnti scalar 1 3 bc;" \
+		  "lzcnt scalar 1 2 bd", list, ";")
 	for (i = 1; i <= n; i++) {
 		split(list[i], word, " ")
 		how = list[i]
@@ -209,7 +209,7 @@ FILENAME == ARGV[1] {
 	if (/^(VECTOR|MOVE)\(/) {
 		gsub(/[(),|]+/, " ")
 		n = split($0, word, " ")
-		opcode = number(substr(word[6], 3))
+		opcode = substr(word[6], 3)
 		for (w = word[5] == "W1"; w <= (word[5] != "W0"); w++) {
 			key = word[3] " " prefix[word[4]] " " w " " opcode
 			if (word[7] == "DIGIT")
