@@ -102,6 +102,7 @@ bool pmu_parse(const char *terms, struct perf_event_attr *attr);
 #define BRANCHES		CODE(0x12, 0x00)
 #define CYCLES			CODE(0x2a, 0x00)
 #define L2_READ_MISS		CODE(0xcb, 0x10)	/* counter 0 only */
+#define VPU_ELEMENTS		CODE(0x18, 0x20)
 #define L2_WRITE_HIT		CODE(0xcc, 0x10)	/* counter 0 only */
 
 #define EVTSEL_USR		(1ULL << 16)

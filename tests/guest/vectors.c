@@ -95,6 +95,31 @@ TEST("vector-fork", 60)
 	reap(pid);
 }
 
+/* The 16 elements of a load come at once, also over the end of a period. */
+TEST("vector-sample", 60)
+{
+	static const u64 periods[] = { 100, 999, 1600 };
+	static char line[64] __attribute__((aligned(64)));
+	unsigned int i, loads, samples;
+	struct record rec;
+	struct ring r;
+	int fd;
+
+	pin(0);
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		fd = ring_open(&r, 8, sampling_attr(VPU_ELEMENTS, periods[i], PERF_SAMPLE_IP), 0, -1, -1);
+		ev_on(fd);
+		for (loads = 0; loads < 2000; loads++)	/* vmovaps (%rdi),%zmm16 */
+			asm volatile(".byte 0x62, 0xe1, 0x78, 0x08, 0x28, 0x07" : : "D" (line));
+		ev_off(fd);
+		for (samples = 0; ring_sample(&r, &rec); samples++)
+			;
+		must(ev_count(fd) == 32000, "counted %llu elements, not 32000", ev_count(fd));
+		must(samples == 32000 / periods[i], "%u samples, one in %llu", samples, periods[i]);
+		ring_close(&r, fd);
+	}
+}
+
 /* The tracer reads a stopped task's registers, and changes one. */
 TEST("vector-ptrace", 60)
 {
