@@ -136,7 +136,7 @@ static __always_inline u64 knc_read_spflt(void)
 	return knc_rdmsr(KNC_MSR_SPFLT_CONTROL);
 }
 
-/* As an NMI the PMI samples code with interrupts off, too. Its delivery masks the entry (1.4.3.9). */
+/* As an NMI the PMI samples code with interrupts off, too. Delivery masks the entry (1.4.3.9). */
 static __always_inline void knc_unmask_lvtpc(void)
 {
 	knc_write_lvtpc(APIC_DM_NMI);
