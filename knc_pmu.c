@@ -135,9 +135,8 @@ void knc_event_start(struct perf_event *event)
  * @event: any event
  *
  * If the counter has wrapped, its PMI is pending, yet to come, or swallowed. A replay handles
- * the overflow, with its sample, before the event leaves the counter. In KNC_PMI a sample stops
- * the event, or the other one, whose overflow is handled next. PerfEvtSel keeps its value,
- * because the same event often returns.
+ * the overflow, with its sample, before the event leaves. In KNC_PMI a sample stops the event, or
+ * the other one, whose overflow is next. PerfEvtSel keeps its value: often the event returns.
  *
  * Return: true if the event was counting, and its last overflow has not stopped it.
  */

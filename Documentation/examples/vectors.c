@@ -29,7 +29,8 @@ static void __attribute__((noinline)) vector(void)
 	asm volatile(".byte 0x62,0xf1,0x79,0x08,0xef,0xc0");	/* vpxord %zmm0,%zmm0,%zmm0 */
 	for (int i = 0; i < N; i++)
 		for (int j = 0; j < N; j += LANES)
-			asm volatile(".byte 0x62,0xf1,0x78,0x08,0x58,0x07"	/* vaddps (%rdi),%zmm0,%zmm0 */
+			/* vaddps (%rdi),%zmm0,%zmm0 */
+			asm volatile(".byte 0x62,0xf1,0x78,0x08,0x58,0x07"
 				     : : "D" (&matrix[i][j]), "m" (matrix));
 	asm volatile(".byte 0x62,0xf1,0x78,0x08,0x29,0x07"	/* vmovaps %zmm0,(%rdi) */
 		     : "=m" (total) : "D" (total));
@@ -49,7 +50,8 @@ static void __attribute__((noinline)) stride(void)
 				     /* 1: vgatherdps (%rdi,%zmm1,4),%zmm2{%k1}; jknzd %k1,1b */
 				     ".byte 0x62,0xf2,0x79,0x09,0x92,0x14,0x8f\n"
 				     ".byte 0xc4,0xe0,0x70,0x75,0xf4\n"
-				     ".byte 0x62,0xf1,0x78,0x08,0x58,0xc2"	/* vaddps %zmm2,%zmm0,%zmm0 */
+				     /* vaddps %zmm2,%zmm0,%zmm0 */
+				     ".byte 0x62,0xf1,0x78,0x08,0x58,0xc2"
 				     : : "D" (&matrix[i][j]), "m" (matrix));
 	asm volatile(".byte 0x62,0xf1,0x78,0x08,0x29,0x07"	/* vmovaps %zmm0,(%rdi) */
 		     : "=m" (total) : "D" (total));
