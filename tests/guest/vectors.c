@@ -107,7 +107,8 @@ TEST("vector-sample", 60)
 
 	pin(0);
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
-		fd = ring_open(&r, 8, sampling_attr(VPU_ELEMENTS, periods[i], PERF_SAMPLE_IP), 0, -1, -1);
+		fd = ring_open(&r, 8, sampling_attr(VPU_ELEMENTS, periods[i], PERF_SAMPLE_IP),
+			       0, -1, -1);
 		ev_on(fd);
 		for (loads = 0; loads < 2000; loads++)	/* vmovaps (%rdi),%zmm16 */
 			asm volatile(".byte 0x62, 0xe1, 0x78, 0x08, 0x28, 0x07" : : "D" (line));
