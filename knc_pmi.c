@@ -17,7 +17,7 @@
 #include "knc_pmu.h"
 
 /*
- * An event that excludes the kernel overflowed in user mode, and its PMI arrived in it. Or
+ * An event that excludes the kernel overflowed in user mode, but its PMI came in the kernel. Or
  * perf core throttled the event before this sample: with its group, or in knc_event_stop(),
  * and started it all the same. A sample clears KNC_THROTTLED, which must last until the tick.
  */

@@ -94,7 +94,7 @@ static unsigned long knc_syscall_find(const char *bytes)
 	return 0;
 }
 
-/* All CPUs have the same. Without MOVs to and from %gs, registers come from task_pt_regs(). */
+/* All CPUs have one entry. If it has no MOVs to and from %gs, task_pt_regs() alone is used. */
 void knc_find_syscall(void)
 {
 	knc_syscall_entry = compat_rdmsrq(MSR_LSTAR);

@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* vpxord %zmm0,%zmm0,%zmm0; vmovaps %zmm0,(%rdi) */
+#define CLEAR	".byte 0x62,0xf1,0x79,0x08,0xef,0xc0\n"
+#define STORE	".byte 0x62,0xf1,0x78,0x08,0x29,0x07"
+
 #define N	256
 #define LANES	16
 
@@ -23,17 +27,16 @@ static void __attribute__((noinline)) scalar(void)
 			total[0] += matrix[i][j];
 }
 
-/* zmm0 has the sums of 16 columns. */
+/* zmm0 has the sums of 16 columns; the loops themselves use no SSE register. */
 static void __attribute__((noinline)) vector(void)
 {
-	asm volatile(".byte 0x62,0xf1,0x79,0x08,0xef,0xc0");	/* vpxord %zmm0,%zmm0,%zmm0 */
+	asm volatile(CLEAR);
 	for (int i = 0; i < N; i++)
 		for (int j = 0; j < N; j += LANES)
 			/* vaddps (%rdi),%zmm0,%zmm0 */
 			asm volatile(".byte 0x62,0xf1,0x78,0x08,0x58,0x07"
 				     : : "D" (&matrix[i][j]), "m" (matrix));
-	asm volatile(".byte 0x62,0xf1,0x78,0x08,0x29,0x07"	/* vmovaps %zmm0,(%rdi) */
-		     : "=m" (total) : "D" (total));
+	asm volatile(STORE : "=m" (total) : "D" (total));
 }
 
 /* The same down the columns: a vector is gathered from 16 rows, one element of each. */
@@ -41,8 +44,7 @@ static void __attribute__((noinline)) stride(void)
 {
 	for (int i = 0; i < LANES; i++)
 		rows[i] = i * N;
-	asm volatile(".byte 0x62,0xf1,0x79,0x08,0xef,0xc0\n"	/* vpxord %zmm0,%zmm0,%zmm0 */
-		     ".byte 0x62,0xf1,0x79,0x08,0x6f,0x0f"	/* vmovdqa32 (%rdi),%zmm1 */
+	asm volatile(CLEAR ".byte 0x62,0xf1,0x79,0x08,0x6f,0x0f"	/* vmovdqa32 (%rdi),%zmm1 */
 		     : : "D" (rows), "m" (rows));
 	for (int j = 0; j < N; j++)
 		for (int i = 0; i < N; i += LANES)
@@ -53,8 +55,7 @@ static void __attribute__((noinline)) stride(void)
 				     /* vaddps %zmm2,%zmm0,%zmm0 */
 				     ".byte 0x62,0xf1,0x78,0x08,0x58,0xc2"
 				     : : "D" (&matrix[i][j]), "m" (matrix));
-	asm volatile(".byte 0x62,0xf1,0x78,0x08,0x29,0x07"	/* vmovaps %zmm0,(%rdi) */
-		     : "=m" (total) : "D" (total));
+	asm volatile(STORE : "=m" (total) : "D" (total));
 }
 
 int main(int argc, char **argv)

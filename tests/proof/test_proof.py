@@ -22,8 +22,8 @@ WRITERS = {"task side": 0, "PMI": 1, "replay": 2, "quiesce": 0}
 # 3 is any slot, 4 any STATUS.
 DEFAULTS = {"NARROW": 1, "READERS": 0, "SWALLOWED": 0, "EVENT": 0, "SLOT0": 3, "SLOT1": 3, "STATUS": 4,
             "OWN": "nondet_bool()", "LATE": "nondet_bool()"}
-# Of CBMC's own, where numbers have all their bits. Not those of signed overflow: the kernel's compiler
-# is told that such numbers wrap (-fno-strict-overflow).
+# CBMC's own checks, in obligations whose numbers have all their bits. Signed overflow is none: the
+# kernel's compiler is told that such numbers wrap (-fno-strict-overflow).
 CHECKS = "--bounds-check", "--pointer-check", "--undefined-shift-check"
 
 

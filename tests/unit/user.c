@@ -302,8 +302,11 @@ static void test_find_syscall(struct kunit *test)
 {
 	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
 
+	knc_syscall_saves_sp = 0;
+	knc_syscall_loads_sp = 0;
 	knc_syscall_length = 0;
 	knc_find_syscall();
+	KUNIT_EXPECT_GT(test, knc_syscall_saves_sp, 0);
 	KUNIT_EXPECT_LE(test, knc_syscall_saves_sp, 12);
 	KUNIT_EXPECT_GT(test, knc_syscall_loads_sp, knc_syscall_saves_sp);
 	KUNIT_EXPECT_LE(test, knc_syscall_loads_sp, 64);

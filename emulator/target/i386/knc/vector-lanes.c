@@ -178,7 +178,7 @@ static void __attribute__((constructor)) knc_look_at_host(void)
 }
 #endif
 
-/* The same without FZ, and no flag yet */
+/* A status without FZ and without flags */
 static float_status knc_unflushed(const float_status *fp)
 {
     float_status s = *fp;

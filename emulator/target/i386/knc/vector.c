@@ -186,7 +186,7 @@ static void knc_write(KncVector *v, const uint8_t *bytes, target_ulong addr,
 
 /* Conversions */
 
-/* DAZ and FZ are for arithmetic: moves ignore them, and so do conversions. */
+/* DAZ and FZ are for arithmetic: a float16 is moved whatever they say. */
 static float_status knc_moving(const KncVector *v)
 {
     float_status fp = v->fp;
