@@ -109,6 +109,8 @@ typedef unsigned long u64;
 #define EV_L2_READ_HIT_S	0x10ca
 #define EV_L2_READ_MISS		0x10cb
 #define EV_L2_WRITE_HIT		0x10cc
+#define EV_L2_STRONG_MISS	0x10ce
+#define EV_L2_WEAK_MISS		0x10cf
 #define EV_L2_VICTIM		0x10d7
 #define EV_SNP_HIT		0x10e6
 #define EV_SNP_HITM		0x10e7

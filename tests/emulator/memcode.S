@@ -4,20 +4,26 @@
 
 /* One access at each of walk_from, + walk_step ... up to walk_to */
 	.globl	walk_from, walk_to, walk_step
-	.macro	WALK name, from, to
+	.macro	WALK name, insn:vararg
 FUNCTION \name
+	movl	$15, %eax
+	.byte	0xc5, 0xf8, 0x92, 0xc8		/* kmov %eax, %k1 */
 	movq	walk_from, %rsi
 	movq	walk_to, %rdi
 	movq	walk_step, %rdx
-1:	movl	\from, \to
+1:	\insn
 	addq	%rdx, %rsi
 	cmpq	%rdi, %rsi
 	jb	1b
 	ret
 	.endm
 
-	WALK	walk_read, (%rsi), %eax
-	WALK	walk_write, %eax, (%rsi)
+	WALK	walk_read, movl (%rsi), %eax
+	WALK	walk_write, movl %eax, (%rsi)
+	/* vmovnrapd %zmm1, (%rsi), with mask k1, and vmovnrngoapd */
+	WALK	walk_strong, .byte 0x62, 0xf1, 0xfa, 0x08, 0x29, 0x0e
+	WALK	walk_masked, .byte 0x62, 0xf1, 0xfa, 0x09, 0x29, 0x0e
+	WALK	walk_weak, .byte 0x62, 0xf1, 0xfa, 0x88, 0x29, 0x0e
 
 /* 10 loads, each a known distance from the next */
 FUNCTION ten_loads

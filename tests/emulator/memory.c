@@ -2,9 +2,9 @@
 /* Accesses to memory, caches, TLBs, fetches and predictions */
 #include "bare.h"
 
-extern code walk_read, walk_write, ten_loads, mixed, lines16, code16k,
-	code48k, hops, alternating, two_targets, delayed, delayed_long,
-	delayed_longest, chained, ten_lines, saved, cold_rdpmc, cold_invlpg,
+extern code walk_read, walk_write, walk_strong, walk_masked, walk_weak;
+extern code ten_loads, mixed, lines16, code16k, code48k, hops, alternating, two_targets,
+	delayed, delayed_long, delayed_longest, chained, ten_lines, saved, cold_rdpmc, cold_invlpg,
 	cold_fxsave;
 extern char at_saved[], after_rdpmc[], after_invlpg[], after_fxsave[];
 extern code f_fault_push, f_rep_movsb, f_loop, f_call,
@@ -136,6 +136,17 @@ static const struct {
 	{ "none is modified", walk_read, EV_L2_READ_HIT_M, BUFFER, 256 * KB, 64, 0 },
 	{ "256 KiB, written to", walk_write, EV_L2_WRITE_HIT, BUFFER, 256 * KB, 64, 4096 },
 	{ "what was written", walk_read, EV_L2_READ_HIT_M, BUFFER, 256 * KB, 64, 4096 },
+	/* A store of a whole line, vmovnrapd or vmovnrngoapd, does not read it from memory. */
+	{ "256 KiB, streamed", walk_strong, EV_L2_STRONG_MISS, BUFFER, 256 * KB, 64, 0 },
+	{ "1 MiB, streamed", walk_strong, EV_L2_STRONG_MISS, BUFFER, MB, 64, 16384 },
+	{ "it is not fetched", walk_strong, EV_L2_DATA_WRITE_MEM, BUFFER, MB, 64, 0 },
+	{ "it is written to memory", walk_strong, EV_L2_VICTIM, BUFFER, MB, 64, 16384 },
+	{ "it is not weakly ordered", walk_strong, EV_L2_WEAK_MISS, BUFFER, MB, 64, 0 },
+	{ "1 MiB, weakly ordered", walk_weak, EV_L2_WEAK_MISS, BUFFER, MB, 64, 16384 },
+	{ "it is not strongly ordered", walk_weak, EV_L2_STRONG_MISS, BUFFER, MB, 64, 0 },
+	{ "nor fetched", walk_weak, EV_L2_DATA_WRITE_MEM, BUFFER, MB, 64, 0 },
+	{ "half of a line is fetched", walk_masked, EV_L2_DATA_WRITE_MEM, BUFFER, MB, 64, 16384 },
+	{ "half of a line streams not", walk_masked, EV_L2_STRONG_MISS, BUFFER, MB, 64, 0 },
 	{ "with one core nothing is shared", walk_read, EV_L2_READ_HIT_S, BUFFER, 256 * KB, 64, 0 },
 	{ "nor from another cache", walk_read, EV_L2_DATA_READ_CACHE, BUFFER, MB, 64, 0 },
 

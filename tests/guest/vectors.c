@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The vector unit belongs to a task: another task, a signal's handler, a move to another CPU,
- * a fork and a tracer leave its registers and masks as they are.
+ * a fork and a tracer leave its registers and masks as they are. A new program has zeros.
  */
 #include "lib.h"
 
@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #define HI16_ZMM	1664	/* registers 16 to 31 in the area of XSAVE */
+#define MASKS		1088
 #define XSAVE_AREA	2688
 #define ROUNDS		60
 
@@ -146,5 +147,36 @@ TEST("vector-ptrace", 60)
 	must(!ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov), "SETREGSET: %m");
 	ptrace(PTRACE_CONT, pid, 0, 0);
 	reap(pid);
+}
+
+/* A new program begins with zeros; an exec that fails changes nothing. */
+TEST("vector-exec", 60)
+{
+	static char *argv[] = { "gt", "--list", NULL };
+	static unsigned char area[XSAVE_AREA], none[16 * 64];
+	struct iovec iov = { area, sizeof(area) };
+	struct unit mine, found;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		check_over(3, "a failed exec", SYS_execve, (long)"/nowhere", (long)argv, 0);
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		fill(&mine, 11);
+		unit_over(&mine, &found, SYS_execve, (long)"/proc/self/exe", (long)argv, 0);
+		_exit(1);
+	}
+	waitpid(pid, &status, 0);
+	must(WIFSTOPPED(status), "the child's status is %#x", status);
+	/* Until its first system call: the registers are loaded, and saved again. */
+	ptrace(PTRACE_SYSCALL, pid, 0, 0);
+	waitpid(pid, &status, 0);
+	must(WIFSTOPPED(status), "the new program's status is %#x", status);
+	must(!ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov), "GETREGSET: %m");
+	must(!memcmp(area + HI16_ZMM, none, sizeof(none)), "the old program's registers");
+	must(!memcmp(area + MASKS, none, 8 * 8), "the old program's masks");
+	ptrace(PTRACE_DETACH, pid, 0, SIGKILL);
+	waitpid(pid, &status, 0);
 }
 #endif
