@@ -13,10 +13,10 @@
  *                    events, and bits 47:32 of their number (15:0)
  *   base + c  write  mark: put the value into the trace
  *   base + 10 write  number of instructions before an order is carried out
- *   base + 14 write  where they start: at an access to a register (15:0) after
- *                    so many others (31:16), or 0 to start at once
+ *   base + 14 write  where they start: at the next write of this register, or 0
+ *                    to start at once
  *   base + 18 write  order for a thread (31:16): rings whose instructions count
- *                    (9:8), counter (4), action (3:0)
+ *                    (9:8), action (3:0)
  *
  * With limit=SECONDS it ends QEMU when so much of the guest's time has passed.
  */
@@ -36,7 +36,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(KncPmuTestDev, KNC_PMU_TESTDEV)
 #define REG_HIGH        0x8
 #define REG_MARK        0xc
 #define REG_AFTER       0x10
-#define REG_ACCESS      0x14
+#define REG_WRITTEN     0x14
 #define REG_ORDER       0x18
 #define REG_SIZE        0x20
 
@@ -60,7 +60,6 @@ enum {
     ITEM_INJECT_LEFT    = 25,   /* instructions before the order */
     ITEM_STOPPED        = 26,
     ITEM_GLOBAL_STATUS  = 28,
-    ITEM_LATE           = 29,   /* interrupts that an order has delayed */
 };
 
 #define MAGIC           0x4b4e4350
@@ -77,7 +76,7 @@ struct KncPmuTestDev {
     uint64_t latch;
     uint32_t burst_low;
     uint32_t after;
-    uint32_t access;
+    uint32_t msr;
     uint32_t limit;
 };
 
@@ -95,7 +94,6 @@ static const size_t happened[] = {
     [ITEM_LVTPCS] = AT(tally.lvtpc_writes),
     [ITEM_EOIS] = AT(tally.eoi_writes),
     [ITEM_INJECTED] = AT(inject.fired),
-    [ITEM_LATE] = AT(inject.late),
 #undef AT
 };
 
@@ -176,8 +174,7 @@ static void testdev_order(KncPmuTestDev *s, uint32_t order)
     CPUState *cs = qemu_get_cpu(order >> 16);
 
     if (cs && X86_CPU(cs)->env.knc.pmu) {
-        knc_inject_order(&X86_CPU(cs)->env, s->after, s->access,
-                         order & 0xffff);
+        knc_inject_order(&X86_CPU(cs)->env, s->after, s->msr, order & 0xffff);
         if (cs == current_cpu) {
             /* A block that is chained to this one may have other flags. */
             cpu_interrupt(cs, CPU_INTERRUPT_EXITTB);
@@ -223,8 +220,8 @@ static void testdev_write(void *opaque, hwaddr addr, uint64_t val,
     case REG_AFTER:
         s->after = val;
         break;
-    case REG_ACCESS:
-        s->access = val;
+    case REG_WRITTEN:
+        s->msr = val;
         break;
     case REG_ORDER:
         testdev_order(s, val);

@@ -3,8 +3,8 @@
  * Knights Corner PMU: an interruption at a chosen instruction
  *
  * Tests order it through hw/i386/knc-pmu-testdev.c: an NMI, an overflow or a
- * stop comes after so many instructions, counted from now on or from an access
- * to a register, between that instruction and the next.
+ * stop comes after so many instructions, counted from now on or from the write
+ * of a register, between that instruction and the next.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -101,12 +101,12 @@ bool knc_inject_stopped(CPUState *cs)
 }
 
 /* Give the counter the rest of its period at once. */
-static void knc_inject_overflow(CPUX86State *env, int n)
+static void knc_inject_overflow(CPUX86State *env)
 {
-    KncPmuCounter *c = &env->knc_pmu.regs.counter[n];
+    KncPmuCounter *c = &env->knc_pmu.regs.counter[0];
 
     if (c->rings) {
-        knc_pmu_count(env, n, CNTR_MASK + 1 - c->value);
+        knc_pmu_count(env, 0, CNTR_MASK + 1 - c->value);
         env->knc_pmu.inject.fired++;
     }
 }
@@ -117,7 +117,6 @@ static void knc_inject_arrive(CPUX86State *env)
     KncInject *i = &env->knc_pmu.inject;
 
     i->in_flight = false;
-    i->late++;
     trace_knc_pmu_inject(knc_pmu_cpu(env), KNC_INJECT_SKID);
     knc_pmu_deliver(env);
 }
@@ -137,7 +136,7 @@ static bool knc_inject_ordered(CPUX86State *env)
         knc_tcg_interrupt(env, false);
         return true;
     case KNC_INJECT_OVERFLOW:
-        knc_inject_overflow(env, i->counter);
+        knc_inject_overflow(env);
         return false;
     case KNC_INJECT_STOP:
         i->fired++;
@@ -196,32 +195,27 @@ static void knc_inject_skid(CPUX86State *env, uint32_t after)
     i->skid_left = after;
 }
 
-/* The executing instruction accesses a register. */
-void knc_inject_access(CPUX86State *env, uint32_t access)
+/* The executing instruction has written a register. */
+void knc_inject_written(CPUX86State *env, uint32_t msr)
 {
     KncInject *i = &env->knc_pmu.inject;
 
-    if (i->access != access || i->counting || !i->after) {
-        return;
-    }
-    if (i->skip) {
-        i->skip--;
+    if (i->msr != msr) {
         return;
     }
     /* Count from the next instruction on. */
     knc_pmu_fold(env);
-    i->access = 0;
-    i->left = i->after;
+    i->msr = 0;
     i->counting = true;
     knc_pmu_configure(env);
 }
 
 /*
  * For the test device: carry out @order after @after instructions, from now or
- * from @access on.  It replaces the previous order.  Only an order for a skid,
- * or for nothing, replaces a skid.
+ * from the next write of @msr on.  It replaces the previous order.  Only an
+ * order for a skid, or for nothing, replaces a skid.
  */
-void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
+void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t msr,
                       uint32_t order)
 {
     KncInject *i = &env->knc_pmu.inject;
@@ -237,11 +231,9 @@ void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
     if (!i->action) {
         knc_inject_skid(env, 0);
     }
-    i->counter = order >> 4 & 1;
     i->rings = order >> 8 & 3;
-    i->after = i->left = after;
-    i->access = access & 0xffff;
-    i->skip = access >> 16;
-    i->counting = i->action && !i->access;
+    i->left = after;
+    i->msr = msr;
+    i->counting = i->action && !i->msr;
     knc_pmu_configure(env);
 }

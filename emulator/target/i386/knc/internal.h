@@ -120,9 +120,6 @@ void knc_hide_xsave(CPUX86State *env, uint32_t *eax, uint32_t *ebx,
                     uint32_t *ecx, uint32_t *edx);
 
 /* inject.c: an interruption at a chosen instruction */
-#define KNC_INJECT_WRITE        0x8000
-#define KNC_INJECT_RDPMC        0x4000
-
 uint32_t knc_inject_needs(const KncPmuState *s);
 uint64_t knc_inject_fuel(const KncPmuState *s, uint64_t fuel);
 void knc_inject_count(KncPmuState *s, uint64_t instructions);
@@ -131,8 +128,8 @@ bool knc_inject_stopped(CPUState *cs);
 void knc_inject_release(CPUState *cs);
 bool knc_inject_due(CPUX86State *env);
 bool knc_inject_holds(CPUX86State *env);
-void knc_inject_access(CPUX86State *env, uint32_t access);
-void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t access,
+void knc_inject_written(CPUX86State *env, uint32_t msr);
+void knc_inject_order(CPUX86State *env, uint32_t after, uint32_t msr,
                       uint32_t order);
 
 /* observe.c: accesses for the model of the memory hierarchy */

@@ -214,19 +214,16 @@ typedef struct KncObserver KncObserver;
 typedef enum KncInjectAction {
     KNC_INJECT_NOTHING,
     KNC_INJECT_NMI,         /* not from the PMU */
-    KNC_INJECT_OVERFLOW,    /* of a counter, if it counts */
+    KNC_INJECT_OVERFLOW,    /* of counter 0, if it counts */
     KNC_INJECT_STOP,        /* until an interrupt or another order */
     KNC_INJECT_SKID,        /* delay every PMI */
 } KncInjectAction;
 
 typedef struct KncInject {
     KncInjectAction action;
-    int counter;
     int rings;              /* bit mask of the rings whose instructions count */
-    uint32_t after;         /* number of instructions */
-    uint32_t access;        /* access to a register at which they start, or 0 */
-    uint32_t skip;          /* number of such accesses to ignore first */
-    uint64_t left;
+    uint32_t msr;           /* at whose next write they start, or 0 */
+    uint64_t left;          /* number of instructions */
     bool counting;
     bool stopped;
     uint64_t fired;
@@ -235,7 +232,6 @@ typedef struct KncInject {
     uint32_t skid;          /* number of instructions */
     uint64_t skid_left;
     bool in_flight;         /* a PMI is delayed */
-    uint64_t late;          /* number of delayed PMIs that have arrived */
 } KncInject;
 
 /* The thread's time: clock.c */

@@ -227,7 +227,6 @@ bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
         s->tally.rdmsrs++;
         trace_knc_pmu_rdmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                             knc_pmu_insn_number(env), msr, val);
-        knc_inject_access(env, msr);
     } else {
         knc_pmu_gp(env, false, 0, ra);
     }
@@ -260,7 +259,7 @@ bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
     trace_knc_pmu_wrmsr(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env), msr, val);
     knc_pmu_write(env, msr, val);
-    knc_inject_access(env, msr | KNC_INJECT_WRITE);
+    knc_inject_written(env, msr);
     return true;
 }
 
@@ -278,7 +277,6 @@ void helper_knc_rdpmc(CPUX86State *env)
     s->tally.rdpmcs++;
     trace_knc_pmu_rdpmc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env), n, val);
-    knc_inject_access(env, n | KNC_INJECT_RDPMC);
     env->regs[R_EAX] = (uint32_t)val;
     env->regs[R_EDX] = val >> 32;
 }
