@@ -55,14 +55,13 @@
 #include "tcg/startup.h"
 #else
 #include "hw/core/tcg-cpu-ops.h"
+#include "sysemu/accel-ops.h"
 #include "sysemu/reset.h"
 #include "sysemu/runstate.h"
 #include "sysemu/tcg.h"
 #endif
 #if KNC_QEMU(10, 0) && !KNC_QEMU(10, 2)
 #include "system/accel-ops.h"
-#elif !KNC_QEMU(10, 0)
-#include "sysemu/accel-ops.h"
 #endif
 
 #endif /* I386_KNC_HEADERS_H */

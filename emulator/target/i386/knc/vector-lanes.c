@@ -104,7 +104,7 @@ static void knc_set_k(KncLanes *v, int i, bool bit)
     v->k = deposit32(v->k, i, 1, bit);
 }
 
-/* Carries and borrows, from and to the other mask */
+/* Carries, borrows and signs, to the other mask; with @from also from it */
 #define CARRY(name, from, result, carry) \
 static void knc_##name(KncLanes *v) \
 { \
@@ -112,6 +112,7 @@ static void knc_##name(KncLanes *v) \
         uint64_t a = v->a->ZMM_L(i), b = v->b->ZMM_L(i); \
         uint64_t k = from ? v->k >> i & 1 : 0, r = (result); \
         \
+        (void)k; \
         v->d->ZMM_L(i) = r; \
         knc_set_k(v, i, carry); \
     } \
@@ -126,16 +127,17 @@ CARRY(vpsubrsetbd, false, b - a - k, r >> 32 & 1)
 CARRY(vpaddsetsd, false, a + b + k, r >> 31 & 1)
 
 /* Elements that change places: a source may be the destination. */
-#define PERMUTE(name, result) \
+#define PLACES(name, part, n, result) \
 static void knc_##name(KncLanes *v) \
 { \
     ZMMReg a = *v->a, b = *v->b; \
     \
     (void)a; \
-    KNC_FOREACH_LANE(v, i, 16) { \
-        v->d->ZMM_L(i) = (result); \
+    KNC_FOREACH_LANE(v, i, n) { \
+        v->d->part(i) = (result); \
     } \
 }
+#define PERMUTE(name, result)   PLACES(name, ZMM_L, 16, result)
 
 static uint32_t knc_align(const ZMMReg *a, const ZMMReg *b, int i)
 {
@@ -224,37 +226,12 @@ static float32 knc_scale(float32 a, int n, float_status *fp)
 LANES(vscaleps, float32, ZMM_S, 16,
       knc_scale(a, (int32_t)float32_val(b), &v->fp))
 
-static void knc_vaddsetsps(KncLanes *v)
-{
-    KNC_FOREACH_LANE(v, i, 16) {
-        float32 r = knc_add32(v->a->ZMM_S(i), v->b->ZMM_S(i), &v->fp);
-
-        v->d->ZMM_S(i) = r;
-        knc_set_k(v, i, float32_is_neg(r));
-    }
-}
-
-static void knc_vfmadd233ps(KncLanes *v)
-{
-    ZMMReg a = *v->a, b = *v->b;
-
-    KNC_FOREACH_LANE(v, i, 16) {
-        v->d->ZMM_S(i) = knc_muladd32(a.ZMM_S(i), b.ZMM_S((i & ~3) + 1),
-                                      b.ZMM_S(i & ~3), 0, &v->fp);
-    }
-}
+CARRY(vaddsetsps, false, knc_add32(a, b, &v->fp), r >> 31 & 1)
+PERMUTE(vfmadd233ps, knc_muladd32(a.ZMM_S(i), b.ZMM_S((i & ~3) + 1),
+                                  b.ZMM_S(i & ~3), 0, &v->fp))
 
 /* Of eight lanes; results of 32 bits are in the low half, the high half is 0 */
-#define WIDEN(name, result) \
-static void knc_##name(KncLanes *v) \
-{ \
-    ZMMReg b = *v->b; \
-    \
-    KNC_FOREACH_LANE(v, i, 8) { \
-        v->d->ZMM_Q(i) = (result); \
-    } \
-}
-
+#define WIDEN(name, result)     PLACES(name, ZMM_Q, 8, result)
 #define NARROW(name, result) \
 static void knc_##name(KncLanes *v) \
 { \
@@ -280,25 +257,16 @@ NARROW(vcvtfxpntpd2udq, knc_to_fixed64(b.ZMM_D(i), false, v))
 LANES(vcvtfxpntps2dq, float32, ZMM_S, 16, knc_to_fixed32(b, true, v))
 LANES(vcvtfxpntps2udq, float32, ZMM_S, 16, knc_to_fixed32(b, false, v))
 
-static void knc_vcvtfxpntdq2ps(KncLanes *v)
+static float_status *knc_rounded_by_imm(KncLanes *v)
 {
     knc_set_rounding(&v->fp, v->imm);
-    KNC_FOREACH_LANE(v, i, 16) {
-        v->d->ZMM_S(i) = int32_to_float32_scalbn(v->b->ZMM_L(i),
-                                                 -knc_fraction(v->imm),
-                                                 &v->fp);
-    }
+    return &v->fp;
 }
 
-static void knc_vcvtfxpntudq2ps(KncLanes *v)
-{
-    knc_set_rounding(&v->fp, v->imm);
-    KNC_FOREACH_LANE(v, i, 16) {
-        v->d->ZMM_S(i) = uint32_to_float32_scalbn(v->b->ZMM_L(i),
-                                                  -knc_fraction(v->imm),
-                                                  &v->fp);
-    }
-}
+SIGNED(vcvtfxpntdq2ps, int32_to_float32_scalbn(b, -knc_fraction(v->imm),
+                                               knc_rounded_by_imm(v)))
+UNSIGNED(vcvtfxpntudq2ps, uint32_to_float32_scalbn(b, -knc_fraction(v->imm),
+                                                   knc_rounded_by_imm(v)))
 
 /*
  * Approximations: the correctly rounded value, or one next to it.  Denormal

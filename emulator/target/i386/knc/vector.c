@@ -187,31 +187,16 @@ static void knc_write(KncVector *v, const uint8_t *bytes, target_ulong addr,
 /* Conversions */
 
 /* DAZ and FZ are for arithmetic: a float16 is moved whatever they say. */
-static float_status knc_moving(const KncVector *v)
+static uint32_t knc_move_float16(KncVector *v, uint32_t value, bool store)
 {
     float_status fp = v->fp;
 
     set_flush_inputs_to_zero(false, &fp);
     set_flush_to_zero(false, &fp);
-    return fp;
-}
-
-static uint32_t knc_from_float16(KncVector *v, uint16_t half)
-{
-    float_status fp = knc_moving(v);
-    uint32_t value = float16_to_float32(half, true, &fp);
-
+    value = store ? float32_to_float16(value, true, &fp) :
+                    float16_to_float32(value, true, &fp);
     float_raise(get_float_exception_flags(&fp), &v->fp);
     return value;
-}
-
-static uint16_t knc_to_float16(KncVector *v, uint32_t value)
-{
-    float_status fp = knc_moving(v);
-    uint16_t half = float32_to_float16(value, true, &fp);
-
-    float_raise(get_float_exception_flags(&fp), &v->fp);
-    return half;
 }
 
 /* An element of 32 bits from memory */
@@ -221,7 +206,7 @@ static uint32_t knc_from_memory(KncVector *v, const uint8_t *bytes)
 
     switch (v->code.sss) {
     case KNC_FLOAT16:
-        return knc_from_float16(v, lduw_le_p(bytes));
+        return knc_move_float16(v, lduw_le_p(bytes), false);
     case KNC_UINT8:
         value = *bytes;
         break;
@@ -258,7 +243,7 @@ static uint32_t knc_to_memory(KncVector *v, uint32_t value)
         return value;
     }
     if (sss == KNC_FLOAT16) {
-        return knc_to_float16(v, value);
+        return knc_move_float16(v, value, true);
     }
     if (v->operand->floats) {
         number = float32_is_any_nan(value) ? 0 :
@@ -371,12 +356,16 @@ static void knc_compute(KncVector *v, uint32_t mask)
     CPUX86State *env = v->env;
     KncVectorCode code = v->code;
     int shape = v->insn->shape;
+    uint64_t *k = shape == KNC_COMPARE ? &env->opmask_regs[code.reg] :
+                  shape == KNC_CARRY ? &env->opmask_regs[code.vvvv] :
+                  shape == KNC_SETS ? &env->opmask_regs[code.kkk] : NULL;
     ZMMReg operand;
     KncLanes lanes = {
         .d = &env->xmm_regs[shape == KNC_SHIFT ? code.vvvv : code.reg],
         .a = &env->xmm_regs[code.vvvv],
         .b = &operand,
         .mask = mask,
+        .k = k && shape != KNC_COMPARE ? *k : 0,
         .imm = code.imm,
     };
 
@@ -393,11 +382,6 @@ static void knc_compute(KncVector *v, uint32_t mask)
         shape == KNC_BROADCAST4) {
         lanes.a = lanes.d;
     }
-    if (shape == KNC_CARRY) {
-        lanes.k = env->opmask_regs[code.vvvv];
-    } else if (shape == KNC_SETS) {
-        lanes.k = env->opmask_regs[code.kkk];
-    }
     lanes.fp = v->fp;
     lanes.quick = get_float_rounding_mode(&v->fp) == float_round_nearest_even &&
                   (knc_has_sae(v) ||
@@ -405,12 +389,8 @@ static void knc_compute(KncVector *v, uint32_t mask)
                    float_flag_inexact);
     v->insn->lanes(&lanes);
     knc_end_float(v, &lanes.fp);
-    if (shape == KNC_COMPARE) {
-        env->opmask_regs[code.reg] = lanes.k;
-    } else if (shape == KNC_CARRY) {
-        env->opmask_regs[code.vvvv] = lanes.k;
-    } else if (shape == KNC_SETS) {
-        env->opmask_regs[code.kkk] = lanes.k;
+    if (k) {
+        *k = lanes.k;
     }
 }
 

@@ -74,6 +74,7 @@ typedef struct Area {
     target_ulong addr;
     uintptr_t ra;
     bool store;
+    bool clear;         /* there is no area: the registers become 0 */
 } Area;
 
 /* @count quadwords of one page, between the area and a register */
@@ -81,10 +82,15 @@ static void area_copy(Area *area, int at, uint64_t *value, int count)
 {
     CPUX86State *env = area->env;
     target_ulong addr = area->addr + at;
-    void *host = probe_access(env, addr, 8 * count,
-                              area->store ? MMU_DATA_STORE : MMU_DATA_LOAD,
-                              knc_data_mmu_index(env), area->ra);
+    void *host;
 
+    if (area->clear) {
+        memset(value, 0, 8 * count);
+        return;
+    }
+    host = probe_access(env, addr, 8 * count,
+                        area->store ? MMU_DATA_STORE : MMU_DATA_LOAD,
+                        knc_data_mmu_index(env), area->ra);
     for (int i = 0; i < count; i++) {
         if (!host && area->store) {
             cpu_stq_data_ra(env, addr + 8 * i, value[i], area->ra);
@@ -119,22 +125,6 @@ static void area_copy_unit(Area *area, uint64_t which)
     }
 }
 
-static void clear_unit(CPUX86State *env, uint64_t which)
-{
-    if (which & XSTATE_OPMASK_MASK) {
-        memset(env->opmask_regs, 0, sizeof(env->opmask_regs));
-    }
-    for (int i = 0; i < ARRAY_SIZE(env->xmm_regs); i++) {
-        uint64_t *q = &env->xmm_regs[i].ZMM_Q(0);
-
-        if (i < ZMM_LOW && (which & XSTATE_ZMM_Hi256_MASK)) {
-            memset(q + 4, 0, 32);
-        } else if (i >= ZMM_LOW && (which & XSTATE_Hi16_ZMM_MASK)) {
-            memset(q, 0, 64);
-        }
-    }
-}
-
 /* After QEMU's part, which has checked the operand */
 void knc_xsave(CPUX86State *env, uint64_t area, uint64_t which, uintptr_t ra)
 {
@@ -150,7 +140,7 @@ void knc_xrstor(CPUX86State *env, uint64_t area, uint64_t which, uintptr_t ra)
 
     which &= env->xcr0;
     area_copy_unit(&(Area) { env, area, ra, false }, which & there);
-    clear_unit(env, which & ~there);
+    area_copy_unit(&(Area) { env, .clear = true }, which & ~there);
     for (int i = 0; i < NB_OPMASK_REGS; i++) {
         env->opmask_regs[i] &= 0xffff;
     }
