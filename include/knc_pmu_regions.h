@@ -545,27 +545,19 @@ static __attribute__((noinline)) void knc_regions_leave_(const char *name, int l
 
 /* --- a thread ---------------------------------------------------------------------- */
 
-static void knc_regions_close_(struct knc_regions_thread_ *t)
-{
-	int i;
-
-	for (i = 0; i < KNC_REGIONS_EVENTS; i++)
-		if (t->fd[i] >= 0) {
-			knc_regions_call_(SYS_close, t->fd[i], 0, 0, 0, 0, 0);
-			t->fd[i] = -1;
-		}
-}
-
-static void knc_regions_unmap_(struct knc_regions_thread_ *t)
+static void knc_regions_close_(struct knc_regions_thread_ *t, int unmap)
 {
 	int i;
 
 	t->rdpmc = 0;
-	for (i = 0; i < KNC_REGIONS_EVENTS; i++)
-		if (t->page[i]) {
+	for (i = 0; i < KNC_REGIONS_EVENTS; i++) {
+		if (unmap && t->page[i])
 			knc_regions_call_(SYS_munmap, (long)t->page[i], 4096, 0, 0, 0, 0);
-			t->page[i] = NULL;
-		}
+		if (t->fd[i] >= 0)
+			knc_regions_call_(SYS_close, t->fd[i], 0, 0, 0, 0, 0);
+		t->page[i] = NULL;
+		t->fd[i] = -1;
+	}
 }
 
 /* A group of events for this thread alone: 0, or -errno and which of them it is */
@@ -608,7 +600,33 @@ static int knc_regions_open_(struct knc_regions_thread_ *t, int *which)
 	return 0;
 }
 
-static void knc_regions_reap_(long self, int now);
+/*
+ * Threads that have ended keep their counts, and need no events. POSIX would tell of their
+ * end if there was a key, but in static programs of Fortran that makes its library call
+ * functions that are not linked.
+ */
+static void knc_regions_reap_(long self, int now)
+{
+	long pid = knc_regions_call_(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	struct knc_regions_thread_ *t;
+	int alive = 0;
+
+	knc_regions_lock_();
+	knc_regions_.unreaped += !now;
+	if (now || knc_regions_.unreaped >= knc_regions_.reap_at) {
+		for (t = knc_regions_.threads; t; t = t->next) {
+			if (t->tid != self &&
+			    knc_regions_call_(SYS_tgkill, pid, t->tid, 0, 0, 0, 0) != -ESRCH) {
+				alive++;
+				continue;
+			}
+			knc_regions_close_(t, 1);
+		}
+		knc_regions_.unreaped = alive;
+		knc_regions_.reap_at = 2 * alive + KNC_REGIONS_REAP;
+	}
+	knc_regions_unlock_();
+}
 
 static void knc_regions_events_(struct knc_regions_thread_ *t, long tid)
 {
@@ -617,8 +635,7 @@ static void knc_regions_events_(struct knc_regions_thread_ *t, long tid)
 
 	if (error == EMFILE) {
 		/* Threads that have ended may have them. */
-		knc_regions_unmap_(t);
-		knc_regions_close_(t);
+		knc_regions_close_(t, 1);
 		knc_regions_reap_(tid, 1);
 		error = -knc_regions_open_(t, &which);
 	}
@@ -678,35 +695,6 @@ static void knc_regions_calibrate_(struct knc_regions_thread_ *t)
 	}
 }
 
-/*
- * Threads that have ended keep their counts, and need no events. POSIX would tell of their
- * end if there was a key, but in static programs of Fortran that makes its library call
- * functions that are not linked.
- */
-static void knc_regions_reap_(long self, int now)
-{
-	long pid = knc_regions_call_(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	struct knc_regions_thread_ *t;
-	int alive = 0;
-
-	knc_regions_lock_();
-	knc_regions_.unreaped += !now;
-	if (now || knc_regions_.unreaped >= knc_regions_.reap_at) {
-		for (t = knc_regions_.threads; t; t = t->next) {
-			if (t->tid != self &&
-			    knc_regions_call_(SYS_tgkill, pid, t->tid, 0, 0, 0, 0) != -ESRCH) {
-				alive++;
-				continue;
-			}
-			knc_regions_unmap_(t);
-			knc_regions_close_(t);
-		}
-		knc_regions_.unreaped = alive;
-		knc_regions_.reap_at = 2 * alive + KNC_REGIONS_REAP;
-	}
-	knc_regions_unlock_();
-}
-
 static void knc_regions_mark_(void);
 
 /* The first region of a thread begins. */
@@ -747,7 +735,7 @@ static void knc_regions_forked_(void)
 
 	for (t = knc_regions_.threads; t; t = next) {
 		next = t->next;
-		knc_regions_close_(t);
+		knc_regions_close_(t, 0);
 		knc_regions_call_(SYS_munmap, (long)t, sizeof(*t), 0, 0, 0, 0);
 	}
 	knc_regions_.threads = NULL;
@@ -919,19 +907,21 @@ static int knc_regions_save_(int last)
 	struct knc_regions_output_ out;
 	uint64_t sum = 0;
 
+	memset(&out, 0, sizeof(out));
+	knc_regions_lock_();
 	for (t = knc_regions_.threads; t; t = t->next)
 		sum += t->seq;
-	if (!knc_regions_.threads || (knc_regions_.files && sum == knc_regions_.written))
-		return 0;
-	memset(&out, 0, sizeof(out));
-	out.fd = knc_regions_create_();
-	if (out.fd < 0) {
-		out.error = -out.fd;
-	} else {
-		knc_regions_rows_(&out, last);
-		knc_regions_call_(SYS_close, out.fd, 0, 0, 0, 0, 0);
-		knc_regions_.written = sum;
+	if (knc_regions_.threads && (!knc_regions_.files || sum != knc_regions_.written)) {
+		out.fd = knc_regions_create_();
+		if (out.fd < 0) {
+			out.error = -out.fd;
+		} else {
+			knc_regions_rows_(&out, last);
+			knc_regions_call_(SYS_close, out.fd, 0, 0, 0, 0, 0);
+			knc_regions_.written = sum;
+		}
 	}
+	knc_regions_unlock_();
 	if (out.error) {
 		snprintf(out.text, sizeof(out.text), "%.200s.PID cannot be written: errno %d",
 			 knc_regions_.file, out.error);
@@ -942,21 +932,12 @@ static int knc_regions_save_(int last)
 
 static void knc_regions_exit_(void)
 {
-	knc_regions_lock_();
 	knc_regions_save_(1);
-	knc_regions_unlock_();
 }
 
 KNC_REGIONS_WEAK int knc_regions_write(void)
 {
-	int status;
-
-	if (knc_regions_off_())
-		return 0;
-	knc_regions_lock_();
-	status = knc_regions_save_(0);
-	knc_regions_unlock_();
-	return status;
+	return knc_regions_off_() ? 0 : knc_regions_save_(0);
 }
 
 /* --- the environment ------------------------------------------------------------------- */
@@ -1139,10 +1120,7 @@ static void knc_regions_begin_(const char *name, int length, int spflt)
 	(void)spflt;
 }
 
-static void knc_regions_end_(const char *name, int length, int spflt)
-{
-	knc_regions_begin_(name, length, spflt);
-}
+#define knc_regions_end_	knc_regions_begin_
 
 KNC_REGIONS_WEAK int knc_region_get(const char *name, uint64_t *counts, uint64_t *ns,
 				    uint64_t *calls)
