@@ -257,9 +257,7 @@ struct config_case {
 #define CACHE(event)	.type = PERF_TYPE_HW_CACHE, .config = event
 
 static const struct config_case config_cases[] = {
-	{ "raw event", PERF_TYPE_RAW, 0x16, .sel = 0x530016 },
 	{ "event and unit mask", PERF_TYPE_RAW, 0x2018, .sel = 0x532018 },
-	{ "event 0", PERF_TYPE_RAW, 0, .sel = 0x530000 },
 	{ "user only", PERF_TYPE_RAW, 0x16, .no_kernel = true, .sel = 0x510016 },
 	{ "kernel only", PERF_TYPE_RAW, 0x16, .no_user = true, .sel = 0x520016 },
 	{ "neither", PERF_TYPE_RAW, 0x16, true, true, .sel = 0x500016 },
@@ -273,7 +271,6 @@ static const struct config_case config_cases[] = {
 	{ "en is the kernel's", PERF_TYPE_RAW, 0x400016, .sel = 0x530016 },
 	{ "bit 19 is reserved", PERF_TYPE_RAW, 0x080016, .err = -EINVAL },
 	{ "bit 32 is reserved", PERF_TYPE_RAW, 0x100000016ULL, .err = -EINVAL },
-	{ "bit 63 is reserved", PERF_TYPE_RAW, 0x8000000000000016ULL, .err = -EINVAL },
 	{ "cycles", HARDWARE(CPU_CYCLES), .sel = 0x53002a },
 	{ "instructions", HARDWARE(INSTRUCTIONS), .sel = 0x530016 },
 	{ "cache-references", HARDWARE(CACHE_REFERENCES), .sel = 0x530028 },
@@ -282,8 +279,6 @@ static const struct config_case config_cases[] = {
 	{ "branch-misses", HARDWARE(BRANCH_MISSES), .sel = 0x53002b },
 	{ "stalled-cycles-frontend", HARDWARE(STALLED_CYCLES_FRONTEND), .sel = 0x53002d },
 	{ "bus-cycles", HARDWARE(BUS_CYCLES), .err = -ENOENT },
-	{ "stalled-cycles-backend", HARDWARE(STALLED_CYCLES_BACKEND), .err = -ENOENT },
-	{ "ref-cycles", HARDWARE(REF_CPU_CYCLES), .err = -ENOENT },
 	{ "no such generic event", HARDWARE(MAX), .err = -EINVAL },
 	{ "L1-dcache-loads", CACHE(0x000000), .sel = 0x530000 },
 	{ "L1-dcache-load-misses", CACHE(0x010000), .sel = 0x530003 },
@@ -298,7 +293,6 @@ static const struct config_case config_cases[] = {
 	{ "dTLB-load-misses", CACHE(0x010003), .err = -ENOENT },
 	{ "iTLB-load-misses", CACHE(0x010004), .sel = 0x53000d },
 	{ "branch-load-misses", CACHE(0x010005), .sel = 0x53002b },
-	{ "node-loads", CACHE(0x000006), .err = -ENOENT },
 	{ "no such cache", CACHE(0x000007), .err = -EINVAL },
 	{ "no such operation", CACHE(0x000300), .err = -EINVAL },
 	{ "no such result", CACHE(0x020000), .err = -EINVAL },
@@ -404,20 +398,13 @@ struct period_case {
 	bool over;
 };
 
-#define P31	((s64)BIT_ULL(31))
 #define P39	((s64)BIT_ULL(39))
 #define P40	((s64)BIT_ULL(40))
 
 static const struct period_case period_cases[] = {
 	{ "1", 1, 1, P40 - 1, 1, false },
-	{ "2", 2, 2, P40 - 2, 2, false },
-	{ "100000", 100000, 100000, P40 - 100000, 100000, false },
-	{ "2^31", P31, P31, P40 - P31, P31, false },
 	{ "2^39 - 1", P39 - 1, P39 - 1, P39 + 1, P39 - 1, false },
 	{ "2^39 in parts", P39, P39, P39 + 1, P39, false },
-	{ "2^40 in parts", P40, P40, P39 + 1, P40, false },
-	{ "2^40 + 5, second part", P40 + 5, P39 + 6, P39 + 1, P39 + 6, false },
-	{ "2^40 + 5, last part", P40 + 5, 7, P40 - 7, 7, false },
 	{ "left-over", 100000, 37, P40 - 37, 37, false },
 	{ "over", 100000, 0, P40 - 100000, 100000, true },
 	{ "over by some", 100000, -37, P40 - 99963, 99963, true },
@@ -425,7 +412,6 @@ static const struct period_case period_cases[] = {
 	{ "over by a period", 100000, -100000, P40 - 100000, 100000, true },
 	{ "over by many periods", 100000, -12345678, P40 - 100000, 100000, true },
 	{ "period 1 over", 1, 0, P40 - 1, 1, true },
-	{ "period 1 over by some", 1, -5, P40 - 1, 1, true },
 };
 
 NAMED_PARAM(period);
