@@ -96,11 +96,6 @@ static uint64_t drop_line(uint64_t (*cache)[KNC_CACHE_WAYS], int sets,
     return old;
 }
 
-static int line_thread(uint64_t line)
-{
-    return (line & LINE_THREADS) / LINE_THREAD;
-}
-
 /*
  * Another core wants a line, with @take exclusively.  A modified line is
  * written back to memory.  Returns true if this core had the line.
@@ -116,7 +111,8 @@ static bool snooped(KncCore *core, uint64_t line, bool take)
         return false;
     }
     dirty = (inner ? *inner | *outer : *outer) & LINE_DIRTY;
-    counts = core->snooped[line_thread(inner ? *inner : *outer)];
+    counts = core->snooped[((inner ? *inner : *outer) & LINE_THREADS) /
+                           LINE_THREAD];
     counts[dirty ? KNC_SNOOP_HITM : KNC_SNOOP_HIT]++;
     if (inner && (*inner & LINE_DIRTY)) {
         counts[KNC_SNOOP_WRITTEN_BACK]++;

@@ -11,11 +11,6 @@
  *   B -------------+---------------------------+----------------+
  *            other_time               other_time + LOOK    other_time + LEAD
  *
- * A thread that reads the clock gets its own time, or the latest value that any
- * thread has read, if that is later.  If that is more than LOOK after the
- * earliest thread's time, the turn ends before the read, and the thread reads
- * when the other has caught up.
- *
  * what         who writes it       when
  * -----------  ------------------  -------------------------------------------
  * of a thread:

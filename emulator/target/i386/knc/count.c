@@ -2,14 +2,10 @@
 /*
  * Knights Corner PMU: how it counts
  *
- * Issue slots are those of the clock.  Generated code counts branches, and what
- * cannot be known from the slots.  knc_pmu_fold() turns all this into events
- * and adds these to the counters; it runs only when the result is needed.  All
- * is for one ring, as each change of the ring comes with a fold.
- *
- * knc_pmu_refuel() says after how many slots a counter could overflow, at the
- * earliest.  The clock makes no turn longer than that: "How it counts" in
- * Documentation/emulator.rst.
+ * "How it counts" in Documentation/emulator.rst.  knc_pmu_fold() turns slots,
+ * and what generated code counts, into events and adds these to the counters;
+ * it runs only when the result is needed.  All is for one ring, as each change
+ * of the ring comes with a fold.
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
@@ -287,12 +283,6 @@ static int knc_pmu_per_slot(const KncPmuState *s, const KncPmuCounter *c)
     }
 }
 
-/* Such accesses may overflow this counter soon. */
-static bool knc_pmu_near(const KncPmuCounter *c)
-{
-    return knc_pmu_counts_hits(c) && c->value > CNTR_MASK - OBSERVED_NEAR;
-}
-
 int knc_pmu_slot_cost(CPUX86State *env)
 {
     return MAX(knc_pmu_running(env), CYCLES_PER_SLOT);
@@ -344,7 +334,7 @@ void knc_pmu_refuel(CPUX86State *env)
         if (!(c->rings & (1 << s->count.ring))) {
             continue;
         }
-        if (knc_pmu_near(c)) {
+        if (knc_pmu_counts_hits(c) && c->value > CNTR_MASK - OBSERVED_NEAR) {
             near = true;
         } else if (per_slot) {
             fuel = MIN(fuel,

@@ -13,18 +13,13 @@ static const KncPmuEventName knc_pmu_events[] = {
 };
 
 #define EVTSEL_UMASK            0x0000ff00
+/* From outside the core: counter 0 only */
 #define UMASK_L2                0x00001000
 
 /* The event with index @i in the list, or NULL */
 const KncPmuEventName *knc_pmu_event(int i)
 {
     return i < ARRAY_SIZE(knc_pmu_events) ? &knc_pmu_events[i] : NULL;
-}
-
-/* Events with this unit mask come from outside the core: counter 0 only. */
-static bool knc_pmu_reaches(uint32_t evtsel, int n)
-{
-    return n == 0 || (evtsel & EVTSEL_UMASK) != UMASK_L2;
 }
 
 static int knc_pmu_find_event(uint32_t evtsel)
@@ -96,7 +91,7 @@ void knc_pmu_configure_event(KncPmuCounter *c, int n)
     int event = knc_pmu_find_event(c->evtsel);
 
     c->any = false;
-    if (event < 0 || !knc_pmu_reaches(c->evtsel, n)) {
+    if (event < 0 || (n && (c->evtsel & EVTSEL_UMASK) == UMASK_L2)) {
         c->mode = KNC_MODE_NOTHING;
         return;
     }

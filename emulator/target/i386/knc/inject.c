@@ -100,17 +100,6 @@ bool knc_inject_stopped(CPUState *cs)
     return X86_CPU(cs)->env.knc_pmu.inject.stopped && cs->halted;
 }
 
-/* Give the counter the rest of its period at once. */
-static void knc_inject_overflow(CPUX86State *env)
-{
-    KncPmuCounter *c = &env->knc_pmu.regs.counter[0];
-
-    if (c->rings) {
-        knc_pmu_count(env, 0, CNTR_MASK + 1 - c->value);
-        env->knc_pmu.inject.fired++;
-    }
-}
-
 /* The delayed PMI arrives. */
 static void knc_inject_arrive(CPUX86State *env)
 {
@@ -123,6 +112,7 @@ static void knc_inject_arrive(CPUX86State *env)
 
 static bool knc_inject_ordered(CPUX86State *env)
 {
+    const KncPmuCounter *c = &env->knc_pmu.regs.counter[0];
     KncInject *i = &env->knc_pmu.inject;
 
     if (!i->counting || i->left) {
@@ -136,7 +126,11 @@ static bool knc_inject_ordered(CPUX86State *env)
         knc_tcg_interrupt(env, false);
         return true;
     case KNC_INJECT_OVERFLOW:
-        knc_inject_overflow(env);
+        /* Give the counter the rest of its period at once. */
+        if (c->rings) {
+            knc_pmu_count(env, 0, CNTR_MASK + 1 - c->value);
+            i->fired++;
+        }
         return false;
     case KNC_INJECT_STOP:
         i->fired++;

@@ -17,7 +17,7 @@ typedef enum KncShape {
     KNC_SHIFT,          /* to vvvv from rm */
     KNC_COMPARE,        /* to the mask reg from vvvv and rm */
     KNC_CARRY,          /* to reg and the mask vvvv, from both and rm */
-    KNC_BROADCAST,      /* to reg from one element of memory */
+    KNC_BROADCAST,      /* from here on in memory: to reg from one element */
     KNC_BROADCAST4,     /* from four */
     KNC_STORE,          /* reg to memory */
     KNC_UNPACK,         /* to reg from consecutive elements of memory */
@@ -149,12 +149,6 @@ static inline int knc_elements(const KncVectorInsn *insn, int sss)
     }
     return insn->shape == KNC_BROADCAST4 || sss == KNC_4TO16 ? 4 :
            knc_operand(insn)->lanes;
-}
-
-/* May rm be a register? */
-static inline bool knc_has_registers(const KncVectorInsn *insn)
-{
-    return insn->shape < KNC_BROADCAST;
 }
 
 static inline bool knc_has_vsib(const KncVectorInsn *insn)
