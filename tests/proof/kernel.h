@@ -46,7 +46,6 @@ static inline s64 sign_extend64(u64 value, int bit)
 #define likely(x)	(x)
 #define unlikely(x)	(x)
 #define barrier()
-#define smp_load_acquire(p) (*(p))
 #define DECLARE_PER_CPU_ALIGNED(type, name) extern type name
 #define DEFINE_PER_CPU_ALIGNED(type, name) type name
 #define DEFINE_PER_CPU(type, name) type name
