@@ -6,7 +6,6 @@
  */
 #include "bare.h"
 
-#define MAGIC		0x53414356
 #define CHUNK		64
 #define MEMORY		4		/* its page; those beside it are not there */
 #define MEMORY_SIZE	1024
@@ -39,7 +38,7 @@ struct patch {
 };
 
 struct file {
-	u32 magic, count;
+	u32 magic, count;	/* "VCAS" */
 	struct image defaults;
 	struct one first;
 };
@@ -160,10 +159,6 @@ SUITE(run_cases, "cases")
 	const struct file *file = behind_program();
 	const struct one *one;
 
-	if (!file || file->magic != MAGIC) {
-		result(0, "cases", "none are behind the program");
-		return;
-	}
 	enable();
 	map_page(MEMORY - 1, 0);
 	map_page(MEMORY, 1);
@@ -182,5 +177,4 @@ SUITE(run_cases, "cases")
 		}
 		one = (void *)((u8 *)one + one->size);
 	}
-	print("cases %d\n", file->count);
 }

@@ -150,7 +150,6 @@ static const struct counting mask_cases[] = {
 	{ "mask: inverted without cmask", f_nops, EV_INSTRUCTIONS | SEL_INV, 106 },
 	{ "mask: edge", f_nops, EV_INSTRUCTIONS | SEL_E, 106 },
 	{ "mask: edge, cmask 2", f_nops, EV_INSTRUCTIONS | SEL_E | SEL_CMASK(2), 0 },
-	{ "mask: branches, cmask 1, inverted", f_nops, EV_BRANCHES | SEL_CMASK(1) | SEL_INV, 210 },
 	{ "mask: cycles, cmask 1", f_nops, EV_CYCLES | SEL_CMASK(1), 212 },
 	{ "mask: cycles, cmask 1, inverted", f_nops, EV_CYCLES | SEL_CMASK(1) | SEL_INV, 0 },
 	{ "mask: cycles, cmask 2", f_nops, EV_CYCLES | SEL_CMASK(2), 0 },

@@ -39,7 +39,6 @@ static void rdpmc(void)
 
 #define SPFLT		INSN(0xc5, 0xfb, 0xae, 0xf0)
 #define SPFLT_W		INSN(0xc4, 0xe1, 0xfb, 0xae, 0xf0)
-#define DELAY		INSN(0xc5, 0xfa, 0xae, 0xf0)
 #define POPCNT		INSN(0xc5, 0xfa, 0xb8, 0xc3)
 #define POPCNT_W	INSN(0xc4, 0xe1, 0xfa, 0xb8, 0xc3)
 #define LZCNT		INSN(0xc5, 0xfa, 0xbd, 0xc3)
@@ -48,8 +47,6 @@ static void rdpmc(void)
 #define TZCNT_W		INSN(0xc4, 0xe1, 0xfa, 0xbc, 0xc3)
 #define TZCNTI		INSN(0xc5, 0xfb, 0xbc, 0xc3)
 #define TZCNTI_W	INSN(0xc4, 0xe1, 0xfb, 0xbc, 0xc3)
-#define VPREFETCHNTA	INSN(0xc5, 0xf8, 0x18, 0x00)
-#define CLEVICT0	INSN(0xc5, 0xfb, 0xae, 0x38)
 
 struct encoding {
 	const char *name;
@@ -81,12 +78,8 @@ static const struct encoding encodings[] = {
 
 static const struct encoding of_this_chip[] = {
 	{ "other cpu: spflt", SPFLT, UD },
-	{ "other cpu: delay", DELAY, UD },
 	{ "other cpu: spflt with W", SPFLT_W, UD },
-	{ "other cpu: popcnt with VEX", POPCNT, UD },
-	{ "other cpu: tzcnti", TZCNTI, UD },
-	{ "other cpu: vprefetchnta", VPREFETCHNTA, UD },
-	{ "other cpu: clevict0", CLEVICT0, UD },
+	{ "other cpu: vmovaps", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), UD },
 };
 
 static void try_each(const struct encoding *e, u32 count)

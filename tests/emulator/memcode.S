@@ -147,11 +147,7 @@ FUNCTION delayed
 	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
 	ret
 
-/* The longest delay, 2^32 - 1 cycles, also with a 64-bit operand */
-FUNCTION delayed_long
-	movl	$-1, %eax
-	.byte	0xc5, 0xfa, 0xae, 0xf0	/* delay %eax */
-	ret
+/* The longest delay is 2^32 - 1 cycles. */
 FUNCTION delayed_longest
 	movq	$-1, %rax
 	.byte	0xc4, 0xe1, 0xfa, 0xae, 0xf0	/* delay %rax */

@@ -166,7 +166,6 @@ static void vector_events(void)
 		u64 sel, want;
 	} counts[] = {
 		{ "instruction", EV_VPU_INSTRUCTIONS, 1 },
-		{ "elements, CMASK 9", EV_VPU_ELEMENTS | SEL_CMASK(9), 1 },
 		{ "elements, CMASK 16", EV_VPU_ELEMENTS | SEL_CMASK(16), 1 },
 		{ "elements, CMASK 17", EV_VPU_ELEMENTS | SEL_CMASK(17), 0 },
 		{ "elements, E", EV_VPU_ELEMENTS | SEL_E, 1 },

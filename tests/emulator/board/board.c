@@ -668,7 +668,6 @@ static const struct {
 	u64 cr0;
 	int fault;
 } moves[] = {
-	{ "load", LOAD, out, 0, -1 },
 	{ "load while TS is set", LOAD, out, CR0_TS, NM },
 	{ "load while EM is set", LOAD, out, CR0_EM, UD },
 	{ "load of what is not aligned", LOAD, (u8 *)out + 32, 0, GP },
@@ -679,18 +678,10 @@ static const struct {
 	{ "kmov while TS is set", KMOV, 0, CR0_TS, NM },
 	{ "kmov back while TS is set", KMOV_BACK, 0, CR0_TS, NM },
 	{ "kmov of 64 bits", INSN(0xc4, 0xe1, 0xf8, 0x92, 0xc8), 0, 0, UD },
-	{ "with a mask", INSN(0x62, 0xf1, 0x78, 0x09, 0x28, 0x07), out, 0, -1 },
-	{ "with a reserved conversion", INSN(0x62, 0xf1, 0x78, 0x18, 0x28, 0x07), out, 0, UD },
-	{ "between registers", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), out, 0, -1 },
 	{ "between them while TS is set", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), out, CR0_TS,
 	  NM },
-	{ "another instruction", INSN(0x62, 0xf1, 0x78, 0x08, 0x57, 0x07), out, 0, UD },
-	{ "EVEX", INSN(0x62, 0xf1, 0x7c, 0x48, 0x28, 0xc1), out, 0, UD },
 	{ "after a prefix", INSN(0x66, 0x62, 0xf1, 0x78, 0x08, 0x28, 0x07), out, 0, UD },
 	{ "a prefix of zeros", INSN(0x62, 0xf0, 0, 0, 0x18, 0x0f), out, 0, UD },
-	{ "vmovapd of what is not aligned", vmovapd, words + 8, 0, GP },
-	{ "vmovnrngoapd of that", vmovnrngoapd, (u8 *)out + 8, 0, GP },
-	{ "vmovnrapd", INSN(0x62, 0xe1, 0xfa, 0x08, 0x29, 0x0f), out, 0, -1 },
 	{ "vloadunpackld of half words", vloadunpackld, (u8 *)out + 2, 0, GP },
 	{ "vloadunpackld while TS is set", vloadunpackld, words, CR0_TS, NM },
 	{ "vloadunpacklq of words", INSN(0x62, 0xe2, 0xf8, 0x08, 0xd0, 0x0f), words + 1, 0, GP },
@@ -840,9 +831,6 @@ static const struct {
 	{ SCRATCH(6), 0x02000403 }, { SCRATCH(8), 0x8086 }, { SCRATCH(13), 0xb120 },
 };
 
-/* PLATFORM_ID, BIOS_SIGN, MISC_ENABLE, which mainline accesses on other processors */
-static const u32 no_msrs[] = { 0x17, 0x8b, 0x1a0 };
-
 SUITE(test_mainline, "mainline")
 {
 	u32 id = this_cpu(), wrong = 0;
@@ -860,9 +848,6 @@ SUITE(test_mainline, "mainline")
 	for (u32 i = 0; i < ARRAY_SIZE(on_card); i++)
 		wrong += sbox(on_card[i].reg) != on_card[i].value;
 	check("mainline: registers that were read on a card", wrong, 0);
-	for (u32 i = 0; i < ARRAY_SIZE(no_msrs); i++)
-		wrong += rdmsr_faults(no_msrs[i]) != GP || wrmsr_faults(no_msrs[i], 0) != GP;
-	check("mainline: MSRs that the chip does not have", wrong, 0);
 	check("mainline: the bootstrap's last POST code", READ(u32, DBOX_POST), POST('F', 'F'));
 	post(POST('K', '0'));
 	check("mainline: a POST code of ours", READ(u32, DBOX_POST), POST('K', '0'));
