@@ -17,6 +17,12 @@ header:
 	.endr
 	.endm
 
+	.macro	EACH insn, regs:vararg
+	.irp reg, \regs
+	\insn	%\reg
+	.endr
+	.endm
+
 	/* Switch the counters on, or off: 4 instructions */
 	.macro	COUNTERS bits
 	movl	$MSR_GLOBAL, %ecx
@@ -150,17 +156,13 @@ trap_stubs:
 	.endr
 
 trap_common:
-	.irp reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
-	pushq	%\reg
-	.endr
+	EACH	pushq, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
 	cld
 	movq	%rsp, %rdi
 	call	trap
 	.globl	trap_return
 trap_return:
-	.irp reg, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax
-	popq	%\reg
-	.endr
+	EACH	popq, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax
 	addq	$16, %rsp
 	iretq
 
@@ -170,16 +172,12 @@ trap_return:
  */
 	.globl	measure0
 measure0:
-	.irp reg, rbx, rbp, r12, r13, r14, r15
-	pushq	%\reg
-	.endr
+	EACH	pushq, rbx, rbp, r12, r13, r14, r15
 	movq	%rdi, %r8
 	COUNTERS 3
 	call	*%r8
 	COUNTERS 0
-	.irp reg, r15, r14, r13, r12, rbp, rbx
-	popq	%\reg
-	.endr
+	EACH	popq, r15, r14, r13, r12, rbp, rbx
 	ret
 
 /*
@@ -189,9 +187,7 @@ measure0:
  */
 	.globl	user_run, user_return, user_stub
 user_run:
-	.irp reg, rbx, rbp, r12, r13, r14, r15
-	pushq	%\reg
-	.endr
+	EACH	pushq, rbx, rbp, r12, r13, r14, r15
 	movq	%rdi, %r8
 	movq	%rsp, saved_rsp
 	pushq	$USER_DS
@@ -208,9 +204,7 @@ user_stub:
 user_return:
 	COUNTERS 0
 	movq	saved_rsp, %rsp
-	.irp reg, r15, r14, r13, r12, rbp, rbx
-	popq	%\reg
-	.endr
+	EACH	popq, r15, r14, r13, r12, rbp, rbx
 	ret
 
 	.globl	syscall_entry
