@@ -79,7 +79,6 @@ static const struct encoding encodings[] = {
 static const struct encoding of_this_chip[] = {
 	{ "other cpu: spflt", SPFLT, UD },
 	{ "other cpu: spflt with W", SPFLT_W, UD },
-	{ "other cpu: vmovaps", INSN(0x62, 0xf1, 0x78, 0x08, 0x28, 0xc1), UD },
 };
 
 static void try_each(const struct encoding *e, u32 count)
