@@ -110,7 +110,7 @@ static void print(const char *name, struct cost cost)
 /* as of perf record -c */
 #define SAMPLE_TYPE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
-static int fds[3];
+static int fds[2];
 static struct ring rings[2];
 
 static void round_pmi(unsigned int count)
@@ -142,9 +142,7 @@ static struct cost bench_pmi(int cpu, int events)
 	return cost;
 }
 
-/* Of a counting event that is on, and its counter */
-static unsigned int counter;
-
+/* Of a counting event that is on */
 static struct cost bench_event(unsigned int count, void (*round)(unsigned int count))
 {
 	struct row row = { count, 0, 0, round };
@@ -152,7 +150,6 @@ static struct cost bench_event(unsigned int count, void (*round)(unsigned int co
 
 	fds[0] = ev_self(INSTRUCTIONS);
 	ev_on(fds[0]);
-	counter = counter_of(0, INSTRUCTIONS);
 	cost = cost_of(&row);
 	close(fds[0]);
 	return cost;
@@ -162,7 +159,7 @@ static struct cost bench_event(unsigned int count, void (*round)(unsigned int co
 static void round_wrap(unsigned int count)
 {
 	while (count--)
-		td_burst(counter, 1ULL << 39);
+		td_burst(1ULL << 39);
 }
 
 /* Of two counting events, as a group, which are @on, after a round of @before operations */
@@ -307,7 +304,7 @@ static void begin(void)
 	pin(0);
 }
 
-TEST(bench, "bench", 600)
+TEST("bench", 600)
 {
 	begin();
 	print("pmi1", bench_pmi(0, 1));
@@ -390,7 +387,7 @@ static void replug(void)
 	set_online(last, true);
 }
 
-TEST(growth, "growth", 3600)
+TEST("growth", 3600)
 {
 	int n = cpus_online();
 
@@ -454,7 +451,7 @@ static void print_first(void)
 	       td_read(0, TD_INSN_KERNEL) - kernel);
 }
 
-TEST(bench_regions, "bench-regions", 600)
+TEST("bench-regions", 600)
 {
 	begin();
 	/* It has an event, or the emulator would not count. */
