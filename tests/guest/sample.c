@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sampling: number, addresses, rate and call chains */
+/* Sampling: number, addresses and rate */
 #include "lib.h"
 
 #include <time.h>
-
-#include "kmod/knc_test_loop.h"
 
 #define TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD)
 
@@ -116,86 +114,6 @@ TEST("sample-freq", 120)
 		     t.period_sum >= times.value * 19 / 20,
 		     "periods add up to %llu, counted %llu", t.period_sum, times.value);
 	}
-}
-
-/* Call chains: of three functions, and of the kernel with interrupts off, in an NMI */
-#define CALLER(name, callee)						\
-	static void __attribute__((noinline, noclone)) name(u64 n)	\
-	{								\
-		callee(n);						\
-		asm volatile("");					\
-	}
-
-CALLER(chain_inner, spin)
-CALLER(chain_middle, chain_inner)
-CALLER(chain_outer, chain_middle)
-
-static bool within(u64 address, void *function)
-{
-	return address >= (u64)function && address < (u64)function + 64;
-}
-
-static u64 kernel_symbol(const char *name)
-{
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[256], symbol[128];
-	u64 address;
-
-	must(f, "/proc/kallsyms: %m");
-	do {
-		must(fgets(line, sizeof(line), f), "no %s in /proc/kallsyms", name);
-	} while (sscanf(line, "%llx %*c %127s", &address, symbol) != 2 || strcmp(symbol, name));
-	fclose(f);
-	return address;
-}
-
-TEST("sample-callchain", 60)
-{
-	const u64 type = TYPE | PERF_SAMPLE_CALLCHAIN;
-	bool excludes = !kernel_before(3, 7);
-	struct knc_test_loop run = {};
-	u64 samples = 0, good = 0, loop;
-	struct record rec;
-	struct ring r;
-	int fd;
-
-	fd = ring_open(&r, 64, sampling_attr(INSTRUCTIONS, 100000, type,
-					     .exclude_callchain_kernel = excludes), 0, -1, -1);
-	ev_on(fd);
-	chain_outer(5000000);
-	ev_off(fd);
-	while (ring_sample(&r, &rec)) {
-		u64 *c = rec.chain;
-
-		samples++;
-		/* The loop makes no stack frame: its direct caller is missing. */
-		must(rec.nr_chain >= 4 && c[0] == PERF_CONTEXT_USER && c[1] == rec.ip,
-		     "a user call chain of %llu entries begins with %#llx %#llx", rec.nr_chain,
-		     c[0], c[1]);
-		if (within(c[2], chain_middle) && within(c[3], chain_outer))
-			good++;
-	}
-	must(samples >= 99 && good + 1 >= samples, "%llu of %llu call chains are right",
-	     good, samples);
-	ring_close(&r, fd);
-
-	loop = kernel_symbol("knc_test_loop_spin");
-	fd = ring_open(&r, 64, sampling_attr(INSTRUCTIONS, 100000, type, .exclude_kernel = 0,
-					     .exclude_user = 1, .exclude_callchain_user = excludes),
-		       0, -1, -1);
-	ev_on(fd);
-	kernel_loop(&run, 2000000);
-	ev_off(fd);
-	samples = 0;
-	good = 0;
-	while (ring_sample(&r, &rec)) {
-		samples++;
-		if (rec.nr_chain >= 4 && rec.chain[0] == PERF_CONTEXT_KERNEL &&
-		    rec.ip >= loop && rec.ip < loop + 64 && rec.chain[1] == rec.ip)
-			good++;
-	}
-	must(samples >= 39 && good >= 38, "%llu of %llu call chains in the kernel are right",
-	     good, samples);
 }
 
 /* More interrupts than allowed: the buffer says so, and the event goes on at the next tick. */

@@ -16,10 +16,7 @@
 
 #include "knc_test_loop.h"
 
-/* Global: tests look up its address. */
-void knc_test_loop_spin(unsigned long iterations);
-
-noinline void knc_test_loop_spin(unsigned long iterations)
+static noinline void spin(unsigned long iterations)
 {
 	asm volatile("test %0, %0\n\t"
 		     "jz 2f\n"
@@ -60,7 +57,7 @@ static int run_loop(struct knc_test_loop *run, struct perf_event **events)
 	if (!ret) {
 		for (i = 0; i < run->nr; i++)
 			run->delta[i] = -count_of(events[i]);
-		knc_test_loop_spin(run->iterations);
+		spin(run->iterations);
 		for (i = 0; i < run->nr; i++)
 			run->delta[i] += count_of(events[i]);
 	}
