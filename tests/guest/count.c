@@ -166,62 +166,6 @@ TEST("count-kernel", 60)
 	check_kernel(BRANCHES, INSTRUCTIONS);
 }
 
-/* User and kernel counts add up to the total, which the emulator has as a third counter. */
-static void check_sum(const char *first, const char *second)
-{
-	const char *rings[2] = { first, second };
-	u64 truth_user, truth_kernel;
-	int fd[2], i, n;
-
-	for (i = 0; i < 2; i++)
-		fd[i] = ev_open(attr_of(INSTRUCTIONS, .exclude_user = !strchr(rings[i], 'u'),
-					.exclude_kernel = !strchr(rings[i], 'k'), .disabled = !i),
-				0, -1, i ? fd[0] : -1);
-
-	truth_user = -td_read(0, TD_INSN_USER);
-	truth_kernel = -td_read(0, TD_INSN_KERNEL);
-	ev_on(fd[0]);
-	for (i = 0; i < 200; i++) {
-		spin(20000);
-		getppid();
-		for (n = 0; n < 5; n++)
-			if (write(-1, "", 1) != -1)
-				fail("wrote to nowhere");
-	}
-	usleep(20000);
-	spin(5000000);
-	ev_off(fd[0]);
-	truth_user += td_read(0, TD_INSN_USER);
-	truth_kernel += td_read(0, TD_INSN_KERNEL);
-
-	must(truth_user > 10000000 && truth_kernel > 100000,
-	     "the emulator counted %llu in user mode and %llu in the kernel",
-	     truth_user, truth_kernel);
-	for (i = 0; i < 2; i++) {
-		bool kernel = strchr(rings[i], 'k');
-		u64 want = (strchr(rings[i], 'u') ? truth_user : 0) + (kernel ? truth_kernel : 0);
-		u64 got = ev_count(fd[i]);
-		/* Linux 2.6.38 stops the events of a group one by one. */
-		u64 slack = cards_kernel() && kernel ? 5000 : 0;
-
-		must(got <= want && want - got <= slack,
-		     "%s, %s counts %llu, the emulator %llu (user %llu, kernel %llu)",
-		     i ? "second" : "first", rings[i], got, want, truth_user, truth_kernel);
-	}
-	close(fd[1]);
-	close(fd[0]);
-}
-
-TEST("count-sum", 60)
-{
-	td_need();
-	pin(0);
-	check_sum("uk", "u");
-	check_sum("uk", "k");
-	check_sum("u", "k");
-	check_sum("k", "uk");
-}
-
 /* The events have what the emulator's counters have counted. */
 TEST("count-truth", 60)
 {
