@@ -19,8 +19,8 @@ QUICK = """count-exact count-both count-kernel count-truth sample-one sample-two
     spflt-region spflt-switch"""
 # As long as all that is in MAIN: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
-    hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset hotplug-fails
-    first-event unload-left unload-exec unload-offline fault-open fault-hotplug"""
+    hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset
+    first-event unload-left fault-open fault-hotplug"""
 
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)
@@ -60,9 +60,9 @@ OLD = "2.6.38"
 NEW = f"(?!{OLD}).*"
 # Where the driver is a module, without debugging
 MODULE = "stock|uos.*"
-OLD_MAIN = without(f"{MAIN} {LIFE}", """modprobe sample-cpu-time cgroup page-times
+OLD_MAIN = without(f"{MAIN} {LIFE}", """modprobe sample-cpu-time page-times
     spflt-hotplug perf-* bpf-* opens-quiet refuse-reason card-check
-    soak hotplug* first-event unload-exec unload-offline fault-* spflt-first vector-*""")
+    soak hotplug* first-event fault-* spflt-first vector-*""")
 OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are

@@ -68,14 +68,12 @@ static void must_stay(const char *what)
  * A software event that was in a group with one of the driver's. It refers to the driver's PMU
  * as long as it is open, so that perf core would call functions that are gone.
  */
-static int left_over(pid_t pid, int cpu, bool until_exec)
+static void leave_over(void)
 {
-	int leader = ev_open(user_attr(INSTRUCTIONS, .remove_on_exec = until_exec), pid, cpu, -1);
-	int sibling = ev_open(software_attr(PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1,
-					    .remove_on_exec = until_exec), pid, cpu, leader);
+	int leader = ev_self(INSTRUCTIONS);
 
+	ev_open(software_attr(PERF_COUNT_SW_TASK_CLOCK, .exclude_kernel = 1), 0, -1, leader);
 	close(leader);
-	return sibling;
 }
 
 TEST("unload-left", 60)
@@ -88,7 +86,7 @@ TEST("unload-left", 60)
 	must_pipe(ready);
 	in_child(pid) {
 		become_nobody();
-		left_over(0, -1, false);
+		leave_over();
 		pipe_wake(ready);
 		for (;;)
 			pause();
@@ -96,41 +94,6 @@ TEST("unload-left", 60)
 	pipe_wait(ready);
 	must_stay("beside a user's software event");
 	end_child(pid);
-}
-
-/* The software event is in its context no more, as its task has executed another program. */
-TEST("unload-exec", 60)
-{
-	pid_t pid;
-
-	module_need();
-	in_child(pid) {
-		become_nobody();
-		fcntl(left_over(0, -1, true), F_SETFD, 0);
-		execl("/bin/sh", "sh", "-c", "while :; do sleep 0.01; done", NULL);
-		fail("sh: %m");
-	}
-	usleep(200000);
-	must_stay("after exec()");
-	usleep(200000);
-	end_child(pid);
-	must_be_sound("the task has ended");
-}
-
-/* The same for the context of a CPU that has gone offline */
-TEST("unload-offline", 60)
-{
-	int cpu = cpus_online() - 1, fd;
-
-	module_need();
-	must(cpu > 0, "needs two CPUs");
-	pin(0);
-	fd = left_over(-1, cpu, false);
-	set_online(cpu, false);
-	must_stay("with an event of a CPU that is offline");
-	set_online(cpu, true);
-	close(fd);
-	must_be_sound("the CPU is back");
 }
 
 /* The counters are reserved: by the module always, built in while there are events. */
@@ -164,21 +127,6 @@ TEST("load-owned", 60)
 	must(cards_kernel() || access(PMUS "/cpu", F_OK), "a PMU has been registered");
 	must(!syscall(SYS_delete_module, "knc_test_owner", O_NONBLOCK), "%s: %m", OWNER);
 	must(!owned(), "the counters are still reserved");
-}
-
-TEST("ownership", 60)
-{
-	bool always = driver_is_module();
-	int fd, tries;
-
-	fd = ev_self(INSTRUCTIONS);
-	must(owned(), "with an event, the counters are not reserved");
-	close(fd);
-	/* An event that was closed a moment ago may still be on its way out. */
-	for (tries = 0; tries < 100 && owned() != always; tries++)
-		usleep(10000);
-	must(owned() == always, "without events, the counters are %s",
-	     always ? "not reserved" : "still reserved");
 }
 
 /* If perf_event_overflow() cannot be found, the driver counts but does not sample. */
