@@ -171,23 +171,6 @@ TEST("groups-refused", 30)
 	close(a);
 }
 
-/* A pinned event keeps its counter; one that finds no counter is in error state. */
-TEST("pinned", 30)
-{
-	struct perf_event_attr attr = times_attr(L2_READ_MISS, .pinned = 1);
-	char buf[64];
-	int a, b;
-
-	a = ev_open(attr, 0, -1, -1);
-	b = ev_open(attr, 0, -1, -1);
-	ev_on(a);
-	ev_on(b);
-	spin(1000000);
-	runs(a, "a pinned event");
-	must(read(b, buf, sizeof(buf)) == 0,
-	     "a pinned event without a counter can be read: no end of file");
-}
-
 /* Events of this task take turns on a counter, or have one each */
 static bool turns_taken(void)
 {
