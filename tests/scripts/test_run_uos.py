@@ -32,7 +32,7 @@ class TestRunUos(ScriptTest):
     def test_run_uos_arguments(self):
         for words, why in (
                 *((words, f"'{words.split()[1]}' is not a number from 1 on") for words in (
-                    "--cores 0", "--cores two", "--threads-per-core 0", "--timeout 0")),
+                    "--cores 0", "--cores two", "--timeout 0")),
                 ("--cores 64", "256 threads: the emulator has 255 at most"),
                 ("--add nosuch:there", "nosuch: there is no such file"),
                 ("--trace .", "cannot be written"),
