@@ -519,10 +519,9 @@ def settle(args, said, status, counted):
     """Pass on what perf has said, and return the program's status, or fail."""
     if counted:
         status = status or (said.killed(args.command[0]) if args.command else 0)
+        said.pass_on()
     elif said.reason().startswith("Workload failed: "):
         raise Failed(f"{args.command[0]}: {said.reason().partition(': ')[2]}")
-    if counted or args.verbose:
-        said.pass_on()
     args.status = status if counted else 0
     return args.status
 
