@@ -13,7 +13,7 @@ import math
 import random
 import shlex
 
-from knc_format import counted, elapsed, number, quantity, span
+from knc_format import counted, elapsed, mean, number, quantity, span
 from knc_perf import Failed
 
 # The part of the comparisons in which the interval is all above the difference: about, and at most
@@ -54,10 +54,6 @@ def apart(values, most):
         values = values[:-n] if top else values[n:]
         most -= n
     return values[0], values[-1]
-
-
-def mean(values):
-    return math.fsum(values) / len(values)
 
 
 def typical(before, after):

@@ -15,7 +15,7 @@ ALIKE = 0.1
 
 
 def mean(values):
-    return sum(values) / len(values) if values else None
+    return math.fsum(values) / len(values) if values else None
 
 
 def entry(metric, value, unit="", *, spread=(), error=None, runs=1, reason="", **more):
