@@ -46,6 +46,9 @@ def run(name, main, *words):
     """Run one of our programs: its status, or why it fails"""
     try:
         sys.exit(main(*words))
+    except BrokenPipeError:
+        # The reader has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except (Failed, OSError) as error:
         sys.exit(f"{name}: {reason(error)}")
     except KeyboardInterrupt:
