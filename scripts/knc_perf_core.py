@@ -110,14 +110,10 @@ REPORTS = (
 
            Where: arch/x86/events/core.c, all x86 PMUs. The PMI has to come between
            RDPMC and the exchange, two instructions apart, in the first update of a
-           period.
-
-           Since when: it is so in 6.1, 6.12 and 7.2, and in older ones whose loop is
-           the same.
+           period. It is so in 6.1, 6.12 and 7.2.
 
            Seen: in an emulator that lets the overflow come at each instruction in
-           turn, 77 of 301 reads are wrong on 6.1 (race-read-again of knc-pmu: make
-           check-mainline). It was not tried on hardware.
+           turn, 77 of 301 reads are wrong on 6.1. It was not tried on hardware.
 
            Fix: none here. Only what the NMI cannot change to the same value would be
            seen, such as a number of reloads in struct hw_perf_event; or the PMI has
@@ -131,9 +127,6 @@ REPORTS = (
            the PMU's own, and the software event is not among them, nor does it hold
            the PMU's module. The next switch of its context calls functions of a
            module that is no more. An unprivileged user can prepare this.
-
-           Where: kernel/events/core.c, perf_pmu_unregister() and
-           __pmu_detach_event().
 
            Since when: before 6.2 the whole context refers to the PMU; from 6.2 on its
            perf_event_pmu_context; it is so in 6.1, 6.12 and 7.2.
@@ -163,4 +156,4 @@ def write_reports(tree, folder, options):
         if files:
             patches.append((report.subject, report.text, files))
     if patches:
-        format_patches(tree, patches, folder, options=options)
+        format_patches(patches, folder, options=options)

@@ -22,12 +22,11 @@ interrupt. "make check-series" of this project measures each of them with
 an overflow, a late interrupt, an NMI of another source, or another CPU's
 access at each instruction of an operation.
 
-The first three do not change what is lost: with all of them it is still
-the sample at 90 of 1,694 points when an event is enabled and disabled.
-With the fourth no sample is lost or late, and no count is off, at any of
-the points below. These are the points with a lost or late sample, in one
-run on Linux 6.1.192 (gcc 12.2), with the fixes and with the series. On
-7.2.13 none is lost either; on 6.12 the series was compiled, and not run.
+The first three do not change what is lost. With the fourth no sample is
+lost or late, and no count is off, at any of the points below. These are the
+points with a lost or late sample, in one run on Linux 6.1.192 (gcc 12.2),
+with the fixes and with the series. On 7.2.13 none is lost either; on 6.12
+the series was compiled, and not run.
 
   an event is enabled and disabled     89 of 1,694    0 of 1,702
   it is read                           53 of 4,185    0 of 4,185
@@ -46,12 +45,9 @@ run on Linux 6.1.192 (gcc 12.2), with the fixes and with the series. On
 {PORT}
 
 Not in the series, and offered: the chip's SPFLT instruction, with which a
-program says which part of it is counted; the program's registers in
-samples that exclude the kernel, when the interrupt comes late (without
-them such a sample has a kernel address, and from Linux 7.3 on the address
-0: perf_instruction_pointer() hides the kernel's); and KUnit tests of the
-order of register accesses. Tables of the events for
-tools/perf are a patch for that tree.
+program says which part of it is counted; the program's registers in late
+samples that exclude the kernel; and KUnit tests of the order of register
+accesses. Tables of the events for tools/perf are a patch for that tree.
 """
 
 
