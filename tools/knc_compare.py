@@ -4,8 +4,7 @@
 The test is exact, by permutation (Fisher, Pitman), of the difference of two means. Every way to
 divide all runs into two groups exchanges k runs of each result. Its typical value (Hartigan) is the
 mean of the exchanged runs after less that of those before. These values, sorted, give the interval
-of the difference: it has the true one in 95 of 100 comparisons or more, whatever the distribution.
-If 0 is not in it, chance alone makes such a difference in 5 of 100 or less.
+of the difference: it has the true one in 95 of 100 comparisons or more.
 """
 import collections
 import itertools

@@ -2,17 +2,13 @@
 """Count events on cards for weeks, for the textfile collector of node_exporter.
 
 perf stat runs on every card for a tenth of every interval, a second at most,
-and not while another process there has events open: others can use the
-counters. With --all it runs all the time, and nobody else can count. knc-host
-rewrites FILE with the sums.
+and not while another process there has events open. knc-host rewrites FILE with
+the sums.
 
 perf multiplexes events that do not fit the two counters. On Linux 2.6.38
 knc-host refuses them. knc_events_total is not scaled. Events per second are
 
   rate(knc_events_total[5m]) / rate(knc_counted_seconds_total[5m])
-
---rules prints recording rules and an alert for these events, with a window for
-this -I. knc-host keeps the counts of a silent card, and tries it again.
 
   knc-host watch mic0 mic1 --textfile /var/lib/prometheus/node-exporter/knc.prom
 """
