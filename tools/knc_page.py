@@ -277,26 +277,24 @@ def headings(*texts):
                        for at, text in enumerate(texts)))
 
 
-def value_cell(m, class_="n now", label=None):
+def value_cell(m, class_="n now"):
     value = ("~" if m["runs"] > 1 else "") + quantity(m["value"], m["unit"])
     spread = span(m["min"], m["max"], m["unit"]) if m["min"] is not None else ""
-    return tag("td", amount(m["value"], value), spread and tag("small", spread), class_=class_,
-               data_label=label)
+    return tag("td", amount(m["value"], value), spread and tag("small", spread), class_=class_)
 
 
 def metric_row(m, ident, known, over, is_compared):
     """@over is what its threads have"""
-    cells = [value_cell(m, label="after" if is_compared else None)]
+    cells = [value_cell(m)]
     if is_compared and "before" in m:
         is_more = m["difference"].is_sure() and not m["is_only_time"]
-        cells = [value_cell(m["before"], "n", "before"), *cells,
-                 tag("td", change(m), tag("small", how_sure(m)),
-                     class_="wide" + " more" * is_more)]
+        cells = [value_cell(m["before"], "n"), *cells,
+                 tag("td", change(m), tag("small", how_sure(m)), class_="more" * is_more)]
     elif is_compared:
         cells = [tag("td"), *cells, tag("td")]
     return tag("tr", tag("th", tag("span", m["metric"], class_="name"),
                          tag("small", m["description"] + over), scope="row"),
-               *cells, tag("td", compared(m, known), class_="wide"),
+               *cells, tag("td", compared(m, known)),
                class_="over" if m["exceeded"] else None, id=f"{ident}-{m['metric']}")
 
 
@@ -309,7 +307,7 @@ def table(found, args, ident, threads=()):
             for m in sorted(found, key=lambda m: not m["exceeded"]) if m["value"] is not None]
     texts = ("Before", "After", "Difference") if is_compared else ("Value",)
     return tag("table", tag("thead", headings("Metric", *texts, "Its threshold")),
-               tag("tbody", join(rows)), class_="compared" if is_compared else None)
+               tag("tbody", join(rows)))
 
 
 def metrics_table(page, args):
@@ -334,11 +332,11 @@ def regions_section(page, args):
     return section("regions", "Regions", *parts)
 
 
-def places_table(head, rows, class_=None):
+def places_table(head, rows):
     """Of [(part of the event, row)] those that have a hundredth, and how many others there are"""
     shown = [row for part, row in rows if part >= SHOWN][:MOST_LINES]
     left = len(rows) - len(shown)
-    return [tag("table", tag("thead", head), tag("tbody", join(shown)), class_=class_),
+    return [tag("table", tag("thead", head), tag("tbody", join(shown))),
             *[soft(f"and {left} more")] * bool(left)]
 
 
@@ -375,11 +373,11 @@ def changed_rows(lines):
         part = f" ({100 * change / found.before:+.1f} %)" if found.before else ""
         yield max(found.before, found.after) / whole, tag(
             "tr", tag("th", tag("span", place(found.row), class_="name"), scope="row"),
-            *(tag("td", amount(value, number(value)), class_="n", data_label=label)
-              for label, value in (("before", found.before), ("after", found.after))),
+            *(tag("td", amount(value, number(value)), class_="n")
+              for value in (found.before, found.after)),
             tag("td", f"{signed(change)} events{part}",
                 not found.is_sure and tag("small", "not more than sampling makes"),
-                class_="wide" + " more" * found.is_sure))
+                class_="more" * found.is_sure))
 
 
 def lines_section(page, title, by):
@@ -390,7 +388,7 @@ def lines_section(page, title, by):
         if lines.get("before"):
             parts += [tag("h3", f"{lines['event']} before and after"),
                       *places_table(headings(by.capitalize(), "Before", "After", "Difference"),
-                                    [*changed_rows(lines)], "compared")]
+                                    [*changed_rows(lines)])]
         rows = [*line_rows(lines, page.sources)]
         if not rows:
             continue
