@@ -233,7 +233,7 @@ class TestHost(ScriptTest):
         # What it starts is no process of this session, and does not end with it.
         self.path("ssh", "#!/bin/sh\ncd $WORK/$1 && shift && exec setsid -fw sh -c \"$*\"\n")
         for more in [], ["-I", "100"]:
-            process = self.begin("knc-metrics", "--pmu", "cpu", "--perf", "./ssh mic0 perf", "-M",
+            process = self.begin("knc-metrics", "--perf", "./ssh mic0 perf", "-M",
                                  "ipc", *more, "x")
             until(lambda: os.path.exists("mic0/pids") and Path("mic0/pids").read_bytes())
             *pids, room = Path("mic0/pids").read_text().split()

@@ -21,7 +21,7 @@ class Run(test_tools.Run):
     """Of knc-metrics --regions with the program @fake"""
 
     def __init__(self, words, files=None, switches=(), **fake):
-        super().__init__(f"--pmu cpu --regions -o - {words}", program=[f"{HERE}/regions"],
+        super().__init__(f"--regions -o - {words}", program=[f"{HERE}/regions"],
                          env={"FAKE_REGIONS": json.dumps({"log": "log", **fake})},
                          files=files or CARD, switches=switches)
 
@@ -145,7 +145,7 @@ def test_regions_ssh():
     """Words stay words for the shell of the other machine"""
     executable(Path("ssh"), f'#!/bin/sh\nshift\nexec sh -c "{PERF} $*"\n')
     run = test_tools.Run(
-        "--pmu cpu --regions -M ipc", perf="./ssh mic0 perf", files=CARD, env={
+        "--regions -M ipc", perf="./ssh mic0 perf", files=CARD, env={
             "FAKE_REGIONS": json.dumps({"log": "log", "rows": [[row("a", 1, **clocks(8, 4))]]})},
         program=("sh", "-c", f'echo "two  words" $0; exec {HERE}/regions', "a;b"))
     run.ends(0, "a: 1 call, 1 thread")

@@ -407,7 +407,6 @@ def test_metrics_calls():
     empty; if it has no time of a program it begins later, in a run of its own."""
     for words, fake, said in (("-M ipc", {"files": {"knc/type": "4"}}, "-e {knc/event="),
                               ("-M ipc", {"files": {}}, "-e {cpu/event="),
-                              ("-M ipc --pmu other", {"files": {"knc/type": "4"}}, "-e {other/event="),
                               ("-M l2_tlb_miss_ratio -a", {"program": ()}, "-a -- sleep 1\n"),
                               ("-M l2_tlb_miss_ratio -a", {}, "-a -- ./program\n")):
         assert said in as_json(words, **fake).log.read_text().partition("\n")[0] + "\n", said
