@@ -20,7 +20,6 @@ for word; do
 	*/initrd) initrd=$word ;;
 	esac
 done
-[ "$2" != none ] || exec echo '"knc-pmu-testdev"'
 token=$(grep -a -o "token=[0-9a-f]*" "$initrd" | tail -n 1)
 token=${token#token=}
 %s
