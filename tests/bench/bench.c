@@ -12,12 +12,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/param.h>
 #include <sys/wait.h>
 
 #include "../guest/lib.h"
-
-#include "../../include/knc_pmu_regions.h"
 
 #define ROUNDS		31
 
@@ -352,41 +349,6 @@ static void print_sum(const char *name, struct sum *sum)
 	print(most, sum->most);
 }
 
-/* Accesses of all CPUs, for each of them; instructions of CPU 0, which does the work */
-static struct cost all_now(void)
-{
-	struct cost all = {};
-	int n = cpus_online();
-
-	for (int cpu = 0; cpu < n; cpu++) {
-		struct row row = { .cpu = cpu, .other = cpu };
-		struct cost one = cost_now(&row);
-
-		for (size_t i = 0; i < NITEMS; i++)
-			if (items[i] != TD_INSN_KERNEL)
-				all.item[i] += one.item[i] / n;
-			else if (!cpu)
-				all.item[i] = one.item[i];
-	}
-	return all;
-}
-
-static struct cost cost_of_all(void (*change)(void))
-{
-	struct cost before = all_now();
-
-	change();
-	return difference(all_now(), before);
-}
-
-static void replug(void)
-{
-	int last = cpus_online() - 1;
-
-	set_online(last, false);
-	set_online(last, true);
-}
-
 TEST("growth", 3600)
 {
 	int n = cpus_online();
@@ -402,79 +364,4 @@ TEST("growth", 3600)
 	print_sum("pmi1", &sums[0]);
 	print_sum("switch", &sums[1]);
 	print_sum("wide", &sums[2]);
-
-	print("hotplug", cost_of_all(replug));
-}
-
-/*
- * What begin and end of a region cost the program that is marked, in instructions of user
- * mode and of the kernel: one line for each way, "region NAME USER KERNEL".
- */
-static void begin_and_end(unsigned int count)
-{
-	while (count--) {
-		knc_region_begin("region");
-		knc_region_end("region");
-	}
-}
-
-static u64 least_of(unsigned int count, enum td_item item)
-{
-	u64 least = -1;
-
-	for (int round = 0; round < 20; round++) {
-		u64 before = td_read(0, item);
-
-		begin_and_end(count);
-		least = MIN(least, td_read(0, item) - before);
-	}
-	return least;
-}
-
-static void print_region(const char *name)
-{
-	printf("region %s", name);
-	for (int i = 0; i < 2; i++) {
-		enum td_item item = i ? TD_INSN_KERNEL : TD_INSN_USER;
-
-		printf(" %.1Lf", (least_of(200, item) - least_of(100, item)) / 100.0L);
-	}
-	printf("\n");
-}
-
-static void print_first(void)
-{
-	u64 user = td_read(0, TD_INSN_USER), kernel = td_read(0, TD_INSN_KERNEL);
-
-	begin_and_end(1);
-	printf("region first %llu %llu\n", td_read(0, TD_INSN_USER) - user,
-	       td_read(0, TD_INSN_KERNEL) - kernel);
-}
-
-TEST("bench-regions", 600)
-{
-	begin();
-	/* It has an event, or the emulator would not count. */
-	ev_on(ev_self(INSTRUCTIONS));
-	print_region("none");
-
-	setenv("KNC_REGIONS_FILE", "/tmp/regions", 1);
-	setenv("KNC_REGIONS", text_of("instructions=%u:0x16:u,branches=%u:0x12:u", pmu()->type,
-				      pmu()->type), 1);
-	knc_regions_.mode = KNC_REGIONS_UNKNOWN;
-	print_first();
-	must(!knc_regions_self_->why, "%s", knc_regions_self_->why);
-	must(driver_is_module() || knc_regions_self_->rdpmc, "no RDPMC");
-	if (knc_regions_self_->rdpmc) {
-		print_region("rdpmc");
-		knc_region_begin("outer");
-		print_region("rdpmc-inside");
-		knc_region_end("outer");
-	}
-
-	knc_regions_self_->rdpmc = 0;
-	print_region("read");
-	knc_region_begin("outer");
-	print_region("read-inside");
-	knc_region_end("outer");
 }
