@@ -102,6 +102,15 @@ class Metric:
         words = [name or terms.replace("\\", "") for terms, name in WORD.findall(self.expr)]
         return [*dict.fromkeys(word.partition(",")[::2] for word in words if word not in NO_EVENT)]
 
+    def words(self):
+        """What there is to say of it, beside its name and formula"""
+        yield f"{self.brief}{f' [{self.unit}]' if self.unit else ''}. {self.more}".rstrip()
+        yield f"Source: {self.source}."
+        for t in self.thresholds:
+            yield f"Threshold: {t.text}: {t.meaning}. Source: {t.source}."
+        if self.advice:
+            yield f"What to do: {self.advice} Source: {self.advisor}."
+
     def is_sum(self):
         """Do the values of all parts of a program add up to its own? By time they do."""
         return "d_ratio" not in self.expr or self.expr.endswith(f", {DURATION})")

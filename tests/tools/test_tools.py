@@ -541,8 +541,10 @@ def test_metrics_list():
     """All metrics, their formulas and their sources; a reader that has seen enough is no error"""
     run = Run("--list", program=())
     for metric in knc_tables.load()[1]:
-        assert re.search(rf"^{metric.name}  \((.*\n)+?    = {re.escape(metric.expr)}; {re.escape(str(metric.limits))}\n"
-                         rf"(.*\n)?    after {re.escape(metric.source)}\n", run.out, re.M), metric.name
+        expr, limits, brief, source = map(
+            re.escape, (metric.expr, metric.limits, metric.brief, metric.source))
+        assert re.search(rf"^{metric.name}  \(.*\n    {expr}; {limits}\n(.*\n)?    {brief}.*\n"
+                         rf"    Source: {source}\.\n", run.out, re.M), metric.name
     assert quietly("sh", "-c", f"{TOOLS}/knc-metrics --list | head -n 1").count("\n") == 1
 
 
