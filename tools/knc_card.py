@@ -35,18 +35,17 @@ def is_emulated(cpuinfo):
 
 
 def read_topology(text):
-    """{CPU: (core, thread)} from a card's /proc/cpuinfo, or from
-    "grep . /sys/devices/system/cpu/cpu*/topology/core_id" there; empty if it does not say so.
-    CPUs that are offline are in neither. An APIC id says which of the core's threads a CPU is;
-    without one they are in their order, if no core lacks any.
+    """{CPU: (core, thread)} from a card's /proc/cpuinfo; empty if it does not say so. CPUs that are
+    offline are not in it. An APIC id says which of the core's threads a CPU is; without one they
+    are in their order, if no core lacks any.
     """
-    cpus = re.findall(r"cpu(\d+)/topology/core_id:(\d+)()$", text, re.M)
-    for block in [] if cpus else re.split(r"^(?=processor\t)", text, flags=re.M):
+    cpus = []
+    for block in re.split(r"^(?=processor\t)", text, flags=re.M):
         of = processor(block)
         if {"processor", "core id"} <= {*of}:
-            cpus.append((of["processor"], of["core id"], of.get("apicid", "")))
+            cpus.append((int(of["processor"]), int(of["core id"]), of.get("apicid", "")))
     places, threads = {}, collections.Counter()
-    for cpu, core, apicid in sorted((int(cpu), int(core), apicid) for cpu, core, apicid in cpus):
+    for cpu, core, apicid in sorted(cpus):
         places[cpu] = core, int(apicid) % THREADS_PER_CORE if apicid else threads[core]
         threads[core] += 1
     lacks = len({*threads.values()}) > 1 and not all(apicid for _, _, apicid in cpus)

@@ -36,7 +36,6 @@ CPU0,70,,DATA_PAGE_WALK,8470936,100.00,,
 CPU1,<not counted>,,DATA_PAGE_WALK,0,0.00,,
 """
 # A card of 61 cores, whose own Linux begins with the last one
-SYSFS = "".join(f"/sys/devices/system/cpu/cpu{cpu}/topology/core_id:{(cpu - 1) // 4 % 61}\n" for cpu in range(244))
 CPUINFO = "".join(f"processor\t: {cpu}\nsiblings\t: 244\ncore id\t\t: {(cpu - 1) // 4 % 61}\n"
                   "cpu cores\t: 61\n\n" for cpu in range(244))
 SCRIPT = """# a comment
@@ -148,21 +147,20 @@ class TestDraw(ScriptTest):
         assert read_stat(STAT.replace("\n", "\r\n")) == read_stat(STAT)
 
     def test_draw_topology(self):
-        for text in (CPUINFO, SYSFS):
-            places = draw.knc_card.read_topology(text)
-            card = card_of({cpu: cpu for cpu in range(244)}, places)
-            assert (card.cores, card.threads) == (61, 4)
-            assert [[card.cells[n, t] for t in range(4)] for n in (60, 0)] == \
-                [[0, 241, 242, 243], [1, 2, 3, 4]]
-            # Those that were not counted are there all the same.
-            assert card_of({242: 7}, places).cells == {(60, 2): 7}
+        places = draw.knc_card.read_topology(CPUINFO)
+        card = card_of({cpu: cpu for cpu in range(244)}, places)
+        assert (card.cores, card.threads) == (61, 4)
+        assert [[card.cells[n, t] for t in range(4)] for n in (60, 0)] == \
+            [[0, 241, 242, 243], [1, 2, 3, 4]]
+        # Those that were not counted are there all the same.
+        assert card_of({242: 7}, places).cells == {(60, 2): 7}
 
         # If one is offline, the others of its core stay in their places, or there is no place.
         places = draw.knc_card.read_topology("".join(
             block + f"\napicid\t\t: {(cpu - 1) % 244}\n\n"
             for cpu, block in enumerate(CPUINFO.split("\n\n")[:244]) if cpu not in (2, 241)))
         assert (places[1], places[3], places[0]) == ((0, 0), (0, 2), (60, 3))
-        assert draw.knc_card.read_topology(SYSFS.partition("\n")[2]) == {}
+        assert draw.knc_card.read_topology(CPUINFO.partition("\n\n")[2]) == {}
 
     def test_draw_what_knc_host_prints(self):
         """The card's name is before each line; of two cards it is not one picture."""
