@@ -23,10 +23,10 @@ an overflow, a late interrupt, an NMI of another source, or another CPU's
 access at each instruction of an operation.
 
 The first three do not change what is lost. With the fourth no sample is
-lost or late, and no count is off, at any of the points below. These are the
-points with a lost or late sample, in one run on Linux 6.1.192 (gcc 12.2),
-with the fixes and with the series. On 7.2.13 none is lost either; on 6.12
-the series was compiled, and not run.
+lost or late, and no count is off, at any of the points below. These are
+the points with a lost or late sample, in one run on Linux 6.1.192 (gcc
+12.2), with the fixes and with the series. On 7.2.13 none is lost either;
+on 6.12 the series was compiled, and not run.
 
   an event is enabled and disabled     89 of 1,694    0 of 1,702
   it is read                           53 of 4,185    0 of 4,185
