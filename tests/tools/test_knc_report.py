@@ -56,7 +56,7 @@ def row(function, file, line, walks, reads=1000, reason=""):
 
 
 def lines_of(*rows, **event):
-    return {"command": ["./columns"], "by": "line", "rows": list(rows), "events": {
+    return {"command": ["./columns"], "by": "line", "runs": [], "rows": list(rows), "events": {
         "DATA_PAGE_WALK": {"samples": 1003, "period": 263, "lost": 0, "note": "", **event},
         "DATA_READ_OR_WRITE": {"samples": 1, "period": 1301, "lost": 0, "note": ""}}}
 
