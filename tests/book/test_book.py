@@ -29,7 +29,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lines import SCRIPTS, TOP, Case, built, executable, looked_at, none_of, quietly
+from lines import SCRIPTS, TOP, Case, built, executable, none_of, quietly
 
 sys.path.append(f"{TOP}/tests/guest")
 from boots import WITHOUT_OWN_DRIVER  # noqa: E402
@@ -205,37 +205,6 @@ def check_rendered(_):
     none_of(wrong)
 
 
-# What is cut, or cannot be read: contrast is nearly as WCAG has it.
-LOOK = r"""<script>addEventListener("load", () => {
-    const wrong = [], box = e => e.getBoundingClientRect()
-    const light = colour => [.2126, .7152, .0722].reduce(
-        (sum, weight, i) => sum + weight * (colour.match(/\d+/g)[i] / 255) ** 2.2, .05)
-    for (const { contentDocument: page, contentWindow: view, title } of document.querySelectorAll("iframe")) {
-        const style = e => view.getComputedStyle(e), ground = e =>
-            style(e).backgroundColor.endsWith(" 0)") ? ground(e.parentElement) : style(e).backgroundColor
-        if (view.matchMedia("(prefers-color-scheme: dark)").matches !== title.endsWith("dark")) wrong.push(title)
-        for (const e of page.querySelectorAll("body *")) {
-            const [less, more] = [style(e).color, ground(e)].map(light).sort((a, b) => a - b)
-            if (e.checkVisibility({ visibilityProperty: true }) && (e.matches("img") && e.width < 335 ||
-                more / less < 4.5 && [...e.childNodes].some(t => t.nodeType === 3 && t.data.trim()) ||
-                box(e).right > view.innerWidth + 1 && !e.parentElement.closest("pre, table") ||
-                e.matches(".sphinxsidebar li + li") && box(e).top < box(e.previousElementSibling).bottom + 5))
-                wrong.push(`${title}: ${e.outerHTML.slice(0, 99)} ${more / less}`)
-        }
-    }
-    document.body.textContent = JSON.stringify(wrong)
-})</script>"""
-
-
-def check_looks(work):
-    """On a phone and a desktop, in dark and light, with words that a search has found"""
-    book = Path(quietly(f"{SCRIPTS}/build-book").split()[-1]).parent
-    none_of(looked_at("".join(
-        f'<iframe title="{path.stem}, {width}, {scheme}" width="{width}" style="color-scheme: {scheme}"'
-        f' src="file://{book}/{path.stem}.html?highlight=perf"></iframe>'
-        for path in DOCUMENTS for width in (400, 1280) for scheme in ("dark", "light")) + LOOK, work))
-
-
 def program(folder, name):
     """An example, to be measured on the card"""
     quietly("gcc", "-O2", "-g", "-static", "-fno-omit-frame-pointer", f"-I{TOP}/include",
@@ -333,7 +302,6 @@ def on_cards(typed_there):
 
 CHECKS = {
     "book-builds": check_rendered,
-    "book-looks": check_looks,
     "commands-listed": check_listed,
     "commands": on_cards(by_blocks),
     "commands-user": on_cards(by_user),
