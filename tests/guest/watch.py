@@ -2,7 +2,7 @@
 """knc-host watch on two emulated cards.
 
 They run a program whose prefetches are its arguments, and nothing else there prefetches so: the
-file must have their sum, while one card hangs and reboots, and a CPU of the other goes away. Before,
+file must have their sum, while one card reboots, and a CPU of the other goes away. Before,
 the driver comes late, and a person on the card measures as if watch did not.
 """
 import contextlib
@@ -106,30 +106,13 @@ def exact(cards, watch):
     work_on(cards, 2, *both)
     agree(cards, watch)
 
-    # One hangs, so that its ssh is silent.
-    cards.ssh("mic1", "(sleep 1; kill -STOP $(pidof dropbear); sleep 20; kill -CONT $(pidof "
-              "dropbear)) >/dev/null 2>&1 &")
-    until("mic1 is silent", lambda: watch.has_said("mic1 does not count: it is silent"))
-    work_on(cards, 2, "mic0")
-    until("mic1 counts", lambda: watch.has_said("mic1 counts again"))
-    until("the old perf ends", lambda: len(cards.ssh("mic1", "pidof perf").split()) == 1)
-    work_on(cards, 2, *both)
-    agree(cards, watch)
-
 
 def reboots(cards, watch):
-    """mic1, which has its driver late again, and another key; knc-host stat counts meanwhile."""
-    with subprocess.Popen(
-            [HOST, "stat", "-d", watch.file.parent, "--prefix", f"ssh -F {cards.config} -o "
-             "ServerAliveInterval=2 {}", "mic0", "mic1", "--", "-e", "task-clock", "sleep", "5"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as stat:
-        until("two count", lambda: len(cards.ssh("mic1", "pidof perf").split()) == 2)
-        cards.ssh("mic1", "(sleep 1; reboot -f) >/dev/null 2>&1 &")
-        until("mic1 is down", lambda: watch.is_up("mic1", 0))
-        (cards.config.parent / "known_hosts").unlink()
-        work_on(cards, 2, "mic0")
-        out, err = stat.communicate(timeout=120)
-    assert re.fullmatch(r"mic0,[0-9.]+,msec,task-clock.*\n", out) and "mic1 has failed" in err, out + err
+    """mic1, which has its driver late again, and another key"""
+    cards.ssh("mic1", "(sleep 1; reboot -f) >/dev/null 2>&1 &")
+    until("mic1 is down", lambda: watch.is_up("mic1", 0))
+    (cards.config.parent / "known_hosts").unlink()
+    work_on(cards, 2, "mic0")
     until("mic1 is there", lambda: subprocess.run(
         ["ssh", "-F", cards.config, "mic1", "modprobe knc_pmu"], check=False).returncode == 0)
     until("mic1 is up", lambda: watch.is_up("mic1"))
@@ -141,7 +124,7 @@ def end(cards, watch):
     """What was said, and what is left"""
     said = watch.end()
     assert [line.partition(" watch: ")[2][:20] for line in said] == [
-        f"{card} {what}" for card in ("mic0", "mic1", "mic1")
+        f"{card} {what}" for card in ("mic0", "mic1")
         for what in ("does not count:", "counts again")], said
     assert "perf stat" not in cards.ssh("mic0", "ps"), "perf is left on mic0"
     return [f"{card} {event}: {number}, as the card executed"
