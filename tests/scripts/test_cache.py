@@ -162,11 +162,3 @@ def test_full_disk():
     limited = f"ulimit -f 1; exec {SCRIPTS}/build-rootfs"
     assert subprocess.run(["bash", "-c", limited], check=False, capture_output=True).returncode
     assert Path(run(f"{SCRIPTS}/build-rootfs")[0]).stat().st_size > 1024
-
-
-def test_two_at_once(cache):
-    command = script(cache, SLOW)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True) as other:
-        assert quietly(*command).splitlines()[-1] == "done"
-        assert other.communicate()[0] == "done\n"
