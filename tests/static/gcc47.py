@@ -24,7 +24,6 @@ NEWER = (
     (r"\bstatic_assert\b|\b_Static_assert\s*\([^,]*\)", "9", "_Static_assert(1);"),
     (r"^\s*fallthrough;|\b(__)?fallthrough(__)?\s*\)", "7", "\tfallthrough;"),
     (r"\[\[", "10", "[[maybe_unused]] int x;"),
-    (r"\bcase\b[^:?]*[^.]\.\.\.\s*:", "never", "case 1 ...:"),
     (r"\basm\s+(volatile\s+|goto\s+)*(__)?inline(__)?\b", "9", "asm inline (\"nop\");"),
     (r"\"=@cc", "6", "asm(\"test\" : \"=@ccz\" (x));"),
     (r"\basm\s+(volatile\s+)?goto\s*\((?!\s*\"[^:]*:\s*:)", "11",
