@@ -3,9 +3,7 @@
 "ok NAME", "FAIL NAME why" or "skip NAME why".
 """
 import functools
-import html
 import importlib.machinery
-import json
 import os
 import re
 import shutil
@@ -100,17 +98,6 @@ def load(path):
     module.__file__ = path
     importlib.machinery.SourceFileLoader(module.__name__, path).exec_module(module)
     return module
-
-
-def looked_at(page, folder):
-    """What a page's script leaves in its body, as JSON, in headless Chromium"""
-    Path(folder, "page.html").write_text(page, encoding="utf-8")
-    dump = subprocess.run(
-        ["chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--dump-dom",
-         "--disable-sync", "--disable-background-networking", "--allow-file-access-from-files",
-         f"--user-data-dir={folder}/profile", f"{folder}/page.html"], check=True, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=300)
-    return json.loads(html.unescape(re.search("<body>(.*)</body>", dump.stdout, re.S)[1]))
 
 
 def none_of(wrong):
