@@ -12,6 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import lines
 from boots import WITHOUT_OWN_DRIVER
 from lines import SCRIPTS, TESTS, TOP, quietly
 
@@ -20,11 +21,8 @@ INTERVAL = 0.5
 EVENTS = ("l1_data_pf1", "l1_data_pf2")
 
 
-def until(what, holds, seconds=120):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"not in {seconds} s: {what}"
-        time.sleep(0.2)
+def until(what, holds):
+    lines.until(holds, 120, lambda: f"not in 120 s: {what}")
 
 
 class Cards:
