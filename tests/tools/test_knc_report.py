@@ -612,7 +612,8 @@ MEASURE = """<script>addEventListener("load", () => {
 def test_report_browser(tmp_path):
     """Pictures have numbers for pointer and keyboard, the flame graph zooms and finds, and nothing
     is loaded"""
-    Path("looked.html").write_text(f'<iframe srcdoc="{html.escape(whole().html)}"></iframe>{MEASURE}')
+    page = html.escape(whole().html)
+    Path("looked.html").write_text(f'<iframe srcdoc="{page}"></iframe>{MEASURE}')
     left = quietly("chromium-headless-shell", "--no-sandbox", "--disable-gpu", "--dump-dom",
                    "--disable-sync", "--disable-background-networking",
                    f"--user-data-dir={tmp_path}/profile", f"{tmp_path}/looked.html", timeout=300)

@@ -249,7 +249,8 @@ def test_watch_rules(interval, scrape, window):
 
 def test_watch_goes_and_returns(watch):
     """Counters stay, and go on; said once; and nothing is left in the process"""
-    watch.card("mic0", f"{FIRST}{COUNTED}until [ -e end ]; do sleep 0.1; done\necho lost >&2\nexit 1\n",
+    watch.card("mic0", f"{FIRST}{COUNTED}until [ -e end ]; do sleep 0.1; done\n"
+               "echo lost >&2\nexit 1\n",
                "echo again >&2\nexit 1\n", COUNTED)
     watch.card("mic1", COUNTED)
     watch.start("mic0", "mic1", "-e", "instructions")
