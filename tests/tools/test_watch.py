@@ -192,7 +192,16 @@ def test_watch_metrics():
 
 
 # A card's counts in a second
-RATES = {"cycles:u": 10 ** 9, "instructions:u": 5 * 10 ** 8}
+RATES = {"cycles:u": 10 ** 9, "instructions:u": 5 * 10 ** 8, "l2_data_read_miss_mem_fill": 10 ** 6,
+         "l2_data_write_miss_mem_fill": 2 * 10 ** 6, "hwp_l2miss": 3 * 10 ** 6}
+
+
+def panels(window):
+    """The queries of Grafana's dashboard, and of how many series of @cards each has values"""
+    board = json.loads(Path(TOP, "Documentation/examples/knc-dashboard.json").read_text())
+    for query in (target["expr"] for panel in board["panels"] for target in panel["targets"]):
+        yield query.replace("$window", window), lambda cards, query=query: \
+            cards if "card:" in query else 3 * len(RATES) if "_last_" in query else 1
 
 
 def series(interval, scrape, end, away=(0, 0), restart=0):
@@ -233,10 +242,12 @@ def test_watch_rules(interval, scrape, window):
                 (f'round(sum(max_over_time({rate}{{event="cycles:u"}}[{4 * scrape}s])) / 1e6)', 1000 * cards),
                 (f'count({rate}{{event="cycles:u"}})', cards),
                 (f"count(card:knc_cycles_per_instruction:rate{window})", cards),
-                (f"round(avg(card:knc_cycles_per_instruction:rate{window}), 0.01)", 2))]
+                (f"round(avg(card:knc_cycles_per_instruction:rate{window}), 0.01)", 2),
+                (f"round(avg(card:knc_memory_read_bytes:rate{window}) / 1e6)", 64 * 6),
+                *((f"count({query})", count(cards)) for query, count in panels(window)))]
         alerts.append({"alertname": "KncNotCounted", "eval_time": f"{at}s", "exp_alerts": [
             {"exp_labels": {"card": "mic1", **of}} for of in (
-                {}, {"event": "cycles:u"}, {"event": "instructions:u"})] if cards == 2 else []})
+                {}, *({"event": event} for event in RATES))] if cards == 2 else []})
     Path("rules.yml").write_text(rules(interval))
     # JSON is YAML.
     Path("test.yml").write_text(json.dumps({
