@@ -152,7 +152,7 @@ TEST("vector-ptrace", 60)
 /* A new program begins with zeros; an exec that fails changes nothing. */
 TEST("vector-exec", 60)
 {
-	static char *argv[] = { "gt", "--list", NULL };
+	static const char *const argv[] = { "gt", "--list", NULL };
 	static unsigned char area[XSAVE_AREA], none[16 * 64];
 	struct iovec iov = { area, sizeof(area) };
 	struct unit mine, found;

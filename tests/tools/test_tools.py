@@ -170,6 +170,25 @@ CORES = {"cpuinfo": "".join(f"processor\t: {cpu}\nmodel name\t: x\ncore id\t\t: 
                             for cpu, core in enumerate((1, 0, 0, 1)))}
 
 
+def test_metrics_threads():
+    """So many threads on each core, told where they are; those that ran are counted"""
+    executable(Path("taskset"), '#!/bin/sh\n[ "$1" = 0xf ] && shift && exec "$@"\n')
+    words = "--threads 1,2 -M ipc", {"PATH": f"{os.getcwd()}:{os.environ['PATH']}"}
+    fake = {"files": CORES, "counts": clocks(4000, 1000), "running": 9 * 10 ** 8}
+    run = as_json(words[0], program=["./it", "-n{}"], env=words[1], **fake)
+    assert [call.partition("-- ")[2] for call in run.calls()] == [
+        "env OMP_NUM_THREADS=2 OMP_PROC_BIND=close OMP_DYNAMIC=false OMP_PLACES={1},{0} ./it -n2",
+        "env OMP_NUM_THREADS=4 OMP_PROC_BIND=close OMP_DYNAMIC=false OMP_PLACES={1},{2},{0},{3} ./it -n4"]
+    assert [(r["threads_per_core"], r["threads"], r["ran"], r["ipc_of_core"]) for r in run.json()] == \
+        [(1, 2, near(1.8), None), (2, 4, near(1.8), None)]
+    run = Run(words[0].replace("1,2", "2") + " -r 2", env=words[1], seconds=[1, 0.5], **fake)
+    run.ends(0, "Fastest: 4 threads, 2 on each core", "! 4 threads were asked for, and 1.350 ran on")
+    run.has_line(" +2 +4 +1.350 +0.7500 +0.2500 +0.1688 +#{20}")
+    assert run.calls()[1].partition("-- ")[2].startswith("taskset 0xf env OMP"), run.calls()
+    Run("--threads 3", **fake).ends(1, "not every core has 3 threads online")
+    Run("--threads 1", files={"cpuinfo": "processor\t: 0\n\n"}).ends(1, "does not say which core each CPU belongs to")
+
+
 def test_metrics_pairs():
     """Two events at most, one of them of unit mask 0x10; all that is needed"""
     run = as_json()
@@ -523,7 +542,9 @@ def test_metrics_refused():
             ("-r 0 x", "number above 0"), ("-t x x", "number above 0"), ("-I 0 x", "above 0"),
             ("--by line -r 2 x", "do not go together"), ("--by line -I 10 x", "do not go together"),
             ("--by word x", "invalid choice"), ("--per-core x", "wants -a"), ("--symfs / x", "is for --by"),
-            ("--versus x -a x", "takes two programs"), ("--versus x -f csv x", "takes two programs"),
+            ("--threads 5 x", "numbers from 1 to 4"), ("--threads 1 -a x", "takes a program"),
+            ("--cores 1 x", "is for --threads"), ("--versus x -a x", "takes two programs"),
+            ("--versus x -f csv x", "takes two programs"),
             *((f"--regions {more}", "--regions takes a program") for more in (
                 "--versus x x", "-a x", "-p 1", "-a")),
             *(("-M ipc,nosuch x", why) for why in ("nosuch: no such metric", "l1_hit_rate", " tlb"))):
