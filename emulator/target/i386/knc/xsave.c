@@ -13,8 +13,8 @@
 #include "tcg/tcg.h"
 #include "tcg/helper-tcg.h"
 #include "tcg/tcg-cpu.h"
+#include "headers.h"
 #include "internal.h"
-#include "exec/cpu_ldst.h"
 
 #define UNIT_BITS   (XSTATE_OPMASK_MASK | XSTATE_ZMM_Hi256_MASK | \
                      XSTATE_Hi16_ZMM_MASK)
