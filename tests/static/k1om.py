@@ -122,12 +122,18 @@ def instructions(text):
     return [i.strip() for i in re.split(r"[;\n]", text) if i.strip()]
 
 
-def assemble(work, name, lines, *assembler):
+# What a card with MPSS loads, and one with mainline
+MPSS, MAINLINE = 181, 62
+
+
+def assemble(work, name, lines, machine=MPSS, apart="\t.balign 32, 0xcc\n"):
     """An object with each line at a multiple of 32; between them is int3, as NOPs
     would be long ones."""
-    source, target = Path(work, f"{name}.s"), f"{work}/{name}.o"
-    source.write_text("".join(f"\t.balign 32, 0xcc\n\t{line}\n" for line in lines) + "1:\tnop\n")
-    quietly(*assembler, target, source)
+    source, target = Path(work, f"{name}.s"), Path(work, f"{name}.o")
+    source.write_text("".join(f"{apart}\t{line}\n" for line in lines) + "1:\tnop\n")
+    quietly("as", "-o", target, source)
+    code = target.read_bytes()
+    target.write_bytes(code[:18] + bytes([machine, 0]) + code[20:])
     return target
 
 
@@ -137,26 +143,21 @@ def check_k1om(*words, **options):
     return done.returncode, done.stdout
 
 
-# What makes an object for a card with MPSS or with mainline, and how check-k1om is told
-MPSS = (CHECK, "--assemble"), ()
-MAINLINE = ("as", "-o"), ("--machine=62",)
-
-
 def not_found(lines, said):
     """Those of which check-k1om has said nothing"""
     found = {int(a, 16) // 32 for a in re.findall(r"\.text\+0x([0-9a-f]+): ", said)}
     return [f"not found: {line}" for i, line in enumerate(lines) if i not in found]
 
 
-def instruction_set(work, env=None, card=MPSS):
+def instruction_set(work, env=None, machine=MPSS):
     """Each instruction that the chip lacks is found, and none that it has"""
     lines = instructions(LACKS)
-    status, said = check_k1om(*card[1], assemble(work, "lacks", lines, *card[0]), env=env)
+    status, said = check_k1om(f"--machine={machine}", assemble(work, "lacks", lines, machine), env=env)
     if status != 1:
         yield f"status {status} for what the chip does not have"
     yield from not_found(lines, said)
     lines = instructions(HAS) + [f".byte {own}" for own in OWN]
-    status, said = check_k1om(*card[1], assemble(work, "has", lines, *card[0]), env=env)
+    status, said = check_k1om(f"--machine={machine}", assemble(work, "has", lines, machine), env=env)
     if status:
         yield f"status {status} for what the chip has: {said}"
 
@@ -164,17 +165,19 @@ def instruction_set(work, env=None, card=MPSS):
 def without_python(work):
     """Hosts with an objdump for k1om, without Python and cache: Debian's shell and awk, others"""
     quietly(f"{SCRIPTS}/apt-fetch", "--unpack", f"{work}/root", "gawk", "libsigsegv2")
-    # Those that were used last: an older run may have left others.
-    binutils = max(glob.glob(f"{CACHE}/binutils-k1om/*/usr"),
-                   key=lambda usr: os.path.getmtime(os.path.dirname(usr)))
+    # Those that were used last, unless this machine has them: an older run may have left others.
+    fetched = max(glob.glob(f"{CACHE}/binutils-k1om/*/usr"), default="",
+                  key=lambda usr: os.path.getmtime(os.path.dirname(usr)))
+    objdump = "k1om-mpss-linux-objdump"
     for shell, awk in (("dash", "mawk"), ("bash", f"{work}/root/usr/bin/gawk")):
         path = f"{work}/{shell}"
         os.mkdir(path)
         for name in HOST_HAS:
             os.symlink(shutil.which({"sh": shell, "awk": awk}.get(name, name)), f"{path}/{name}")
-        os.symlink(f"{binutils}/bin/x86_64-linux-gnu-objdump", f"{path}/k1om-mpss-linux-objdump")
+        os.symlink(shutil.which(objdump) or f"{fetched}/bin/x86_64-linux-gnu-objdump",
+                   f"{path}/{objdump}")
         env = dict(os.environ, PATH=path, KNC_PMU_CACHE=work, LD_LIBRARY_PATH=":".join(
-            f"{usr}/lib/x86_64-linux-gnu" for usr in (f"{work}/root/usr", binutils)))
+            f"{usr}/lib/x86_64-linux-gnu" for usr in (f"{work}/root/usr", fetched)))
         yield from instruction_set(work, env)
 
 
@@ -205,10 +208,11 @@ def others(work):
     """What a card's kernel does not load, or of which nothing can be said, is refused."""
     tree = f"{work}/tree/scripts/mod"
     os.makedirs(tree)
-    shutil.copy(assemble(work, "call", ["call f"], *MAINLINE[0]), f"{tree}/empty.o")
+    shutil.copy(assemble(work, "call", ["call f"], MAINLINE), f"{tree}/empty.o")
     call, module = ["call f"], ["call f", '.section .modinfo,"a"', ".byte 0"]
-    for name, card in (("call.o", MPSS), ("module.o", MPSS), ("other.o", MAINLINE)):
-        assemble(work, name[:-2], call if name == "call.o" else module, *card[0])
+    for name, lines, machine in (("call", call, MPSS), ("module", module, MPSS),
+                                 ("other", module, MAINLINE)):
+        assemble(work, name, lines, machine)
     Path(work, "text").write_text("no object\n")
     kernel = f"--kernel={work}/tree"
     for words, want, why in (
@@ -233,10 +237,9 @@ def vectors(work):
                    for case in some] for name, some in (
                        ("bad", refused), ("good", [case for case in cases if case not in refused]))}
     for name, lines in code.items():
-        assemble(work, name, lines, *MPSS[0])
-    Path(work, "dense.s").write_text("\tadd $1, %rax\n".join(f"{line}\n" for line in code["good"]))
-    quietly(CHECK, "--assemble", f"{work}/dense.o", f"{work}/dense.s")
-    assemble(work, "with", [*code["good"], '.section .modinfo,"a"', ".byte 0"], *MPSS[0])
+        assemble(work, name, lines)
+    assemble(work, "dense", code["good"], apart="\tadd $1, %rax\n")
+    assemble(work, "with", [*code["good"], '.section .modinfo,"a"', ".byte 0"])
     for name in ("good", "dense"):
         status, said = check_k1om(f"{work}/{name}.o")
         if status:
@@ -286,6 +289,6 @@ def macros(work):
 
 def wrong():
     with tempfile.TemporaryDirectory(prefix="k1om.") as work:
-        for test in (instruction_set, vectors, partial(instruction_set, card=MAINLINE),
+        for test in (instruction_set, vectors, partial(instruction_set, machine=MAINLINE),
                      without_python, modules, others, macros):
             yield from test(work)
