@@ -7,19 +7,11 @@ knc_cpu_pmu by size and offset. Two accesses of which one may come after the oth
 """
 import itertools
 import re
-import sys
 import tempfile
-from pathlib import Path
 
-from lines import TESTS, built, copy, quietly, read, sources
-
-sys.path.append(f"{TESTS}/mutants")
-from faults import read_faults  # noqa: E402
+from lines import built, copy, quietly, read, sources
 
 OBJECTS = "knc_pmu_backend.o", "knc_pmi.o"
-# Faults of tests/mutants/faults.txt, and what must be said of each
-FAULTS = {"stop-before-state": "STOP after stop", "off-last": "OFF after mask",
-          "counter-before-empty": "slot=0 after set"}
 
 # What may come after what. "stop" and "run" are writes of GLOBAL_CTRL, "set" is one of a register
 # of a counter; an event's counts are accounted for or loaded; "mark" is that of an event that is
@@ -178,21 +170,11 @@ def wrong_pairs(work):
         yield f"{lost} is nowhere"
 
 
-def compiled(flavour, option, faults=()):
-    """What is wrong with both objects, of the driver with these faults"""
-    with tempfile.TemporaryDirectory(prefix="order.") as work:
-        copy(sources(r"[^/]*\.[ch]|Kbuild|compat/.*"), work)
-        for fault in faults:
-            path = Path(work, fault.file)
-            path.write_text(fault.apply(path.read_text()))
-        quietly("make", "-s", "-C", built("build-kernel", flavour), f"M={work}",
-                f"KCFLAGS={option}", *["CC=clang"] * (flavour == "clang"), *OBJECTS)
-        return [*wrong_pairs(work)]
-
-
 def wrong():
-    for build in itertools.product(("prepared", "clang"), ("-O2", "-O3")):
-        yield from (f"{' '.join(build)}: {what}" for what in compiled(*build))
-    said = "\n".join(compiled("prepared", "-O2", [
-        fault for fault in read_faults() if fault.name in FAULTS]))
-    yield from (f"not found: {name}" for name, pair in FAULTS.items() if pair not in said)
+    """What is wrong with both objects, of each compiler"""
+    for flavour, option in itertools.product(("prepared", "clang"), ("-O2", "-O3")):
+        with tempfile.TemporaryDirectory(prefix="order.") as work:
+            copy(sources(r"[^/]*\.[ch]|Kbuild|compat/.*"), work)
+            quietly("make", "-s", "-C", built("build-kernel", flavour), f"M={work}",
+                    f"KCFLAGS={option}", *["CC=clang"] * (flavour == "clang"), *OBJECTS)
+            yield from (f"{flavour} {option}: {what}" for what in wrong_pairs(work))
