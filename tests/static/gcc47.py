@@ -11,38 +11,27 @@ import re
 
 from lines import read, sources
 
+# Words, by the version that brought them
+WORDS = {
+    "4.8": "__builtin_bswap16 __builtin_cpu_init __builtin_cpu_is __builtin_cpu_supports",
+    "4.9": "_Generic __auto_type _Atomic _Thread_local",
+    "5": "__has_attribute __has_include check_add_overflow check_sub_overflow check_mul_overflow",
+    "8": "__VA_OPT__",
+    "9": "static_assert __builtin_speculation_safe_value",
+    "10": "__has_builtin"}
 # What, since when, and a line that has it
 NEWER = (
-    (r"\b_Generic\b", "4.9", "x = _Generic(y, int: 1);"),
-    (r"\b__auto_type\b", "4.9", "__auto_type x = y;"),
-    (r"\b_Atomic\b", "4.9", "_Atomic int x;"),
-    (r"\b_Thread_local\b", "4.9", "_Thread_local int x;"),
-    (r"\b__has_(c_)?attribute\b", "5", "#if __has_attribute(cold)"),
-    (r"\b__has_include(_next)?\b", "5", "#if __has_include(<a.h>)"),
-    (r"\b__has_builtin\b", "10", "#if __has_builtin(__builtin_trap)"),
-    (r"\b__VA_OPT__\b", "8", "#define a(...) b(__VA_OPT__(1))"),
-    (r"\bstatic_assert\b|\b_Static_assert\s*\([^,]*\)", "9", "_Static_assert(1);"),
+    *((rf"\b({'|'.join(words.split())})\b", since, words) for since, words in WORDS.items()),
+    (r"\b_Static_assert\s*\([^,]*\)", "9", "_Static_assert(1);"),
     (r"^\s*fallthrough;|\b(__)?fallthrough(__)?\s*\)", "7", "\tfallthrough;"),
-    (r"\[\[", "10", "[[maybe_unused]] int x;"),
     (r"\basm\s+(volatile\s+|goto\s+)*(__)?inline(__)?\b", "9", "asm inline (\"nop\");"),
     (r"\"=@cc", "6", "asm(\"test\" : \"=@ccz\" (x));"),
     (r"\basm\s+(volatile\s+)?goto\s*\((?!\s*\"[^:]*:\s*:)", "11",
      "asm goto(\"jmp %l1\" : \"=r\" (x) : : : out);"),
     (r"\b__builtin_\w+_overflow(_p)?\b", "5", "__builtin_add_overflow(a, b, &c);"),
-    (r"\bcheck_(add|sub|mul)_overflow\b", "5", "check_add_overflow(a, b, &c);"),
-    (r"\b__builtin_bswap16\b", "4.8", "__builtin_bswap16(x);"),
-    (r"\b__builtin_cpu_(init|is|supports)\b", "4.8", "__builtin_cpu_init();"),
-    (r"\b__builtin_(call_with_static_chain|has_attribute|speculation_safe_value|"
-     r"convertvector|shufflevector|alloca_with_align\w+|expect_with_probability|"
-     r"dynamic_object_size|clear_padding|assoc_barrier)\b", "5",
-     "__builtin_speculation_safe_value(x);"),
-    (r"__attribute__\s*\(\([^)]*\b(__)?(assume_aligned|returns_nonnull|no_sanitize\w*|"
-     r"designated_init|no_reorder|no_icf|simd|nonstring|copy|noipa|no_profile\w*|"
-     r"symver|access|zero_call_used_regs|uninitialized|no_stack_protector|nocf_check|"
-     r"no_caller_saved_registers|target_clones|scalar_storage_order|unavailable)(__)?\b", "4.8",
+    (r"__attribute__\s*\(\([^)]*\b(__)?(assume_aligned|returns_nonnull|no_sanitize\w*|noipa|"
+     r"designated_init|nonstring|copy|access|uninitialized|no_stack_protector)(__)?\b", "4.8",
      "int x __attribute__((__nonstring__));"),
-    (r"#\s*pragma\s+GCC\s+(unroll|ivdep)\b", "4.9", "#pragma GCC unroll 4"),
-    (r"#\s*(elifdef|elifndef)\b", "12", "#elifdef A"),
 )
 # C99, which is not its default; programs can ask for it, and the header for them does.
 C99 = (
