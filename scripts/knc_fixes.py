@@ -127,13 +127,9 @@ and perf record does not work. The changes are three lines and a branch, in
 a file that no other CPU uses. 6.1 and 6.12 have other names for the
 accessors (wrmsrl); patches for these are at hand.
 
-Without the patches counter 1 reads 0, and of 200 samples one or two come.
 With them all counts and samples of the tests are right as long as nothing
-comes at a bad moment. If an overflow comes at each instruction in turn
-while an event is enabled and disabled, a sample is lost or late at 89 of
-1,694; if an NMI of another source does, at 55 of 8,402. A second series
-makes the interrupt wait, and then no sample is lost. It has the other
-numbers.
+comes at a bad moment. A second series makes the interrupt wait, and then
+no sample is lost. It has the numbers.
 """
 
 

@@ -12,17 +12,9 @@ from knc_scripts import Edit, Refused
 
 CORE_C = "kernel/events/core.c"
 
-
-class Fix:
-    """What is wrong, and since when, as the text of the patch with these edits"""
-
-    def __init__(self, subject, text, *edits):
-        self.subject, self.edits = subject, edits
-        self.text = textwrap.dedent(text)
-
-
+# What is wrong, and since when, as the text of the patch with these edits
 FIXES = (
-    Fix("perf: Refuse events of a CPU and of a group that are not there",
+    ("perf: Refuse events of a CPU and of a group that are not there",
         """\
         A CPU-wide event that is opened keeps a pointer to its group's leader after
         the leader is freed, in two cases:
@@ -53,7 +45,7 @@ FIXES = (
              "(group_leader->state <= PERF_EVENT_STATE_EXIT) {",
              "(group_leader->state <= PERF_EVENT_STATE_EXIT ||\n"
              "\t\t    !(group_leader->attach_state & PERF_ATTACH_GROUP)) {")),
-    Fix("perf: Enable each PMU that perf_cgroup_switch() has disabled",
+    ("perf: Enable each PMU that perf_cgroup_switch() has disabled",
         """\
         perf_cgroup_switch() disables the PMUs that have cgroup events, switches,
         and enables the PMUs that have cgroup events. In between an event may go: a
@@ -78,7 +70,7 @@ FIXES = (
              r"\tperf_ctx_enable\(&cpuctx->ctx, EVENT_CGROUP\);$",
              "EVENT_CGROUP);\n\n\tperf_ctx_enable(&cpuctx->ctx, EVENT_CGROUP);",
              "EVENT_CGROUP);\n\n\tperf_ctx_enable(&cpuctx->ctx, 0);")),
-    Fix("perf/x86: Do not let a child of fork() execute RDPMC",
+    ("perf/x86: Do not let a child of fork() execute RDPMC",
         """\
         mm->context.perf_rdpmc_allowed counts the mappings of events that allow
         RDPMC. Such a mapping is VM_DONTCOPY, so a child of fork() has none, but
@@ -102,12 +94,12 @@ FIXES = (
 def write_fixes(tree, folder, options):
     """To @folder: patches where the tree has the lines"""
     patches, texts = [], {}
-    for fix in FIXES:
+    for subject, text, *edits in FIXES:
         after = dict(texts)
         try:
-            patches.append((fix.subject, fix.text, changes(tree, fix.edits, after)))
+            patches.append((subject, textwrap.dedent(text), changes(tree, edits, after)))
             texts = after
         except Refused as why:
-            print(f"{fix.subject}: no patch for this tree: {why}", file=sys.stderr)
+            print(f"{subject}: no patch for this tree: {why}", file=sys.stderr)
     if patches:
         format_patches(patches, folder, options=options)
