@@ -157,20 +157,16 @@ events are put on counters or taken off, while a count is read, or after
 its overflow has been handled. Then a count is off by 2^40, a sample is
 lost or late, or equal events of a group differ.
 
-Mask it in software, as powerpc does with its interrupts. An interrupt
-that comes while the driver changes or reads what is on the counters stops
-them, is noted as pending, and leaves STATUS and the LVT entry as they
-are: the line stays up, so no edge can be lost (327357-001, 1.4.3.9). It
-is replayed when the change is over. An event that has wrapped is handled
-before it leaves its counter, whether its interrupt is pending, late, or
-was claimed by another handler.
+Mask it in software, as powerpc does with its interrupts. The file's
+comment has the states, and who writes what in which of them. The driver
+knows by slots of its own what is on the counters: the x86 core calls an
+event active before its counter is loaded, and after it has left. An event
+that has wrapped is handled before it leaves its counter, whether its
+interrupt is pending, late, or was claimed by another handler.
 
-An event is on a counter if and only if it is in the counter's slot: the
-x86 core calls an event active before its counter is loaded, and after it
-has left. The handler follows the manual's seven steps. It has no loop
-that may be stuck: while the counters are stopped STATUS cannot change. It
-returns 1 for both counters, which share one line, so the NMI core expects
-no second NMI.
+The handler has no loop that may be stuck: while the counters are stopped
+STATUS cannot change. It returns 1 for both counters, which share one
+line, so the NMI core expects no second NMI.
 
 This is one patch, as the handler alone loses more than it fixes.
 """)
