@@ -49,15 +49,6 @@ def test_caller_is_not_seen(tmp_path):
         assert '\n. "$here/lib.sh"\n' in path.read_text(), path
 
 
-def test_same_bytes(tmp_path):
-    """Builds with all these in the environment, and a umask of 077, are those without."""
-    for name in ("build-workload", "build-rootfs"):
-        plain = run(f"{SCRIPTS}/{name}", KNC_PMU_CACHE=str(tmp_path / "plain"))[0]
-        odd = run("sh", "-c", f"cd {SCRIPTS}; umask 077; exec ./{name}",
-                  KNC_PMU_CACHE=str(tmp_path / "odd"), **NONSENSE)[0]
-        assert Path(plain).read_bytes() == Path(odd).read_bytes(), name
-
-
 # Packages have the version $KNC_PMU_UPGRADE; a build gets no further than its name.
 FAKES = {"dpkg-query": 'echo "installed $KNC_PMU_UPGRADE"',
          "apt-cache": 'echo "Depends: libfoo1"; case $* in *lib*) echo "Candidate: '
