@@ -234,14 +234,16 @@ WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", f"-I{TO
 
 
 def test_regions_compile():
-    """In any dialect; one state for C and C++; here nothing is counted, which is said once"""
+    """In any dialect, each header before any other one; one state for C and C++; here nothing is
+    counted, which is said once"""
     for compiler, (suffix, *dialects) in DIALECTS.items():
         Path(f"program.{suffix}").write_text(PROGRAM)
         Path(f"other.{suffix}").write_text(OTHER)
+        Path(f"user.{suffix}").write_text("#include <knc_pmu_user.h>\n")
         for dialect in dialects:
             for flags in FLAGS if dialect == dialects[-1] else FLAGS[:1]:
                 quietly(compiler, f"-std={dialect}", *flags, *WARNINGS, "-pthread", "-o",
-                        "program", f"program.{suffix}", f"other.{suffix}")
+                        "program", *(f"{name}.{suffix}" for name in ("program", "other", "user")))
     quietly("gcc", "-c", *WARNINGS, "other.c")
     quietly("g++", *WARNINGS, "-pthread", *FLAGS[1], "-o", "program", "program.cc", "other.o")
     said = quietly("nm", "program").split()
@@ -252,17 +254,6 @@ def test_regions_compile():
                               capture_output=True, text=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", want), done
     assert not glob.glob("x*")
-
-
-def test_headers_alone():
-    """Each header needs no other one before it, and nothing in it warns."""
-    for header in glob.glob("*.h", root_dir=f"{TOP}/include"):
-        for compiler, (suffix, *dialects) in DIALECTS.items():
-            Path(f"alone.{suffix}").write_text(f"#include <{header}>\n")
-            for dialect in dialects:
-                for flags in ((), ("-DLIKWID_PERFMON",)):
-                    quietly(compiler, f"-std={dialect}", *flags, *WARNINGS, "-fsyntax-only",
-                            f"alone.{suffix}")
 
 
 # All that likwid's module has, in two threads; nothing is counted here.
