@@ -199,8 +199,7 @@ def in_tree(test, series, flavour, *make):
 
     def check():
         with checked(make, sparse) as more:
-            # A new format attribute is written like mainline's beside it.
-            silent(f"{HERE}/in-tree", test, source, tree, "SPACING", *more)
+            silent(f"{HERE}/in-tree", test, source, tree, *more)
 
     unless_passed(check, sources(r"[^/]*\.[ch]|K[^/]*|(compat|scripts|tools|tests/unit)/.*|"
                           r"tests/static/in-tree"),
