@@ -15,12 +15,10 @@ from knc_scripts import TOP, Refused, read
 COVER = f"""\
 perf/x86/intel/knc: Lose no sample, and reset the PMU
 
-These are on top of the three fixes, and stand alone otherwise: two events
-that only counter 0 counts; thread count mode, with the privilege of a
-CPU-wide event; a reset when a CPU starts; and soft-masking of the
-interrupt. "make check-series" of this project measures each of them with
-an overflow, a late interrupt, an NMI of another source, or another CPU's
-access at each instruction of an operation.
+These are on top of the three fixes, and stand alone otherwise. "make
+check-series" of this project measures each of them with an overflow, a
+late interrupt, an NMI of another source, or another CPU's access at each
+instruction of an operation.
 
 The first three do not change what is lost. With the fourth no sample is
 lost or late, and no count is off, at any of the points below. These are
