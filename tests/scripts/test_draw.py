@@ -213,7 +213,7 @@ class TestDraw(ScriptTest):
                 assert stacks_of(text) == {"r16:u": {(comm, "main", "f(int (*)(long))"): (1, 30)}}
 
     def test_draw_other_fields(self):
-        """With lines of the source, on one line; flags and dates; -L. test_perfs.py has choices of columns."""
+        """With lines of the source, on one line; flags and dates; -L. Columns: test_perfs.py"""
         for text, event, stack, weight in (
                 ("job 7 cycles: \n\t 40 f+0x1 (/c)\n  /s/f.c:12\n", "cycles", ("job", "f"), 1),
                 ("   1.5:  30 cycles:u: \n\t 40 f+0x1 (/c)\n  c[40]\n", "cycles:u", ("f",), 30),
