@@ -43,7 +43,7 @@ FIXES = (
         the bare base address, and each user adds the index. So the line was
         right there, and is not in any kernel that has this file.
 
-        So one of two events reads 0. This is from a 3120A card with Linux 7.2
+        This is from a 3120A card with Linux 7.2
         (https://github.com/Lasimeri/Intel-Phi-3120A, card/examples/phiperf.md):
 
           raw 0x2a (cycles)         27557970377       100%
