@@ -738,7 +738,8 @@ SUITE(test_lazy, "vectors")
 	vectors_load(&of_task[owner]);
 	handlers[NM] = take_unit;
 	for (u32 round = 0; round < 20; round++) {
-		u32 *sum = (u32 *)want[round % 2].vector[1], *more = (u32 *)want[round % 2].vector[2];
+		u32 *sum = (u32 *)want[round % 2].vector[1];
+		u32 *more = (u32 *)want[round % 2].vector[2];
 
 		task = round % 2;
 		write_cr0(read_cr0() | CR0_TS);
