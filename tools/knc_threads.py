@@ -9,7 +9,7 @@ import knc_runs
 from knc_format import FORMATS, mean, number
 from knc_runs import Failed, ask, file_there
 
-# What to look at if the caller names no metrics; the core's needs the first.
+# If the caller names no metrics; the core's IPC needs the first.
 USUAL = ["ipc", "l1_read_miss_ratio", "memory_read_bandwidth", "vectorization_intensity"]
 BAR = 20
 
@@ -28,8 +28,7 @@ def cpus_of(args, per_core):
 
 
 def command_with(program, cpus, placed):
-    """@program, told in OpenMP's way how many threads there are, and where; and for "{}". Others,
-    which do not know OMP_PLACES, are kept on these CPUs all the same.
+    """@program, told in OpenMP's way, or by "{}", how many threads to make; taskset keeps it there
     """
     return [*(["taskset", mask(cpus)] if placed else []), "env", f"OMP_NUM_THREADS={len(cpus)}",
             "OMP_PROC_BIND=close", "OMP_DYNAMIC=false",
