@@ -6,7 +6,7 @@
 #	ends with an exception, and the build with it, if the tables have neither
 #	BR_INST_RETIRED.ALL_BRANCHES nor BR_INST_RETIRED.ANY.
 # Versions: linux-source-7.3 7.3.4-1~bpo13+1 of trixie-backports; python3 of the host
-# Hurts: who adds a processor without these events. Linux 6.1 and 6.12 have no such script.
+# Hurts: who adds a processor without these events.
 # shellcheck disable=SC1091,SC2034,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 

@@ -6,7 +6,7 @@ import json
 
 import knc_card
 import knc_runs
-from knc_format import FORMATS, mean, number
+from knc_format import FORMATS, counted, mean, number
 from knc_runs import Failed, ask, file_there
 
 # If the caller names no metrics; the core's IPC needs the first.
@@ -88,7 +88,7 @@ def as_text(results):
     if longest:
         best = min((seconds, found["threads"], found["threads_per_core"])
                    for found, seconds in zip(results, times) if seconds)
-        yield f"Fastest: {best[1]} threads, {best[2]} on each core"
+        yield f"Fastest: {counted(best[1], 'thread')}, {best[2]} on each core"
     for found in results:
         if found["ran"] and found["ran"] < found["threads"] / 2:
             yield (f"! {found['threads']} threads were asked for, and {number(found['ran'])} ran "

@@ -91,7 +91,6 @@ while read -r each all ran _ ipc cpi_core of_core _; do
 	esac
 	between "$all threads, that ran" "$ran" "$((all / 2))" "$all.1"
 	between "$all threads, ipc" "$ipc" "$least" "$most"
-	# As the counters of the cores say it
 	between "$all threads, ipc of a core" "$(awk "BEGIN { print $of_core * $cpi_core }")" 0.5 1.1
 	echo "$all" >>"$tmp/seen"
 done <"$tmp/threads"

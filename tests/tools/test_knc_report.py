@@ -56,7 +56,7 @@ def row(function, file, line, walks, reads=1000, reason=""):
 
 
 def lines_of(*rows, **event):
-    return {"command": ["./columns"], "by": "line", "runs": [], "rows": list(rows), "events": {
+    return {"command": ["./columns"], "by": "line", "rows": list(rows), "events": {
         "DATA_PAGE_WALK": {"samples": 1003, "period": 263, "lost": 0, "note": "", **event},
         "DATA_READ_OR_WRITE": {"samples": 1, "period": 1301, "lost": 0, "note": ""}}}
 
@@ -576,8 +576,8 @@ def test_report_refused():
     """Bad calls and files are told apart, and nothing is written for them"""
     for file, why in (
             ({"$schema": "x"}, "no result of knc-metrics"), ([1], "no result of knc-metrics"),
-            ({"command": 1, "metrics": {"rps": 1}}, "no result of knc-metrics"),
-            ({"command": "x", "rows": [[1]]}, "no result of knc-metrics"),
+            ({"command": 1, "runs": 1, "metrics": {"rps": 1}}, "no result of knc-metrics"),
+            ({"command": "x", "runs": 1, "rows": [[1]]}, "no result of knc-metrics"),
             ({"command": ["x"], "interval": 0.1, "runs": [["CYCLES"]], "no_value": {},
               "rows": [{"run": 1, "metrics": {}}]}, "without -I, --per-core"),
             ("5,,cycles,1,100.00,,\n", "has no counts by CPU"),
