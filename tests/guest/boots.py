@@ -19,8 +19,7 @@ QUICK = """count-exact count-both count-kernel count-truth sample-one sample-two
     spflt-region spflt-switch"""
 # As long as all that is in MAIN: CPUs come and go, and random tests
 LIFE = """modprobe spflt-first refuse-reason card-check selftest-in-use fuzz soak hotplug
-    hotplug-opens hotplug-group hotplug-spflt-group hotplug-reset
-    first-event unload-left fault-open fault-hotplug"""
+    hotplug-group hotplug-spflt-group hotplug-reset first-event unload-left fault-open fault-hotplug"""
 
 # An overflow, a late one, another NMI, or another thread's access between any two
 # instructions: at one in so many points (TEST_STRIDE), or at one alone (TEST_POINT=n)

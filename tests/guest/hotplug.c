@@ -143,36 +143,6 @@ TEST("hotplug", 600)
 	must(total > 1000000, "CPU-wide events counted only %llu", total);
 }
 
-/* On a CPU that is coming perf core would open an event that never runs: it is refused. */
-TEST("hotplug-opens", 60)
-{
-	struct perf_event_attr attr = times_attr(CYCLES, .disabled = 0, .exclude_kernel = 0);
-	int cpu = cpus_online() - 1, round, fd;
-	u64 tries = 0;
-	struct times t;
-	pid_t pid;
-
-	must(cpu > 0, "needs two CPUs");
-	pin(0);
-	for (round = 0; round < 10; round++) {
-		set_online(cpu, false);
-		in_child(pid) {
-			pin(cpu - 1);
-			set_online(cpu, true);
-		}
-		for (; (fd = sys_open(attr, -1, cpu, -1, 0)) < 0; tries++)
-			must(errno == ENODEV, "opening: %m");
-		reap(pid);
-		usleep(1000);
-		t = ev_times(fd);
-		must(t.enabled && t.running == t.enabled,
-		     "round %d: an event of CPU %d is on a counter for %llu of %llu ns", round,
-		     cpu, t.running, t.enabled);
-		close(fd);
-	}
-	must(tries > 10, "the CPU was away for %llu attempts", tries);
-}
-
 /*
  * A group whose leader has lost its CPU refuses members: perf core would not remove a
  * member when the leader is closed, and would later use the freed leader.

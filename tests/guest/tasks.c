@@ -123,30 +123,6 @@ static void count_wide(u64 period)
 	}
 }
 
-/* An ordinary user opens events of tasks that it may ptrace, and of no others. */
-static void attach_as_nobody(void)
-{
-	int go[2], fd;
-	pid_t pid;
-
-	ev_refused(user_attr(INSTRUCTIONS), getppid(), -1, -1, EACCES, "root's task");
-	must_pipe(go);
-	in_child(pid) {
-		pipe_wait(go);
-		spin(1000000);
-	}
-	fd = ev_start(user_attr(INSTRUCTIONS), pid, -1);
-	pipe_wake(go);
-	reap(pid);
-	must(ev_count(fd) >= 2000000 && ev_count(fd) < 2100000, "counted %llu of 2000000",
-	     ev_count(fd));
-}
-
-TEST("attach", 30)
-{
-	as_nobody(attach_as_nobody);
-}
-
 TEST("cpu-wide", 120)
 {
 	count_wide(0);
