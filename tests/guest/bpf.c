@@ -243,22 +243,22 @@ static void one_round(void)
 	int i;
 
 	kill(on.pid, SIGCONT);
-	measured_spin(on.watched, 300, 0);
+	measured_spin(on.watched, 300);
 	/* another event has its counter in between */
-	measured_spin(on.beside, 1000, 0);
+	measured_spin(on.beside, 1000);
 	ev_on(on.beside);
 	spin(1000);
-	measured_spin(on.watched, 300, 0);
+	measured_spin(on.watched, 300);
 	ev_off(on.beside);
 	/* an event for counter 0 only moves it */
 	ev_on(on.watched);
-	measured_spin(on.constrained, 300, 0);
+	measured_spin(on.constrained, 300);
 	ev_count(on.watched);
 	for (i = 0; i < 3; i++)
 		sched_yield();
 	ev_off(on.watched);
-	measured_spin(on.leader, 1000, 0);
-	measured_spin(on.watched, 300, 0);
+	measured_spin(on.leader, 1000);
+	measured_spin(on.watched, 300);
 	ring_tally(&on.ring, &t, NULL, NULL);
 	must(!t.lost && !t.throttles, "samples lost, or throttled");
 	on.samples += t.samples;

@@ -4,7 +4,7 @@
 
 #include "kmod/knc_test_loop.h"
 
-typedef long (*measured_fn)(int fd, u64 n, unsigned long flags);
+typedef long (*measured_fn)(int fd, u64 n);
 
 static const struct {
 	const char *name;
@@ -20,7 +20,7 @@ static u64 once(int fd, measured_fn run, u64 n)
 {
 	u64 before = ev_count(fd);
 
-	must(!run(fd, n, 0), "enabling or disabling failed");
+	must(!run(fd, n), "enabling or disabling failed");
 	return ev_count(fd) - before;
 }
 

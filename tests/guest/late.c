@@ -359,13 +359,13 @@ TEST("nmi-swallowed", 60)
 		must_sample("before");
 		fd = open_sampling(FOREIGN_PERIOD, &r, 8);
 		nmi_parameter_set("swallow", many);
-		measured_spin(fd, FOREIGN_PERIOD * 10 + 500, 0);
+		measured_spin(fd, FOREIGN_PERIOD * 10 + 500);
 		must(nmi_parameter("swallow") < many, "no NMI came");
 		nmi_parameter_set("swallow", 0);
 		ring_tally(&r, &t, NULL, NULL);
 		note("%u NMIs swallowed: %llu of 20 samples meanwhile", many, t.samples);
 		memset(&t, 0, sizeof(t));
-		measured_spin(fd, FOREIGN_PERIOD * 10, 0);
+		measured_spin(fd, FOREIGN_PERIOD * 10);
 		ring_tally(&r, &t, NULL, NULL);
 		samples_near(t.samples, 20, "stopped, and on again");
 		ring_close(&r, fd);

@@ -438,7 +438,7 @@ struct times ev_times(int fd)
 
 void ev_spin(int fd, u64 n)
 {
-	must(!measured_spin(fd, n, 0), "enabling or disabling failed");
+	must(!measured_spin(fd, n), "enabling or disabling failed");
 }
 
 u64 spin_cost(void)

@@ -220,11 +220,11 @@ extern char spin_lo[], spin_hi[];
 /* n iterations of 20 instructions, 1 of them a branch */
 void spin20(u64 n);
 extern char spin20_lo[], spin20_hi[];
-/* ioctl(fd, ENABLE, flags); spin(n); ioctl(fd, DISABLE, flags) without a
- * library call in between; returns the sum of the two results: 0
+/* ioctl(fd, ENABLE, 0); spin(n); ioctl(fd, DISABLE, 0) without a library call in
+ * between; returns the sum of the two results: 0
  */
-long measured_spin(int fd, u64 n, unsigned long flags);
-long measured_spin20(int fd, u64 n, unsigned long flags);
+long measured_spin(int fd, u64 n);
+long measured_spin20(int fd, u64 n);
 /* measured_spin() of one event, which must succeed */
 void ev_spin(int fd, u64 n);
 /* How many instructions an event counts of it besides the loop */

@@ -64,6 +64,18 @@ column()
 		{ print $n }' "$@"
 }
 
+# cell COLUMN NAME=VALUE[,...] - of the first row of knc-metrics' $tmp/csv that has these
+cell()
+{
+	awk -F, -v column="$1" -v row="$2" '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; n = split(row, want, /[,=]/); next }
+		{
+			for (i = 1; i < n && $at[want[i]] == want[i + 1]; i += 2)
+				;
+			if (i > n) { print $at[column]; exit }
+		}' "$tmp/csv"
+}
+
 # count EVENT - what perf stat has counted of it: columns 3 and 1 of $tmp/csv
 count()
 {

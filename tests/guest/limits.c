@@ -24,7 +24,7 @@ TEST("sample-cpu-time", 60)
 	must(!klogctl(CONSOLE_OFF, NULL, 0), "the console: %m");
 	fd = ev_open(sampling_attr(INSTRUCTIONS, 20011, PERF_SAMPLE_IP), 0, -1, -1);
 	for (i = 0; i < 50 && sysctl_get("kernel/perf_event_max_sample_rate") == rate; i++)
-		measured_spin(fd, 2000000, 0);
+		measured_spin(fd, 2000000);
 	close(fd);
 	usleep(10000);
 	klogctl(CONSOLE_ON, NULL, 0);

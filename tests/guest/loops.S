@@ -69,16 +69,16 @@ END \name
 	LOOP	spin20, 18
 
 /*
- * long name(int fd, u64 n, unsigned long flags)
+ * long name(int fd, u64 n)
  *
  * What it executes beside the iterations does not depend on their number.
  */
 .macro MEASURED name loop
 FUNCTION \name
-	SAVE	rbx, r12, r13, r14, r15
+	SAVE	rbx, r12, r14
 	mov	%rdi, %rbx
 	mov	%rsi, %r12
-	mov	%rdx, %r13
+	xor	%edx, %edx
 	mov	$__NR_ioctl, %eax
 	mov	$IOC_ENABLE, %esi
 	syscall
@@ -88,10 +88,10 @@ FUNCTION \name
 	mov	$__NR_ioctl, %eax
 	mov	%rbx, %rdi
 	mov	$IOC_DISABLE, %esi
-	mov	%r13, %rdx
+	xor	%edx, %edx
 	syscall
 	add	%r14, %rax
-	RESTORE	r15, r14, r13, r12, rbx
+	RESTORE	r14, r12, rbx
 	ret
 END \name
 .endm

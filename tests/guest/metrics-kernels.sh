@@ -7,10 +7,7 @@
 # moves KERNEL METRIC TIMES SLACK - so many times an array's 8 MiB, to so many KiB
 moves()
 {
-	bytes=$(awk -F, -v region="$1" -v metric="$2" '
-		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
-		$column["region"] == region && $column["metric"] == metric {
-			print $column["value"] }' "$tmp/csv")
+	bytes=$(cell value "region=$1,metric=$2")
 	between "$1, $2" "$bytes" $((($3 * 8192 - $4) * 1024)) $((($3 * 8192 + $4) * 1024))
 	echo "# $1, $2: $bytes"
 }

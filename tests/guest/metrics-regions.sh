@@ -6,10 +6,7 @@
 # value REGION THREAD METRIC - out of the CSV
 value()
 {
-	awk -F, -v region="$1" -v thread="$2" -v metric="$3" '
-		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
-		$column["region"] == region && $column["thread"] == thread &&
-			$column["metric"] == metric { print $column["value"] }' "$tmp/csv"
+	cell value "region=$1,thread=$2,metric=$3"
 }
 
 # counted REGION [WHICH] - of its first thread, in the file that the program has written

@@ -11,9 +11,7 @@ misses=$((16 * (4 << 20) / 64))
 # of FUNCTION NAME COLUMN - out of the CSV of --by
 of()
 {
-	awk -F, -v f="$1" -v name="$2" -v column="$3" '
-		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
-		NR > 1 && $1 == f && $at["metric"] == name { print $at[column]; exit }' "$tmp/csv"
+	cell "$3" "function=$1,metric=$2"
 }
 
 line=$(./where)
@@ -58,7 +56,7 @@ n=$(grep -c ',l1_l2_bytes,' "$tmp/csv")
 # place CORE THREAD METRIC - out of the CSV of --per-core or --per-thread
 place()
 {
-	awk -F, -v at="$1,$2,$3" '$1 "," $2 "," $3 == at { print $4 }' "$tmp/csv"
+	cell value "core=$1,thread=$2,metric=$3"
 }
 
 # On one thread of the core: its clocks are the core's, not four times as many.

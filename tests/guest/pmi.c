@@ -32,7 +32,7 @@ static void storm_pair(struct storm_cpu *s, u64 pmis, u64 p0, u64 p1)
 
 	/* of one period they overflow together: one PMI for both */
 	insns = p0 == p1 ? pmis * p0 : pmis * (p0 * p1) / (p0 + p1);
-	must(!measured_spin20(fd[0], insns / 20 + 1, 0), "enabling or disabling failed");
+	must(!measured_spin20(fd[0], insns / 20 + 1), "enabling or disabling failed");
 	for (i = 0; i < 2; i++) {
 		u64 count = ev_count(fd[i]);
 		u64 samples = page[i]->data_head / SAMPLE_BYTES;
