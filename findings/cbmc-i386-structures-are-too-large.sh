@@ -8,7 +8,6 @@
 # Versions: cbmc 6.6.0-4 and gcc-14 14.2.0-19 of trixie
 # Hurts: proofs about offsets, overlaps and overruns of structures that 32-bit code shares, such
 #	as those of ioctl(). They hold for a layout that no compiler of i386 Linux makes.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages trixie cbmc=6.6.0-4 gcc-14=14.2.0-19

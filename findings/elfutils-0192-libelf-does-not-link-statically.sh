@@ -8,7 +8,6 @@
 # Versions: libelf-dev and libdw-dev 0.192-4, binutils 2.44-3, libgcc-14-dev 14.2.0-19 of trixie
 # Hurts: programs that look for libelf by linking it. A static perf of Linux 6.1 takes libelf for
 #	missing, is built without it, status 0, and then names no function.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages trixie libelf-dev=0.192-4 libdw-dev=0.192-4 binutils=2.44-3 \

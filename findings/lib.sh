@@ -6,7 +6,7 @@
 #
 # expect WHAT COMMAND... prints what is expected, and ends with status 1 if COMMAND fails: then the
 # finding has changed. Status 3: the mirror has that version no more.
-# shellcheck shell=sh disable=SC2016,SC2034,SC2154
+# shellcheck shell=sh
 set -u
 PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/nonexistent
 export PATH LC_ALL HOME

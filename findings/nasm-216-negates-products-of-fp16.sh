@@ -7,7 +7,6 @@
 #	ndisasm of the same package reads it back as vfmadd132ph; objdump shows what it is.
 # Versions: nasm 2.16.01-1 and binutils 2.40-2 of bookworm; nasm 2.16.03-1 of trixie does the same
 # Hurts: hand-written FP16 kernels: results with a wrong sign, and a listing that looks right.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages bookworm nasm=2.16.01-1 binutils=2.40-2

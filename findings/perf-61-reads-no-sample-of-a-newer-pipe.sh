@@ -6,11 +6,9 @@
 #	process sample", is on stderr only. perf 6.1 script reads the samples of the same data.
 # Versions: linux-perf 6.1 of bookworm; 7.3.4-1~bpo13+1 of trixie-backports writes
 # Hurts: profiles of a machine with a newer perf. Scripts have an empty report and no error.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages 'trixie trixie-backports' linux-perf=7.3.4-1~bpo13+1
-# shellcheck disable=SC2016
 run usr/bin/perf record -q -o - -e cpu-clock -F 2000 \
 	sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' >pipe 2>/dev/null
 root=$work/old

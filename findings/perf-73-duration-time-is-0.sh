@@ -6,7 +6,6 @@
 #	kernel begin at exec(); the tool's own event is never begun. With -a, -p or -D 1 it is right.
 # Versions: linux-perf 7.3.4-1~bpo13+1 of trixie-backports, Linux 6.18
 # Hurts: whatever divides counts by duration_time. perf 6.1 prints the time.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages 'trixie trixie-backports' linux-perf=7.3.4-1~bpo13+1

@@ -7,7 +7,6 @@
 #	expects a header of compressed samples, which a file of counts has no use for.
 # Versions: linux-perf 7.3.4-1~bpo13+1 of trixie-backports, Linux 6.18
 # Hurts: counts that were recorded on one machine for another one. perf 6.1 reads its own files.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages 'trixie trixie-backports' linux-perf=7.3.4-1~bpo13+1

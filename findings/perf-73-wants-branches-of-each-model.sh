@@ -7,7 +7,6 @@
 #	BR_INST_RETIRED.ALL_BRANCHES nor BR_INST_RETIRED.ANY.
 # Versions: linux-source-7.3 7.3.4-1~bpo13+1 of trixie-backports; python3 of the host
 # Hurts: who adds a processor without these events.
-# shellcheck disable=SC1091,SC2034,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages 'trixie trixie-backports' linux-source-7.3=7.3.4-1~bpo13+1

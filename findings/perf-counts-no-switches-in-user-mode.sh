@@ -8,7 +8,6 @@
 # Versions: linux-perf 6.1 of bookworm, Linux 6.18
 # Hurts: libraries that always ask for user mode, such as libpfm4 by default: PAPI's and Google
 #	benchmark's CONTEXT-SWITCHES are 0 for a program that does nothing but sleep.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages bookworm linux-perf=6.1.176-1

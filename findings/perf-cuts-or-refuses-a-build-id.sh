@@ -9,7 +9,6 @@
 #	binutils 2.44-3 of trixie
 # Hurts: scripts that look up debugging information by the ID: files of other linkers have none,
 #	and mold's --build-id=sha256 gives an ID that nothing else knows.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages 'trixie trixie-backports' linux-perf=7.3.4-1~bpo13+1 binutils=2.44-3

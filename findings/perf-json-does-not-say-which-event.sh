@@ -7,7 +7,6 @@
 # Versions: linux-perf 7.3.4-1~bpo13+1 of trixie-backports; 6.1.176-1 of bookworm does the same
 # Hurts: whatever reads that file: clock ticks and page faults become one profile, in which one
 #	fault weighs as much as a tick, though its period is another.
-# shellcheck disable=SC1091,SC2016,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages 'trixie trixie-backports' linux-perf=7.3.4-1~bpo13+1

@@ -8,7 +8,6 @@
 #	(the library has ZYDIS_DECODER_MODE_KNC). binutils 2.40 prints "(bad)".
 # Versions: zydis-tools 4.0.0-1 and binutils 2.40-2 of bookworm
 # Hurts: a search for instructions that do not exist, in data or in code that was cut wrongly.
-# shellcheck disable=SC1091,SC2034,SC2094,SC2154
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages bookworm zydis-tools=4.0.0-1 binutils=2.40-2

@@ -282,7 +282,6 @@ newest_elsewhere()
 	src:*) package="--source --newest ${package#src:}" ;;
 	*) package="--newest $package" ;;
 	esac
-	# shellcheck disable=SC2086
 	package=$("$here/apt-fetch" --suite "$suite" $package) || exit 1
 }
 

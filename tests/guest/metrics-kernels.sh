@@ -15,7 +15,6 @@ moves()
 # A cache may keep 512 KiB of what was written, and another task may evict as much, uncounted.
 into said knc-metrics -u --regions -f csv -o "$tmp/csv" -M l1_l2_bytes,memory_write_bytes ./kernels
 for row in 'load 1 0' 'store 2 1' 'copy 3 1' 'triad 4 1'; do
-	# shellcheck disable=SC2086
 	set -- $row
 	moves "$1" l1_l2_bytes "$2" 64
 	moves "$1" memory_write_bytes "$3" 1152

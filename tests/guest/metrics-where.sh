@@ -77,7 +77,6 @@ between "bytes of another" "$(place 0 2 l1_l2_bytes)" 0 $((misses * 64 / 10))
 ok
 
 # Processes that only count: a core issues from one thread in every other cycle, from four in each.
-# shellcheck disable=SC2016
 into said knc-metrics --threads 1,4 -M cpi_core -o "$tmp/threads" \
 	sh -c 'for i in $(seq {}); do ./gt --spin 1000000 & done; wait'
 has threads '^Fastest: 2 threads, 1 on each core$'
