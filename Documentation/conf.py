@@ -11,7 +11,7 @@ with open(os.path.join(_TOP, "Makefile"), encoding="utf-8") as _f:
 project = "knc-pmu"
 author = "knc-pmu contributors"
 # No year: pages are the same in each build.
-copyright = author  # noqa: A001, the name is Sphinx's
+copyright = author
 root_doc = "index"
 exclude_patterns = ["_build"]
 # Code is shown as it is: most of it is what a terminal shows.

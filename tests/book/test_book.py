@@ -32,7 +32,7 @@ from pathlib import Path
 from lines import SCRIPTS, TOP, Case, built, executable, none_of, quietly
 
 sys.path.append(f"{TOP}/tests/guest")
-from boots import WITHOUT_OWN_DRIVER  # noqa: E402
+from boots import WITHOUT_OWN_DRIVER
 
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))
 PAGES = [*sorted(Path(TOP).glob("*.md")), *sorted(Path(TOP).glob("*/README.md")), *DOCUMENTS]

@@ -27,8 +27,8 @@ import vectors
 from lines import SCRIPTS, TESTS, TOP, Case, built, once, quietly
 
 sys.path.append(f"{TOP}/tools")
-import knc_tables  # noqa: E402
-from knc_listing import decoded, zydis  # noqa: E402
+import knc_tables
+from knc_listing import decoded, zydis
 
 HERE = f"{TESTS}/emulator"
 SANITIZED = os.environ.get("QEMU_SANITIZED")

@@ -19,7 +19,7 @@ from lines import SCRIPTS, TESTS, TOP, built, copy, quietly, sources
 from knc_scripts import CACHE
 
 sys.path.append(f"{TESTS}/emulator")
-import mvex  # noqa: E402
+import mvex
 
 CHECK = f"{SCRIPTS}/check-k1om"
 

@@ -22,7 +22,7 @@ from knc_scripts import CACHE
 from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
 
 sys.path.append(f"{TESTS}/mutants")
-from faults import read_faults  # noqa: E402
+from faults import read_faults
 
 HERE = f"{TESTS}/static"
 silent = functools.partial(quietly, silent=True)

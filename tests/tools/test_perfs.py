@@ -13,7 +13,7 @@ import pytest
 from lines import TOP, built
 
 sys.path.insert(0, f"{TOP}/tools")
-import knc_script  # noqa: E402
+import knc_script
 
 MMAP2, COMM, EXIT, SAMPLE, ATTR = 10, 3, 4, 9, 64
 USER = 2                                 # PERF_RECORD_MISC_USER

@@ -17,10 +17,10 @@ from lines import TESTS, TOP, executable, quietly, read
 HERE = f"{TESTS}/tools"
 TOOLS = f"{TOP}/tools"
 sys.path.insert(0, TOOLS)
-import knc_format  # noqa: E402
-import knc_listing  # noqa: E402
-import knc_overlap  # noqa: E402
-import knc_tables  # noqa: E402
+import knc_format
+import knc_listing
+import knc_overlap
+import knc_tables
 
 
 def near(want):
