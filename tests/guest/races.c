@@ -12,13 +12,9 @@
  * The emulator can do two other things after a number of instructions: send an NMI of
  * another source, and stop a hardware thread until another thread has acted on it.
  *
- * For each point more is drawn: how late the PMU's interrupts are, whether an NMI of
- * another source comes, and where. In a sweep of NMIs or stops an overflow is drawn.
- *
- * At each point the counts must be what the counters had, to the event. An event that is off
- * must not count. Each period that is over has one sample, in time, and no edge is lost. A
- * failure names its point and the seed: TEST_POINT and TEST_SEED in the environment go to that
- * point alone. TEST_STRIDE=n takes one point in n, except in sweeps of few points.
+ * Documentation/testing.rst says what is drawn for a point, and what is checked there.
+ * TEST_POINT and TEST_SEED in the environment go to one point alone. TEST_STRIDE=n takes one
+ * point in n, except in sweeps of few points.
  */
 #include "lib.h"
 
