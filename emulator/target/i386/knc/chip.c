@@ -4,6 +4,7 @@
  */
 #include "qemu/osdep.h"
 #include "cpu.h"
+#include "exec/helper-proto.h"
 #include "internal.h"
 
 /* The instruction cache: TR5 takes commands, TR12 has bits of control. */
@@ -57,23 +58,26 @@ bool knc_chip_has_msr(const CPUX86State *env, uint32_t msr)
  * CPUID leaf 1: logical processors of the package, as the machine says.
  * Programs choose routines by the other bits.
  */
-void knc_cpuid(CPUX86State *env, uint32_t *eax, uint32_t *ebx, uint32_t *ecx,
-               uint32_t *edx)
+void helper_knc_cpuid(CPUX86State *env)
 {
-    uint32_t siblings = env->knc.siblings;
+    uint32_t leaf = env->regs[R_EAX], siblings = env->knc.siblings;
+    uint32_t eax, ebx, ecx, edx;
 
-    knc_hide_xsave(env, eax, ebx, ecx, edx);
-    if ((uint32_t)env->regs[R_EAX] != 1) {
-        return;
+    cpu_x86_cpuid(env, leaf, env->regs[R_ECX], &eax, &ebx, &ecx, &edx);
+    knc_hide_xsave(env, &eax, &ebx, &ecx, &edx);
+    if (leaf == 1 && siblings) {
+        ebx = (ebx & ~SIBLINGS_MASK) | siblings << SIBLINGS_SHIFT;
     }
-    if (siblings) {
-        *ebx = (*ebx & ~SIBLINGS_MASK) | siblings << SIBLINGS_SHIFT;
+    if (leaf == 1 &&
+        (env->knc.strict ||
+         (env->knc.strict_user && (env->hflags & HF_CPL_MASK)))) {
+        ecx &= CPUID_EXT_HYPERVISOR;
+        edx &= KNC_CPUID_1_EDX | CPUID_HT;
     }
-    if (env->knc.strict ||
-        (env->knc.strict_user && (env->hflags & HF_CPL_MASK))) {
-        *ecx &= CPUID_EXT_HYPERVISOR;
-        *edx &= KNC_CPUID_1_EDX | CPUID_HT;
-    }
+    env->regs[R_EAX] = eax;
+    env->regs[R_EBX] = ebx;
+    env->regs[R_ECX] = ecx;
+    env->regs[R_EDX] = edx;
 }
 
 bool knc_chip_rdmsr(CPUX86State *env, uint32_t msr, uint64_t *val)

@@ -93,7 +93,7 @@ static void strict_init(Object *obj)
     CPUX86State *env = &X86_CPU(obj)->env;
 
     /*
-     * QEMU has CR4.OSFXSR only with SSE, which knc_cpuid() hides.  It does not
+     * QEMU has CR4.OSFXSR only with SSE, which CPUID hides.  It does not
      * emulate VME.
      */
     env->features[FEAT_1_EDX] = (KNC_CPUID_1_EDX & ~CPUID_VME) | CPUID_SSE;

@@ -635,7 +635,7 @@ static void knc_pmu_forget_pages(KncPmuState *s)
 }
 
 /* A control register is about to be written. */
-void knc_pmu_write_cr(CPUX86State *env, int reg, uint64_t val)
+void helper_knc_write_cr(CPUX86State *env, uint32_t reg, target_ulong val)
 {
     static const uint32_t dropping[] = {
         [0] = CR0_PG_MASK | CR0_WP_MASK | CR0_PE_MASK,
@@ -652,7 +652,7 @@ void knc_pmu_write_cr(CPUX86State *env, int reg, uint64_t val)
     }
 }
 
-void knc_pmu_flush_page(CPUX86State *env, uint64_t vaddr)
+void helper_knc_flush_page(CPUX86State *env, target_ulong vaddr)
 {
     KncPmuState *s = &env->knc_pmu;
 

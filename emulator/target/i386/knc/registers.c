@@ -199,24 +199,33 @@ static G_NORETURN void knc_pmu_gp(CPUX86State *env, bool write, uint64_t val,
     raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
 }
 
-uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
+static void knc_pmu_return(CPUX86State *env, uint64_t val)
 {
-    if (!env->knc.pmu) {
-        return cpu_get_tsc(env);
-    }
+    env->regs[R_EAX] = (uint32_t)val;
+    env->regs[R_EDX] = val >> 32;
+}
+
+static uint64_t knc_pmu_tsc(CPUX86State *env, uintptr_t ra)
+{
     return knc_clock_tsc(env, ra) + env->knc_pmu.core->tsc_adjust;
 }
 
+void helper_knc_rdtsc(CPUX86State *env)
+{
+    if ((env->cr[4] & CR4_TSD_MASK) && (env->hflags & HF_CPL_MASK)) {
+        raise_exception_err_ra(env, EXCP0D_GPF, 0, GETPC());
+    }
+    knc_pmu_return(env, knc_pmu_tsc(env, GETPC()));
+}
+
 /* Return false if QEMU has the register in ECX. */
-bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
+uint32_t helper_knc_rdmsr(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
     uint32_t msr = env->regs[R_ECX];
+    uintptr_t ra = GETPC();
     uint64_t val;
 
-    if (!env->knc.pmu) {
-        return false;
-    }
     if (msr == MSR_TSC) {
         val = knc_pmu_tsc(env, ra);
     } else if (knc_chip_has_msr(env, msr)) {
@@ -230,21 +239,18 @@ bool knc_pmu_rdmsr(CPUX86State *env, uintptr_t ra)
     } else {
         knc_pmu_gp(env, false, 0, ra);
     }
-    env->regs[R_EAX] = (uint32_t)val;
-    env->regs[R_EDX] = val >> 32;
+    knc_pmu_return(env, val);
     return true;
 }
 
-bool knc_pmu_wrmsr(CPUX86State *env, uintptr_t ra)
+uint32_t helper_knc_wrmsr(CPUX86State *env)
 {
     KncPmuState *s = &env->knc_pmu;
     uint32_t msr = env->regs[R_ECX];
     uint64_t val = (uint32_t)env->regs[R_EAX] |
                    (uint64_t)(uint32_t)env->regs[R_EDX] << 32;
+    uintptr_t ra = GETPC();
 
-    if (!env->knc.pmu) {
-        return false;
-    }
     if (msr == MSR_TSC) {
         env->knc_pmu.core->tsc_adjust = val - knc_clock_tsc(env, ra);
         return true;
@@ -277,8 +283,7 @@ void helper_knc_rdpmc(CPUX86State *env)
     s->tally.rdpmcs++;
     trace_knc_pmu_rdpmc(knc_pmu_cpu(env), env->hflags & HF_CPL_MASK,
                         knc_pmu_insn_number(env), n, val);
-    env->regs[R_EAX] = (uint32_t)val;
-    env->regs[R_EDX] = val >> 32;
+    knc_pmu_return(env, val);
 }
 
 void helper_knc_spflt(CPUX86State *env, target_ulong val)

@@ -14,6 +14,7 @@ typedef struct KncDisas {
     bool strict;        /* the block has only the chip's instructions */
     bool all_strict;    /* and so have all others of the CPU */
     /* The current instruction: */
+    uint64_t pc;        /* of its segment */
     bool branch;
     bool near;          /* a branch within its segment */
     bool sti;

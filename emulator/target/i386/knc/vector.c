@@ -39,31 +39,42 @@ uint32_t knc_mxcsr(CPUX86State *env, uint32_t value)
     return env->knc.strict ? (value & ~MXCSR_ZERO) | MXCSR_DUE : value;
 }
 
-void knc_check_mxcsr(CPUX86State *env, uint32_t value, uintptr_t ra)
+static void check_mxcsr(CPUX86State *env, uint32_t value, uintptr_t ra)
 {
-    if (env->knc.strict && (value & MXCSR_ZERO)) {
+    if (value & MXCSR_ZERO) {
         raise_exception_err_ra(env, EXCP0D_GPF, 0, ra);
     }
+}
+
+/* What QEMU loads.  These three are for a chip without SSE. */
+uint32_t helper_knc_ldmxcsr(CPUX86State *env, uint32_t value)
+{
+    check_mxcsr(env, value, GETPC());
+    return knc_mxcsr(env, value);
 }
 
 #define FXSAVE_MXCSR    24      /* where FXRSTOR finds it */
 
 /* Before anything is restored */
-void knc_check_fxrstor(CPUX86State *env, target_ulong image, uintptr_t ra)
+void helper_knc_check_fxrstor(CPUX86State *env, target_ulong image)
 {
-    if (env->knc.strict && image % 16 == 0) {
-        knc_check_mxcsr(env, cpu_ldl_data_ra(env, image + FXSAVE_MXCSR, ra),
-                        ra);
+    uintptr_t ra = GETPC();
+
+    if (image % 16 == 0) {
+        check_mxcsr(env, cpu_ldl_data_ra(env, image + FXSAVE_MXCSR, ra), ra);
     }
 }
 
 /* FXRSTOR clears the bits that would be SSE's registers. */
-bool knc_fxrstor(CPUX86State *env)
+void helper_knc_fxrstor(CPUX86State *env)
 {
-    for (int i = 0; env->knc.strict && i < ARRAY_SIZE(env->xmm_regs); i++) {
+    env->mxcsr = knc_mxcsr(env, env->mxcsr);
+    if (!(env->cr[4] & CR4_OSFXSR_MASK)) {
+        return;
+    }
+    for (int i = 0; i < ARRAY_SIZE(env->xmm_regs); i++) {
         env->xmm_regs[i].ZMM_Q(0) = env->xmm_regs[i].ZMM_Q(1) = 0;
     }
-    return env->knc.strict;
 }
 
 /* The next task would get what this one leaves in the registers. */

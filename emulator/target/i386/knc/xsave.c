@@ -126,14 +126,15 @@ static void area_copy_unit(Area *area, uint64_t which)
 }
 
 /* After QEMU's part, which has checked the operand */
-void knc_xsave(CPUX86State *env, uint64_t area, uint64_t which, uintptr_t ra)
+void helper_knc_xsave(CPUX86State *env, target_ulong area, uint64_t which)
 {
-    area_copy_unit(&(Area) { env, area, ra, true }, which & env->xcr0);
+    area_copy_unit(&(Area) { env, area, GETPC(), true }, which & env->xcr0);
 }
 
 /* What a program has written may have masks of more than 16 bits. */
-void knc_xrstor(CPUX86State *env, uint64_t area, uint64_t which, uintptr_t ra)
+void helper_knc_xrstor(CPUX86State *env, target_ulong area, uint64_t which)
 {
+    uintptr_t ra = GETPC();
     uint64_t there = cpu_ldq_data_ra(env, area +
                                      offsetof(X86XSaveArea, header.xstate_bv),
                                      ra);
