@@ -188,6 +188,16 @@ static void test_hotplug(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_STOP);
 	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
 	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
+
+	/* An event of a task that runs before knc_cpu_online() stays. */
+	KUNIT_EXPECT_EQ(test, knc_cpu_prepare(cpu), 0);
+	leave_dirty();
+	add_all(test, &event, 1);
+	KUNIT_EXPECT_EQ(test, record.lvtpc, 0x400);
+	KUNIT_EXPECT_EQ(test, knc_cpu_online(cpu), 0);
+	KUNIT_EXPECT_EQ(test, this_cpu()->state, KNC_RUN);
+	KUNIT_EXPECT_PTR_EQ(test, this_cpu()->event[1], event);
+	del_all(&event, 1);
 }
 
 /* The two-counter scheduler */
