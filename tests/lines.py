@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 import types
 from dataclasses import dataclass
@@ -20,8 +19,6 @@ import pytest
 TESTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(TESTS)
 SCRIPTS = os.path.join(TOP, "scripts")
-# For knc_scripts
-sys.path.append(SCRIPTS)
 LINE = re.compile(r"(ok|FAIL|skip) (\S+) ?(.*)")
 
 

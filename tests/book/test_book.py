@@ -26,12 +26,9 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from lines import SCRIPTS, TOP, Case, built, executable, none_of, quietly
-
-sys.path.append(f"{TOP}/tests/guest")
 from boots import WITHOUT_OWN_DRIVER
 
 DOCUMENTS = sorted(Path(TOP, "Documentation").glob("*.rst"))

@@ -15,7 +15,6 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -25,8 +24,6 @@ import mvex
 import pytest
 import vectors
 from lines import SCRIPTS, TESTS, TOP, Case, built, once, quietly
-
-sys.path.append(f"{TOP}/tools")
 import knc_tables
 from knc_listing import decoded, zydis
 

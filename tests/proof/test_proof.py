@@ -5,16 +5,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
 from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
-
-sys.path.append(f"{TESTS}/mutants")
-from faults import read_faults  # noqa: E402
+from faults import read_faults
 
 HERE = f"{TESTS}/proof"
 STATES = ("OFF", "STOP", "RUN", "READ", "PMI")

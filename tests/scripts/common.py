@@ -2,14 +2,11 @@
 """What the tests of the scripts share."""
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from lines import TOP
 
 ROOMS = [os.path.join(TOP, room) for room in ("scripts", "tools")]
-# Where those in Python find their modules
-sys.path += ROOMS
 # A way to a card beside ssh: it runs a command as it stands, knows no card's name, and serves one
 # session at a time.
 PHI = """#!/bin/sh

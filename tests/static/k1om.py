@@ -10,15 +10,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from lines import SCRIPTS, TESTS, TOP, built, copy, quietly, sources
+from lines import SCRIPTS, TOP, built, copy, quietly, sources
 from knc_scripts import CACHE
-
-sys.path.append(f"{TESTS}/emulator")
 import mvex
 
 CHECK = f"{SCRIPTS}/check-k1om"

@@ -10,7 +10,6 @@ import functools
 import hashlib
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 
@@ -20,8 +19,6 @@ import order
 import pytest
 from knc_scripts import CACHE
 from lines import TESTS, TOP, Case, built, copy, none_of, quietly, read, sources
-
-sys.path.append(f"{TESTS}/mutants")
 from faults import read_faults
 
 HERE = f"{TESTS}/static"

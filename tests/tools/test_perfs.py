@@ -6,13 +6,10 @@ import os
 import random
 import struct
 import subprocess
-import sys
 from collections import namedtuple
 
 import pytest
-from lines import TOP, built
-
-sys.path.insert(0, f"{TOP}/tools")
+from lines import built
 import knc_script
 
 MMAP2, COMM, EXIT, SAMPLE, ATTR = 10, 3, 4, 9, 64

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 from lines import TESTS, TOP, executable, quietly, read
-
-HERE = f"{TESTS}/tools"
-TOOLS = f"{TOP}/tools"
-sys.path.insert(0, TOOLS)
 import knc_format
 import knc_listing
 import knc_overlap
 import knc_tables
+
+HERE = f"{TESTS}/tools"
+TOOLS = f"{TOP}/tools"
 
 
 def near(want):
