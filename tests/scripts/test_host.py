@@ -252,7 +252,7 @@ class TestHost(ScriptTest):
         assert self.host("stat", "mic0", "--", "true") == \
             (1, "", "knc-host: mic0 has failed:\n    no route to mic0\n")
         status, _, err = self.run_it("knc-host", "report", "mic0")
-        assert status == 1 and "mic0: no samples in " in err, err
+        assert (status, err) == (1, "knc-host: mic0: no samples in ./mic0.data\n")
         assert not os.path.exists("mic0.csv") or Path("mic0.csv").read_bytes() == b""
 
     def test_host_report(self):
@@ -280,8 +280,6 @@ class TestHost(ScriptTest):
             assert got == status
             # What has no name, and what that needs
             assert "# no names of /root/gone: nothing proves which file that was. --symfs" in out, out
-        status, _, err = self.run_it("knc-host", "report", "mic1")
-        assert (status, err) == (1, "knc-host: mic1: no samples in ./mic1.data\n")
         os.mkdir("mic2.data")
         assert "mic2.data: Is a directory\n" in self.run_it("knc-host", "report", "mic2")[2]
 
