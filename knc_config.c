@@ -155,9 +155,9 @@ static int knc_raw_config(struct perf_event *event, u64 *config)
 	if (raw & ~(KNC_CONFIG_USER | KNC_CONFIG_KERNEL))
 		return knc_refuse(-EINVAL, "reserved bits in config");
 
-	/* It counts the core's other threads. For an inherited event its parent was checked. */
-	if (raw & KNC_EVNTSEL_ANY && !event->parent) {
-		ret = compat_allow_cpu(event);
+	/* It counts other threads. perf core checks CPU events; an inherited one was checked. */
+	if (raw & KNC_EVNTSEL_ANY && event->attach_state & PERF_ATTACH_TASK && !event->parent) {
+		ret = perf_allow_cpu();
 		if (ret)
 			return knc_refuse(ret, "thread count mode needs privilege");
 	}
@@ -182,7 +182,7 @@ static int knc_check_attr(const struct perf_event *event)
 {
 	const struct perf_event_attr *attr = &event->attr;
 
-	if (attr->config1 & ~KNC_CONFIG1_SPFLT || compat_attr_unused(attr))
+	if (attr->config1 & ~KNC_CONFIG1_SPFLT || attr->config2 | attr->config3 | attr->config4)
 		return knc_refuse(-EINVAL, "unknown bits in config1 or later");
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		return knc_refuse(-EOPNOTSUPP, "no branch records");

@@ -40,7 +40,7 @@ static int knc_reserve_counters(void)
 		return 0;
 
 	knc_release_counters(idx);
-	pr_err(COMPAT_COUNTERS_USER "\n");
+	pr_err("another driver has the counters: unload it, or end the programs that use its events, then load again\n");
 	return -EBUSY;
 }
 

@@ -176,9 +176,9 @@ noinline void knc_pmi_replay(struct knc_cpu_pmu *kc)
 	struct pt_regs regs = {};
 
 	perf_fetch_caller_regs(&regs);
-	compat_nmi_level_enter();
+	__preempt_count_add(NMI_OFFSET + HARDIRQ_OFFSET);
 	knc_set_state(kc, KNC_PMI);
 	knc_pmi_handle(kc, KNC_COUNTER_MASK, &regs);
 	knc_set_state(kc, KNC_STOP);
-	compat_nmi_level_exit();
+	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
 }

@@ -60,7 +60,10 @@ static __always_inline void knc_wrmsr(u32 msr, u64 value)
 
 static __always_inline u64 knc_rdmsr(u32 msr)
 {
-	return compat_rdmsrq(msr);
+	u64 value;
+
+	rdmsrq(msr, value);
+	return value;
 }
 
 static __always_inline u64 knc_read_counter(u32 idx)

@@ -132,7 +132,6 @@ struct pmu *knc_perf_register(void)
 	pmu = knc_pmu_callbacks;
 	pmu.attr_groups = knc_pmu_groups;
 	pmu.event_init = knc_event_init;
-	pmu.capabilities |= COMPAT_PMU_CAPABILITIES;
 	if (!knc_can_sample)
 		pmu.capabilities |= PERF_PMU_CAP_NO_INTERRUPT;
 	ret = perf_pmu_register(&pmu, "cpu", PERF_TYPE_RAW);

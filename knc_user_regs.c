@@ -97,7 +97,7 @@ static unsigned long knc_syscall_find(const char *bytes)
 /* All CPUs have one entry. If it has no MOVs to and from %gs, task_pt_regs() alone is used. */
 void knc_find_syscall(void)
 {
-	knc_syscall_entry = compat_rdmsrq(MSR_LSTAR);
+	rdmsrq(MSR_LSTAR, knc_syscall_entry);
 	knc_syscall_saves_sp = knc_syscall_find("\x65\x48\x89");
 	knc_syscall_loads_sp = knc_syscall_find("\x65\x48\x8b");
 	if (knc_syscall_saves_sp && knc_syscall_saves_sp < knc_syscall_loads_sp)

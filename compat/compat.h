@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernels. The driver is written for the newest one; Kbuild includes
- * this before every file of the driver.
+ * Differences between kernels. The driver uses the names of the newest one, which this file
+ * defines for older ones. What the driver calls compat_* has no name there: beside each is the
+ * difference. Kbuild includes this before every file of the driver.
  */
 #ifndef _KNC_COMPAT_H
 #define _KNC_COMPAT_H
@@ -35,20 +36,7 @@
 #endif
 #endif
 
-/*
- * Between these two calls perf core uses its buffers for NMIs. Interrupts are off; a
- * real NMI may arrive.
- */
-static inline void compat_nmi_level_enter(void)
-{
-	__preempt_count_add(NMI_OFFSET + HARDIRQ_OFFSET);
-}
-
-static inline void compat_nmi_level_exit(void)
-{
-	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
-}
-
+/* On 2.6.38 a replay is at the level of an interrupt. */
 #define compat_in_nmi_level()	in_nmi()
 
 #ifdef MODULE
@@ -58,22 +46,20 @@ DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 	static_call(knc_perf_event_overflow)(event, data, regs)
 #endif
 
+/* 2.6.38 accepts periods of 2^63 and more. */
 #define compat_sample_period(hwc)	((s64)(hwc)->sample_period)
 
-/* perf core holds a mutex: no other event joins or leaves the group. */
+/* perf core, unlike that of 2.6.38, holds a mutex: no event joins or leaves the group. */
 #define compat_lock_group(leader)	NULL
 #define compat_unlock_group(ctx)	((void)(ctx))
 
-/*
- * Whether the current task may count other tasks. perf core checks this for events of a CPU. A
- * module cannot, because kernel.perf_event_paranoid and the LSMs' hook are not exported.
- */
-static inline int compat_allow_cpu(struct perf_event *event)
-{
 #ifdef MODULE
-	return event->attach_state & PERF_ATTACH_TASK && !perfmon_capable() ? -EACCES : 0;
+/* Not exported, nor are kernel.perf_event_paranoid and the LSMs' hook. */
+#define perf_allow_cpu()	(perfmon_capable() ? 0 : -EACCES)
 #else
-	/* 6.15 and a release of 6.12 removed the argument. */
+/* 6.15 and a release of 6.12 removed the argument. */
+static inline int compat_allow_cpu(struct perf_event_attr *attr)
+{
 #define COMPAT_NO_ARG	__builtin_types_compatible_p(typeof(perf_allow_cpu), int (void))
 	int (*allow_attr)(struct perf_event_attr *attr);
 	int (*allow)(void);
@@ -81,23 +67,19 @@ static inline int compat_allow_cpu(struct perf_event *event)
 	allow = __builtin_choose_expr(COMPAT_NO_ARG, perf_allow_cpu, NULL);
 	allow_attr = __builtin_choose_expr(COMPAT_NO_ARG, NULL, perf_allow_cpu);
 
-	return allow ? allow() : allow_attr(&event->attr);
-#endif
+	return allow ? allow() : allow_attr(attr);
 }
 
-/* Fields of struct perf_event_attr that have no meaning here */
-static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
-{
-	u64 bits = attr->config2;
+#define perf_allow_cpu()	compat_allow_cpu(&event->attr)
+#endif
 
-#ifdef PERF_ATTR_SIZE_VER8
-	bits |= attr->config3;
+/* Older kernels lack these fields of struct perf_event_attr. */
+#ifndef PERF_ATTR_SIZE_VER8
+#define config3			config2
 #endif
-#ifdef PERF_ATTR_SIZE_VER9
-	bits |= attr->config4;
+#ifndef PERF_ATTR_SIZE_VER9
+#define config4			config2
 #endif
-	return bits;
-}
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #ifndef __uninitialized
@@ -108,13 +90,10 @@ static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
 /* All handlers see every NMI, so no other one swallows a PMI. */
 #define COMPAT_PMI_SWALLOWED		false
 
-/* The message if the counters are reserved: by whom, and what to do */
-#define COMPAT_COUNTERS_USER	"another module has the counters: unload it, then load again"
-
 /* perf core switches the events after the scheduler's tracepoint. */
 #define COMPAT_HOOK_BEFORE_EVENTS	true
 
-/* Whether the event's page lets programs read its counter: the x86 perf core decides. */
+/* Whether the x86 perf core lets programs read the event's counter. 2.6.38 has no hw.flags. */
 static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 {
 	return event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT;
@@ -134,24 +113,15 @@ static inline bool compat_event_has_rdpmc(const struct perf_event *event)
 #define COMPAT_UNTHROTTLES_STARTED	true
 #endif
 
-/* Before 6.2 perf core warns if hardware PMUs are registered twice without this. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-#define COMPAT_PMU_CAPABILITIES		PERF_PMU_CAP_HETEROGENEOUS_CPUS
-#else
-#define COMPAT_PMU_CAPABILITIES		0
-#endif
-
-#ifdef rdmsrq
-/* The macro assigns. A patch series of June 2026 makes it a function, which returns. */
-static __always_inline u64 compat_rdmsrq(u32 msr)
+/* perf core warns if hardware PMUs are registered twice without this capability. */
+static inline int compat_pmu_register(struct pmu *pmu, const char *name, int type)
 {
-	u64 value;
-
-	rdmsrq(msr, value);
-	return value;
+	pmu->capabilities |= PERF_PMU_CAP_HETEROGENEOUS_CPUS;
+	return perf_pmu_register(pmu, name, type);
 }
-#else
-#define compat_rdmsrq(msr)	rdmsrq(msr)
+
+#define perf_pmu_register	compat_pmu_register
 #endif
 
 #endif /* _KNC_COMPAT_H */

@@ -106,13 +106,7 @@ def name_as_tree(tree, text):
         "compat_event_has_rdpmc(event)": "event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT",
         f" &&\n\t       (!COMPAT_UNTHROTTLES_STARTED{started})":
             "" if "COMPAT_UNTHROTTLES_STARTED" in older else started.replace("||", "&&"),
-        "compat_nmi_level_enter()": "__preempt_count_add(NMI_OFFSET + HARDIRQ_OFFSET)",
-        "compat_nmi_level_exit()": "__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET)", **older}
-    # Where it is a macro it assigns.
-    if re.search(r"^#define rdmsr[lq]\(", read(tree, "arch/x86/include/asm/msr.h"), re.M):
-        text = text.replace("return compat_rdmsrq(msr);",
-                            "u64 value;\n\n\trdmsrq(msr, value);\n\treturn value;")
-    names["compat_rdmsrq"] = "rdmsrq"
+        **older}
     if "__uninitialized" in older:
         text = text.replace(" __uninitialized;", ";")
     for old, new in names.items():

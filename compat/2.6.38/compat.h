@@ -43,7 +43,7 @@
 /* No compiler for that kernel zeroes variables by itself. */
 #define __uninitialized
 
-#define compat_rdmsrq(msr)		({ u64 __value; rdmsrl(msr, __value); __value; })
+#define rdmsrq				rdmsrl
 #define rdmsrq_safe			rdmsrl_safe
 #define wrmsrq				wrmsrl
 #define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)
@@ -63,16 +63,8 @@ static inline s64 compat_sample_period(const struct hw_perf_event *hwc)
  * Newer perf cores are told that they are in an NMI. This one is told that it is in an
  * interrupt, because that kernel reports a real NMI within an NMI as a bug.
  */
-static inline void compat_nmi_level_enter(void)
-{
-	add_preempt_count(HARDIRQ_OFFSET);
-}
-
-static inline void compat_nmi_level_exit(void)
-{
-	sub_preempt_count(HARDIRQ_OFFSET);
-}
-
+#define __preempt_count_add(level)	add_preempt_count((level) - NMI_OFFSET)
+#define __preempt_count_sub(level)	sub_preempt_count((level) - NMI_OFFSET)
 #define compat_in_nmi_level()		(in_nmi() || in_irq())
 
 /*
@@ -81,19 +73,13 @@ static inline void compat_nmi_level_exit(void)
  */
 #define config1				bp_addr
 #define config2				bp_len
+#define config3				config2
+#define config4				config2
 #define exclude_host			__reserved_1
 #define PERF_SAMPLE_BRANCH_STACK	0
 
 /* Whether the current task may count other tasks */
-static inline int compat_allow_cpu(const struct perf_event *event)
-{
-	return event->attach_state & PERF_ATTACH_TASK && !capable(CAP_SYS_ADMIN) ? -EACCES : 0;
-}
-
-static inline u64 compat_attr_unused(const struct perf_event_attr *attr)
-{
-	return attr->config2;
-}
+#define perf_allow_cpu()		(capable(CAP_SYS_ADMIN) ? 0 : -EACCES)
 
 /* One more generic event; newer programs know it. */
 #define PERF_COUNT_HW_STALLED_CYCLES_FRONTEND (PERF_COUNT_HW_BUS_CYCLES + 1)
@@ -187,10 +173,6 @@ int compat_probe_register(struct tracepoint *tp, void *probe);
 	compat_probe_register(tp, probe)
 /* compat_probe_register() knows the type. */
 #define check_trace_callback_type_sched_switch(probe)	((void)(probe))
-
-/* The message if the counters are reserved: by whom, and what to do */
-#define COMPAT_COUNTERS_USER						\
-	"the kernel's own driver has events on the counters: end the programs that have them open, then load again"
 
 /* NMIs, in kernel.c. The first handler that claims an NMI hides it from the others. */
 #define COMPAT_PMI_SWALLOWED		true

@@ -121,8 +121,8 @@ int perf_event_overflow(struct perf_event *event, struct perf_sample_data *data,
 
 /* NMI level: of a real NMI, or of a replay */
 static int nmi_level;
-#define compat_nmi_level_enter() (nmi_level++)
-#define compat_nmi_level_exit() (nmi_level--)
+#define __preempt_count_add(level) (nmi_level++)
+#define __preempt_count_sub(level) (nmi_level--)
 #define compat_in_nmi_level() (nmi_level > 0)
 #define in_nmi()	(nmi_level > 0)
 

@@ -176,6 +176,7 @@ static void *fake_vzalloc(size_t size)
 #undef COMPAT_PMI_SWALLOWED
 #undef in_hardirq
 #undef register_nmi_handler
+#undef perf_pmu_register
 #undef vzalloc
 #define rdmsrq_safe(msr, value)			fake_rdmsr_safe(msr, value)
 #define reserve_perfctr_nmi(msr)		fake_take(FAKE_PERFCTR0 + (msr) - 0x20)

@@ -29,7 +29,7 @@ static void test_load(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake.held, FAKE_LOADED);
 	KUNIT_EXPECT_EQ(test, fake.type, PERF_TYPE_RAW);
 	KUNIT_EXPECT_EQ(test, fake.created_type, PERF_TYPE_RAW);
-	KUNIT_EXPECT_EQ(test, fake.capabilities, COMPAT_PMU_CAPABILITIES);
+	KUNIT_EXPECT_EQ(test, fake.capabilities, 0);
 }
 
 /* Another driver has raw events, and grants or refuses one: the module does not load. */
