@@ -7,8 +7,6 @@
 
 #include "knc_softmask.h"
 
-struct pt_regs;
-
 /* knc_config.c: the events */
 #define KNC_CONFIG1_SPFLT	BIT_ULL(0)		/* of attr.config1 */
 
@@ -53,6 +51,9 @@ int knc_event_init(struct perf_event *event);
  */
 int knc_perf_prepare(void);
 struct pmu *knc_perf_register(void);
+
+/* knc_nmi.c, or compat/2.6.38/perf_core.c: the NMI, and what a module needs to sample */
 int knc_nmi(unsigned int type, struct pt_regs *regs);
+bool knc_find_overflow(void);
 
 #endif /* _KNC_PMU_H */

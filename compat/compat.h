@@ -40,7 +40,7 @@
 #define compat_in_nmi_level()	in_nmi()
 
 #ifdef MODULE
-/* Not exported: knc_register.c finds it, and patches in a direct call. */
+/* Not exported: knc_nmi.c finds it, and patches in a direct call. */
 DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 #define perf_event_overflow(event, data, regs)				\
 	static_call(knc_perf_event_overflow)(event, data, regs)

@@ -40,6 +40,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 #include "../../spflt.c"
 #include "../../knc_sched.c"
 #include "../../knc_module.c"
+#include "../../knc_nmi.c"
 #include "../../knc_register.c"
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
