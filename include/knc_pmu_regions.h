@@ -136,6 +136,8 @@ struct knc_regions_region_ {
 	uint64_t calls, lost;
 	int64_t value[KNC_REGIONS_VALUES];
 	int64_t first, last;		/* when it was begun first, and ended last */
+	uint64_t first_calls;		/* 0: there was none, or it was lost */
+	int64_t first_value[KNC_REGIONS_VALUES];
 	const char *why;		/* the last one that was lost */
 	int open;			/* how many times */
 };
@@ -427,6 +429,10 @@ static void knc_regions_add_(struct knc_regions_thread_ *t, const struct knc_reg
 	for (i = f->bad ? KNC_REGIONS_TIME : 0; !r->open && i < KNC_REGIONS_VALUES; i++)
 		r->value[i] += now[i] - f->start[i] - (t->spent[i] - f->spent[i]) -
 			(knc_regions_counted_(i, f->spflt) ? t->inside[i] : 0);
+	if (!r->first_calls && !r->open && !r->lost) {
+		r->first_calls = r->calls;
+		memcpy(r->first_value, r->value, sizeof(r->first_value));
+	}
 	knc_regions_change_(t);
 	if (f->bad && !t->why)
 		knc_regions_say_(KNC_REGIONS_SAID_TAKEN, r->name, KNC_REGIONS_STRING,
@@ -824,7 +830,11 @@ static void knc_regions_row_(struct knc_regions_output_ *out, const struct knc_r
 	for (i = 0; i < knc_regions_.events; i++)
 		knc_regions_number_(out, knc_regions_least_(r->value[i]), '\t');
 	knc_regions_number_(out, (uint64_t)r->first, '\t');
-	knc_regions_number_(out, (uint64_t)r->last, '\n');
+	knc_regions_number_(out, (uint64_t)r->last, '\t');
+	knc_regions_number_(out, knc_regions_least_(r->first_value[KNC_REGIONS_TIME]), '\t');
+	for (i = 0; i < knc_regions_.events; i++)
+		knc_regions_number_(out, knc_regions_least_(r->first_value[i]), '\t');
+	knc_regions_number_(out, r->first_calls, '\n');
 }
 
 static void knc_regions_head_(struct knc_regions_output_ *out)
@@ -841,6 +851,7 @@ static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 	static const char *const columns[] = { "region", "tid", "calls", "lost", "why", "seconds" };
 	const struct knc_regions_thread_ *t;
 	struct knc_regions_region_ r;
+	char first[80];
 	int i;
 
 	knc_regions_head_(out);
@@ -849,7 +860,13 @@ static void knc_regions_rows_(struct knc_regions_output_ *out, int last)
 	for (i = 0; i < knc_regions_.events; i++)
 		knc_regions_column_(out, knc_regions_.event[i].name, '\t');
 	knc_regions_column_(out, "first", '\t');
-	knc_regions_column_(out, "last", '\n');
+	knc_regions_column_(out, "last", '\t');
+	knc_regions_column_(out, "first_ns", '\t');
+	for (i = 0; i < knc_regions_.events; i++) {
+		snprintf(first, sizeof(first), "first_%s", knc_regions_.event[i].name);
+		knc_regions_column_(out, first, '\t');
+	}
+	knc_regions_column_(out, "first_calls", '\n');
 	for (t = knc_regions_.threads; t; t = t->next)
 		for (i = 0; i < t->count; i++)
 			if (knc_regions_snapshot_(t, i, &r))
@@ -1107,6 +1124,7 @@ KNC_REGIONS_WEAK void knc_region_reset(const char *name)
 	r->lost = 0;
 	r->why = NULL;
 	r->first = 0;
+	r->first_calls = 0;
 	memset(r->value, 0, sizeof(r->value));
 	knc_regions_change_(t);
 }

@@ -91,6 +91,19 @@ class Run(Counts):
         return self.parts.get(which, missing)
 
 
+def apart(row, labels):
+    """A row's first call and its later ones as two regions, if the file tells them apart"""
+    if not int(row.get("first_calls", 0)):
+        return [row]
+    first = {**row, "region": f"{row['region']}, first call", "calls": row["first_calls"], "lost": 0,
+             "seconds": int(row["first_ns"]) / NSEC, **{label: row[f"first_{label}"] for label in labels},
+             "last": int(row["first"]) + int(row["first_ns"])}
+    later = {**row, "region": f"{row['region']}, later calls",
+             "seconds": float(row["seconds"]) - first["seconds"],
+             **{name: int(row[name]) - int(first[name]) for name in ("calls", *labels)}}
+    return [first, *[later] * bool(later["calls"] or int(row["lost"]))]
+
+
 def setting(args, countable):
     """An event as KNC_REGIONS has it, by what the PMU's directory in sysfs says"""
     folder = f"{DEVICES}/{args.pmu}"
@@ -147,7 +160,7 @@ def count(args, needed, run):
                   "(knc_pmu_regions.h; likwid-marker.h, with -DLIKWID_PERFMON), and does it "
                   "end by exit?")
     found = Run(status, {needed[key].label: key for key in run}, unwritten)
-    found.take(rows)
+    found.take([part for row in rows for part in apart(row, found.labels)] if args.first_call else rows)
     return found
 
 

@@ -60,6 +60,10 @@ region, = json.load(open(sys.argv[1]))["rows"]
 print(region["region"], region["calls"], region["thread"], region["metrics"]["ipc"]["value"])' "$tmp/json"
 has out '^call, or "two" 5 None 0\.(4[0-9]*|5)$'
 
+into said knc-metrics -u --regions --first-call -o "$tmp/text" -M ipc ./calls 5
+has text '^call, or "two", first call: 1 call, 1 thread'
+has text '^call, or "two", later calls: 4 calls, 1 thread'
+
 # Two processes are one program; and what is not there is told.
 into said knc-metrics -u --regions -o "$tmp/text" -M ipc sh -c './calls 2 & ./calls 3; wait'
 has text '^call, or "two": 5 calls, 2 threads'

@@ -70,7 +70,7 @@ static void run_counted(void (*fn)(void))
 
 struct row {
 	char name[96];
-	u64 tid, calls, lost, value[2];
+	u64 tid, calls, lost, value[2], first[2], first_ns, first_calls;
 	char why[96];
 	double seconds;
 };
@@ -89,9 +89,11 @@ static int rows_of(const char *name, struct row *rows, int room)
 	while (fgets(line, sizeof(line), f) && line[0] != '#') {
 		struct row r;
 
-		must(sscanf(line, "%95[^\t]\t%llu\t%llu\t%llu\t%95[^\t]\t%lf\t%llu\t%llu", r.name,
-			    &r.tid, &r.calls, &r.lost, r.why, &r.seconds, &r.value[0],
-			    &r.value[1]) >= 7, "a row is %s", line);
+		must(sscanf(line, "%95[^\t]\t%llu\t%llu\t%llu\t%95[^\t]\t%lf\t%llu\t%llu"
+			    "\t%*u\t%*u\t%llu\t%llu\t%llu\t%llu", r.name, &r.tid, &r.calls,
+			    &r.lost, r.why, &r.seconds, &r.value[0], &r.value[1],
+			    &r.first_ns, &r.first[0], &r.first[1], &r.first_calls) == 12,
+		     "a row is %s", line);
 		if (strcmp(r.name, name))
 			continue;
 		must(n < room, "%s has more than %d rows", name, room);
@@ -282,6 +284,7 @@ static void recursion(void)
 	must(knc_region_get("again", counts, &ns, &calls) == 2 && calls == 10 &&
 	     counts[0] >= 2000 && counts[1] >= 1000, "%lu calls, which counted %lu and %lu", calls,
 	     counts[0], counts[1]);
+	region("again", 100000);
 }
 
 TEST("regions-recursive", 60)
@@ -289,8 +292,12 @@ TEST("regions-recursive", 60)
 	struct row r;
 
 	run_counted(recursion);
-	r = counted_row("again", 10);
-	must(r.value[0] >= 2000 && r.value[0] < 2000 + 10 * 20, "counted %llu of 2000", r.value[0]);
+	r = counted_row("again", 11);
+	must(r.first_calls == 10 && r.first[0] >= 2000 && r.first[0] < 2000 + 10 * 20 &&
+	     r.first[1] >= 1000 && r.first[1] < 1000 + 10 * 10,
+	     "first %llu calls, which counted %llu and %llu", r.first_calls, r.first[0], r.first[1]);
+	must_be("the last call", r.value[0] - r.first[0], 200000);
+	must(r.first_ns && r.first_ns < 2e8 * r.seconds, "the first took %llu ns", r.first_ns);
 }
 
 /* SPFLT events count in regions that ask for it, and what is inside these. */
@@ -636,6 +643,7 @@ TEST("regions-taken", 60)
 	run_counted(taken);
 	must_be("before", counted_row("before", 1).value[0], 2000);
 	must_lose("during", "something else has taken a counter");
+	must(!row_of("during").first_calls, "it has a first call");
 	must_lose("one", "something else has taken a counter");
 	must_say("not counted: another perf, or the NMI watchdog, has taken a counter");
 }

@@ -68,6 +68,17 @@ def test_regions_sums():
     assert len(files) == 2 and not any(map(os.path.exists, files))
 
 
+def test_regions_first():
+    """The first call of each thread apart from the later ones; the file of an older header has none"""
+    fake = {"rows": [[row("a", tid, calls, seconds=1.4, **clocks(1000, 100)) for tid, calls in ((7, 5), (8, 1))]]}
+    first = [1, 1.0, clocks(800, 50)]
+    got = rows_of("--first-call -M cpi_thread", first=first, **fake)
+    assert [(r["region"], r["threads"], r["calls"], r["seconds"], r["metrics"]["cpi_thread"]["value"])
+            for r in got] == [("a, first call", 2, 2, 1.0, 16), ("a, later calls", 1, 4, 0.4, 4)]
+    for words, more in (("", {"first": first}), ("--first-call", {}), ("--first-call", {"first": [0, 0, clocks(0, 0)]})):
+        assert [r["region"] for r in rows_of(f"{words} -M cpi_thread", **fake, **more)] == ["a"]
+
+
 # Of three threads of 997 and one of 1000: (tid, first, last, seconds)
 SPANS = ((997, 5, 0.0, 0.1, 0.1), (997, 6, 0.1, 0.2, 0.1), (997, 7, 0.15, 0.25, 0.1),
          (1000, 4, 0.15, 1.15, 0.25))

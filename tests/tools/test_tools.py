@@ -539,7 +539,7 @@ def test_metrics_refused():
             ("--by line -r 2 x", "do not go together"), ("--by line -I 10 x", "do not go together"),
             ("--by word x", "invalid choice"), ("--per-core x", "wants -a"), ("--symfs / x", "is for --by"),
             ("--threads 5 x", "numbers from 1 to 4"), ("--threads 1 -a x", "takes a program"),
-            ("--cores 1 x", "is for --threads"), ("--versus x -a x", "takes two programs"),
+            ("--first-call x", "wants --regions"), ("--cores 1 x", "is for --threads"), ("--versus x -a x", "takes two programs"),
             ("--versus x -f csv x", "takes two programs"),
             *((f"--regions {more}", "--regions takes a program") for more in (
                 "--versus x x", "-a x", "-p 1", "-a")),
