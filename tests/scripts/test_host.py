@@ -43,6 +43,16 @@ env --default-signal=INT sh -c "echo \$\$ $$ >pids; exec sleep 1000" 4>&- >/dev/
 wait
 """
 
+# It runs what stands behind "--", begins late on mic1, and counts until it is interrupted.
+SLOW = r"""#!/usr/bin/env -S --default-signal=INT,TERM sh
+case $PWD in *1) sleep 0.5 ;; esac
+: >counting
+shift 8
+"$@" &
+trap 'kill $!; rm counting; echo "7,,x,1,100.00,," >&3; exit 130' INT
+wait
+"""
+
 
 class TestHost(ScriptTest):
     @pytest.fixture(autouse=True)
@@ -177,6 +187,31 @@ class TestHost(ScriptTest):
         assert self.host("record", "--prefix", phi, "x", "--", "true") == (0, "", "")
         assert Path("x.kallsyms").read_bytes() == b"ffffffff81000000 T mic0\n"
 
+    def test_host_while(self):
+        """While perf counts on all cards the command runs here, whose status is told in any case"""
+        self.path("bin/perf", SLOW)
+        self.path("ssh", SSH.replace("[", "echo $$ >pid\n[", 1))
+        words, counts = ["mic0", "mic1", "--", "-e", "x"], [f"mic{i},7,,x,1,100.00,," for i in (0, 1)]
+        # One connection is lost at the end.
+        for command, status, printed in (("ls mic*/counting; exit 3", 3, counts),
+                                         ("kill -KILL $(cat mic1/pid)", 1, counts[:1])):
+            got, out, err = self.host("stat", "--while", command, *words)
+            assert (got, out) == (status, "mic0/counting\nmic1/counting\n" * (status == 3)), err
+            assert sorted({*counts} & {*err.splitlines()}) == printed, err
+        assert "mic1 has failed" in err and "mic1/pid): status 0\n" in err, err
+        with self.begin("knc-host", "stat", "--prefix", "./ssh {}", "--while", ": >ran; sleep 100", *words) as host:
+            until(lambda: os.path.exists("ran"))
+            os.killpg(host.pid, signal.SIGINT)
+            err = host.communicate(timeout=60)[1]
+            assert host.returncode == 130 and {*counts} < {*err.splitlines()}, err
+        self.path("mic1/broken", "")
+        got, out, err = self.host("stat", "--while", "echo ran", *words)
+        assert (got, out) == (1, "") and "no route to mic1" in err and not os.path.exists("mic0/counting"), err
+        # perf ends before the command.
+        self.path("bin/perf", SLOW.replace("wait", "sleep 0.5; kill -INT $$"))
+        got, out, err = self.host("stat", "--while", "sleep 1; echo ran", "mic0", *words[2:])
+        assert (got, out) == (1, "ran\n") and "mic0 has failed" in err and counts[0] not in err, err
+
     def endless(self, verb, start=""):
         """knc-host when perf counts on both cards, or is about to"""
         self.path("bin/perf", ENDLESS)
@@ -292,5 +327,5 @@ class TestHost(ScriptTest):
                 ("stat mic0 mic1 mic0 -- true", "mic0 stands twice"),
                 ("record mic0;reboot -- true", "no name of a card"),
                 ("report --symfs /no/such mic0", "/no/such: no such directory"),
-                ("stat -d", "-d: which?")):
+                ("record --while true mic0 -- true", "--while is for stat"), ("stat -d", "-d: which?")):
             self.refuses(why, 2, "knc-host", *words.split())
