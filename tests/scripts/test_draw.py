@@ -93,14 +93,14 @@ class TestDraw(ScriptTest):
         assert (status, out) == (0, PICTURE) and "CPU 0 is the last core's" in err
         svg = Path("svg").read_text()
         assert re.findall('<g tr.*</g>', svg) == [
-            '<g transform="translate(22 33)"><title>core 0, CPU 0, 1, -: 2,483,016; no count; '
-            'no count</title><path d="M7 0v14" stroke="#fde725"/><path d="M7 15v14M7 30v14" '
-            'stroke="#eee"/><path d="M0 15l14 14m0 -14l-14 14M0 30l14 14m0 -14l-14 14" '
-            'stroke="#999" stroke-width="1"/></g>',
-            '<g transform="translate(37 33)"><title>core 1, CPU -, 5, 6: no count; 1,116,089; '
-            '~900,001</title><path d="M7 0v14" stroke="#eee"/><path d="M0 0l14 14m0 -14l-14 14" '
-            'stroke="#999" stroke-width="1"/><path d="M7 15v14" stroke="#25848e"/>'
-            '<path d="M7 30v14" stroke="#2e6e8e"/></g>']
+            '<g transform="translate(0)"><title>core 0, CPU 0, 1, -: 2,483,016; no count; no count</title>'
+            '<path d="M7 0V14" stroke="#fde725"/><path d="M7 15V44" stroke="#eee"/>'
+            '<path d="M0 15l14 14m0 -14l-14 14M0 30l14 14m0 -14l-14 14" '
+            'stroke="#999" stroke-width="1" stroke-dasharray="none"/></g>',
+            '<g transform="translate(15)"><title>core 1, CPU -, 5, 6: no count; 1,116,089; '
+            '~900,001</title><path d="M7 0V14" stroke="#eee"/><path d="M7 15V29" stroke="#25848e"/>'
+            '<path d="M7 30V44" stroke="#2e6e8e"/><path d="M0 0l14 14m0 -14l-14 14" '
+            'stroke="#999" stroke-width="1" stroke-dasharray="none"/></g>']
         assert re.findall('<text x="22" y="1..">(.*)</text>', svg) == \
             NOTES.replace("x", "crossed out", 1).splitlines()
         # Brighter is more.
