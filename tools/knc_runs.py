@@ -44,6 +44,14 @@ HALTED = ("a thread that halts reads the clocks of its core, and nothing counts 
           "-u counts those in which it runs a program, and cpi_core is the core's")
 IN_USER_MODE = ("with -u a thread counts the clocks of its core in its own user mode only, and all of "
                 "the core's are in none of them")
+# A turn, which ends early if one of the processes does
+TURN = ("n=$0; while [ $((n -= 1)) -ge 0 ]; do for p; do [ -e /proc/$p ] || exit 0; done; "
+        "sleep 0.1; done")
+# Which of the processes cannot be attached to
+THERE = """for p; do
+	[ -e /proc/$p/environ ] || echo "no process $p"
+	[ ! -e /proc/$p/environ -o -r /proc/$p/environ ] || echo "process $p is another user's"
+done"""
 # What a shell on a card does. The first has the directory, and one session, until its standard
 # input ends: when this process does, in any way, or the connection. Then it ends all of the second:
 # each runs perf, or a program, which is a process group in a session of its own.
@@ -120,6 +128,10 @@ class Plan:
             if (os.isatty(2) or PROGRESS in os.environ) and len(runs) > 1:
                 print(f"knc-metrics: {self.args.what} {at} of {len(runs)}", file=sys.stderr)
             self.args.status = 0
+            if at > 1 and attached(self.args):
+                print(f"knc-metrics: {attached(self.args)} any more: {at - 1} of {len(runs)} turns were "
+                      "counted", file=sys.stderr)
+                return
             yield run
             if at == 1 and len(runs) > 1 and self.fails():
                 return
@@ -168,7 +180,7 @@ class Plan:
 
     def failed(self, *reasons):
         """Nothing was counted, for the first of these reasons or that of a metric."""
-        return Failed(next(filter(None, (*reasons, *self.reasons.values())), "nothing was counted"))
+        return Failed(next(filter(None, (attached(self.args), *reasons, *self.reasons.values())), "nothing was counted"))
 
     def missing(self):
         return {metric.name: reason for metric, reason in self.reasons.items()}
@@ -398,6 +410,21 @@ def check_perf(args):
                      "answers: it must print nothing in such sessions")
 
 
+def pids(text):
+    """As perf takes them; pidof has blanks in between"""
+    if not text.strip():
+        raise ValueError
+    return ",".join(re.split(r"[,\s]+", text.strip()))
+
+
+pids.__name__ = "list of PIDs"
+
+
+def attached(args):
+    """Why a process cannot be attached to, or "" """
+    return ask(args, "sh", "-c", THERE, "sh", *args.pid.split(",")).partition("\n")[0] if args.pid else ""
+
+
 def pmu_there(args):
     for pmu in ("knc", "cpu"):
         if file_there(args, f"{DEVICES}/{pmu}/type"):
@@ -442,9 +469,17 @@ def rewindable():
     return 0
 
 
+def program(args):
+    """The one that is run, or what takes the time of a turn"""
+    if args.command:
+        return args.command
+    return ["sh", "-c", TURN, f"{10 * args.turn:.0f}", *args.pid.split(",")] if args.pid else \
+        ["sleep", f"{args.turn:g}"]
+
+
 def target(args):
     what = ["-a"] if args.all_cpus else ["-p", args.pid] if args.pid else []
-    return [*what, "--", *(args.command or ["sleep", f"{args.turn:g}"])]
+    return [*what, "--", *program(args)]
 
 
 def events_of(args, needed, run):

@@ -13,6 +13,15 @@ kill $pid
 between "attached, cpi_thread" "$(cell value metric=cpi_thread)" 1.99 2.5
 between "attached, mispredicted" "$(cell value metric=branch_mispredict_ratio)" 0 1
 
+# Until it ends; then it is not there.
+./gt --spin20 4000000000000 &
+pid=$!
+{ sleep 2; kill $pid; } &
+into said knc-metrics -u -M cpi_thread,branch -t 100 -p "$pid"
+has said "no process $pid any more: 1 of 2 turns"
+knc-metrics -M ipc -p $pid 2>"$tmp/said" && fail "attached to no process"
+has said "^knc-metrics: no process $pid\$"
+
 # Two runs are alike, and what is told of both says so.
 into said knc-metrics -u -r 2 -f csv -o "$tmp/csv" -M branch_mispredict_ratio,ipc \
 	./gt --spin20 100000

@@ -550,7 +550,7 @@ case $3 in *dwarf) echo '{says}' >&2; esac; : >>fp
 """)
         page = report.Page()
         report.record_stacks(page, argparse.Namespace(
-            perf=[perf], user=True, pmu="cpu", command=["x"], events=events, replay=None,
+            pid=None, perf=[perf], user=True, pmu="cpu", command=["x"], events=events, replay=None,
             output="page.html", symfs=None), tmp_path, report.WORK, 1)
         assert why in dict(page.missing)["true callers"], page.missing
         assert page.symfs == "/" and os.path.getsize("page.kallsyms"), page.kallsyms
@@ -585,7 +585,7 @@ def test_report_refused():
     for name in "ab":
         Path(name).write_text(json.dumps(METRICS))
     for words, status, why in (
-            ("", 2, "which program"), ("a -- x", 2, "not both"), ("a b a", 1, "another file"),
+            ("", 2, "which program"), ("a -- x", 2, "not both"), ("-p 1 -- x", 2, "not both"), ("a b a", 1, "another file"),
             ("-o /no/x a", 2, "/no/x: cannot be written"), ("-o / a", 2, "/: cannot be written"),
             ("no", 1, "No such file"), (f"-M no --perf {PERF} -- x", 1, "no: no such metric")):
         Page(*words.split()).refused(why, status=status)

@@ -480,11 +480,13 @@ def test_metrics_stdin():
 
 def test_metrics_turns():
     """Attached: turns of different length are compared by their rates"""
-    run = as_json("-p 12 -t 0.5 -M l1_hit_rate", program=(), seconds=[1, 3], counts={
+    pid = os.getpid()
+    run = as_json(f"-p {pid} -t 0.5 -M l1_hit_rate", program=(), seconds=[1, 3], counts={
         "DATA_READ_OR_WRITE": 3000, "DATA_READ_MISS_OR_WRITE_MISS": 100,
         "L1_DATA_HIT_INFLIGHT_PF1": 0})
     calls = run.calls()
-    assert [call.endswith("-p 12 -- sleep 0.5") for call in calls] == [True] * 2, calls
+    assert [f"-p {pid} -- sh -c n=$0; " in call and call.endswith(f"done 5 {pid}") for call in calls] == \
+        [True] * 2, calls
     # The accesses are those of the short turn or of the long one, whichever has them.
     accesses, misses = (3000, 100 / 3) if "DATA_READ_OR_WRITE" in calls[0] else (1000, 100)
     assert run.metrics()["l1_hit_rate"]["value"] == near(100 - 100 * misses / accesses)
@@ -539,6 +541,7 @@ def test_metrics_refused():
             ("--by line -r 2 x", "do not go together"), ("--by line -I 10 x", "do not go together"),
             ("--by word x", "invalid choice"), ("--per-core x", "wants -a"), ("--symfs / x", "is for --by"),
             ("--threads 5 x", "numbers from 1 to 4"), ("--threads 1 -a x", "takes a program"),
+            ("-p 4194305", "no process 4194305"), ("-p 1,x", "no process x"),
             ("--first-call x", "wants --regions"), ("--cores 1 x", "is for --threads"), ("--versus x -a x", "takes two programs"),
             ("--versus x -f csv x", "takes two programs"),
             *((f"--regions {more}", "--regions takes a program") for more in (
