@@ -48,8 +48,8 @@ SLOW = r"""#!/usr/bin/env -S --default-signal=INT,TERM sh
 case $PWD in *1) sleep 0.5 ;; esac
 : >counting
 shift 8
-"$@" &
 trap 'kill $!; rm counting; echo "7,,x,1,100.00,," >&3; exit 130' INT
+"$@" &
 wait
 """
 
