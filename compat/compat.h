@@ -57,7 +57,7 @@ DECLARE_STATIC_CALL(knc_perf_event_overflow, perf_event_overflow);
 /* Not exported, nor are kernel.perf_event_paranoid and the LSMs' hook. */
 #define perf_allow_cpu()	(perfmon_capable() ? 0 : -EACCES)
 #else
-/* 6.15 and a release of 6.12 removed the argument. */
+/* 6.15 and a release of 6.12 removed the argument: the caller's @event is meant. */
 static inline int compat_allow_cpu(struct perf_event_attr *attr)
 {
 #define COMPAT_NO_ARG	__builtin_types_compatible_p(typeof(perf_allow_cpu), int (void))

@@ -180,7 +180,8 @@ class Plan:
 
     def failed(self, *reasons):
         """Nothing was counted, for the first of these reasons or that of a metric."""
-        return Failed(next(filter(None, (attached(self.args), *reasons, *self.reasons.values())), "nothing was counted"))
+        return Failed(next(filter(None, (attached(self.args), *reasons, *self.reasons.values())),
+                           "nothing was counted"))
 
     def missing(self):
         return {metric.name: reason for metric, reason in self.reasons.items()}
@@ -410,6 +411,16 @@ def check_perf(args):
                      "answers: it must print nothing in such sessions")
 
 
+def positive(kind):
+    def check(text):
+        value = kind(text)
+        if not value > 0:
+            raise ValueError
+        return value
+    check.__name__ = "number above 0"
+    return check
+
+
 def pids(text):
     """As perf takes them; pidof has blanks in between"""
     if not text.strip():
@@ -473,7 +484,7 @@ def program(args):
     """The one that is run, or what takes the time of a turn"""
     if args.command:
         return args.command
-    return ["sh", "-c", TURN, f"{10 * args.turn:.0f}", *args.pid.split(",")] if args.pid else \
+    return ["sh", "-c", TURN, f"{max(10 * args.turn, 1):.0f}", *args.pid.split(",")] if args.pid else \
         ["sleep", f"{args.turn:g}"]
 
 

@@ -585,7 +585,8 @@ def test_report_refused():
     for name in "ab":
         Path(name).write_text(json.dumps(METRICS))
     for words, status, why in (
-            ("", 2, "which program"), ("a -- x", 2, "not both"), ("-p 1 -- x", 2, "not both"), ("a b a", 1, "another file"),
+            ("", 2, "which program"), ("a -- x", 2, "not both"), ("-p 1 -- x", 2, "not both"),
+            ("-p 1 -t 0", 2, "above 0"), ("a b a", 1, "another file"),
             ("-o /no/x a", 2, "/no/x: cannot be written"), ("-o / a", 2, "/: cannot be written"),
             ("no", 1, "No such file"), (f"-M no --perf {PERF} -- x", 1, "no: no such metric")):
         Page(*words.split()).refused(why, status=status)

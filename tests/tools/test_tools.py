@@ -481,11 +481,11 @@ def test_metrics_stdin():
 def test_metrics_turns():
     """Attached: turns of different length are compared by their rates"""
     pid = os.getpid()
-    run = as_json(f"-p {pid} -t 0.5 -M l1_hit_rate", program=(), seconds=[1, 3], counts={
+    run = as_json(f"-p {pid} -t 0.04 -M l1_hit_rate", program=(), seconds=[1, 3], counts={
         "DATA_READ_OR_WRITE": 3000, "DATA_READ_MISS_OR_WRITE_MISS": 100,
         "L1_DATA_HIT_INFLIGHT_PF1": 0})
     calls = run.calls()
-    assert [f"-p {pid} -- sh -c n=$0; " in call and call.endswith(f"done 5 {pid}") for call in calls] == \
+    assert [f"-p {pid} -- sh -c n=$0; " in call and call.endswith(f"done 1 {pid}") for call in calls] == \
         [True] * 2, calls
     # The accesses are those of the short turn or of the long one, whichever has them.
     accesses, misses = (3000, 100 / 3) if "DATA_READ_OR_WRITE" in calls[0] else (1000, 100)
