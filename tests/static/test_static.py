@@ -267,12 +267,10 @@ def of_series(series, flavour, linked):
     yield Case(f"gcc-W1-{series}",
                lambda: compile_modules(flavour, linked, "gcc", "W=1"), seconds=60)
     for name, test in (("in-tree", "install_in_tree"), ("series", "patch_series"),
-                       ("fixes", "mainline_fixes"), ("perf-core", "perf_core")):
-        # The patches of perf core are for the newest one.
-        if (name, series) not in (("perf-core", "6.1"), ("perf-core", "6.12")):
-            sparse = ["C=2"] if name == "series" else []
-            yield Case(f"{name}-{series}", lambda test=test, more=sparse: in_tree(
-                test, series, flavour, *more), seconds=40)
+                       ("fixes", "mainline_fixes")):
+        sparse = ["C=2"] if name == "series" else []
+        yield Case(f"{name}-{series}", lambda test=test, more=sparse: in_tree(
+            test, series, flavour, *more), seconds=40)
 
 
 def cases(run):
