@@ -46,12 +46,14 @@ static int knc_set_period(struct perf_event *event)
  * Stopping an event handles its last overflow, which may throttle the event. perf core starts
  * it all the same if it was moved or has a new period, and starts it again at the tick: an
  * error for the x86 core. So the event stays stopped until the tick. The exception is a new
- * period (n_added is 0) if perf core unthrottles the event right after this start.
+ * period (n_added is 0) if perf core unthrottles the event right after this start. The tick,
+ * which gives an event with a frequency a new period, does not.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {
 	return knc_event_is_throttled(event) &&
-	       (!COMPAT_UNTHROTTLES_STARTED || this_cpu_read(cpu_hw_events.n_added));
+	       (!COMPAT_UNTHROTTLES_STARTED || event->attr.freq ||
+		this_cpu_read(cpu_hw_events.n_added));
 }
 
 static void knc_enable_event(struct perf_event *event)

@@ -4,12 +4,14 @@
  * knc_softmask.h. Each RULE is assumed of the state in which an operation begins, and
  * proved of the one in which it ends. Other rules are HOLDS(), wherever they must hold.
  */
-static struct perf_event event0, event1, event2;
-static struct pmu pmu;
-
 static bool is_on(const struct perf_event *e, unsigned int i)
 {
 	return knc_pmus.event[i] == e;
+}
+
+static bool is_in_slot(const struct perf_event *e)
+{
+	return is_on(e, 0) || is_on(e, 1);
 }
 
 /* What has been counted for an event; e->counted is that without its counter. */
@@ -27,13 +29,6 @@ static bool is_over(const struct perf_event *e)
 {
 	return e->hw.period_left.value <= 0;
 }
-
-#define RULE(rule, text) do {						\
-	if (assume)							\
-		ASSUME(rule);						\
-	else								\
-		HOLDS(rule, text);						\
-} while (0)
 
 /* An event in slot @i: its counter is loaded for its period, and has not been handled. */
 static void rules_of_slot(bool assume, const struct perf_event *e, unsigned int i)
@@ -66,6 +61,10 @@ static void rules_of_event(bool assume, const struct perf_event *e)
 		RULE((u64)e->count.value == e->counted, "in no slot the count is exact");
 		RULE(!is_over(e) || e->sampled, "a period that is over had a sample");
 	}
+#if BUILTIN
+	RULE(e->stopped == !is_in_slot(e), "the x86 core knows which events are stopped");
+	RULE(!e->throttled || !is_in_slot(e), "what perf core has throttled is stopped");
+#endif
 	if (knc_owners.event[0] != e && knc_owners.event[1] != e)
 		RULE(e->hw.idx == -1, "an event without a counter has none in hw.idx");
 }
@@ -95,6 +94,11 @@ static void invariant(bool assume, enum knc_state state, bool runs, bool waits)
 		RULE(hw.masked && !filled() && !hw.counter[0] && !hw.counter[1], "OFF: all 0");
 	RULE(!knc_owners.event[0] || knc_owners.event[0] != knc_owners.event[1],
 	     "no event owns two counters");
+#if BUILTIN
+	RULE(knc_owners.active_mask[0] == filled(), "and which counters run");
+#endif
+	RULE(!BUILTIN || !grouped || event0.hw.idx < 0 || event1.hw.idx < 0 ||
+	     event0.throttled == event1.throttled, "a group is throttled together");
 	rules_of_counter(assume, 0);
 	rules_of_counter(assume, 1);
 	rules_of_event(assume, &event0);
@@ -220,10 +224,15 @@ static void any_counts(struct perf_event *e)
 	e->counted = nondet_u64();
 	e->sampled = nondet_bool();
 	e->paged = nondet_bool();
+	e->stopped = nondet_bool();
+	e->uptodate = nondet_bool();
 }
 
 static void any_registers(void)
 {
+#if BUILTIN
+	knc_owners.active_mask[0] = nondet_u32() & 3;
+#endif
 	hw.counter[0] = nondet_u64();
 	hw.counter[1] = nondet_u64();
 	ASSUME(hw.counter[0] <= COUNTER_MAX && hw.counter[1] <= COUNTER_MAX);
@@ -313,7 +322,8 @@ static void begins_period(const local64_t *left)
 		return;
 	HOLDS(is_over(e), "a period begins when the one before is over");
 	HOLDS(e->sampled, "a period that is over has had its sample");
-	HOLDS(!e->throttled || !nmi_level, "a sample stops an event that is throttled");
+	HOLDS(!e->throttled || !nmi_level || is_leaving(e),
+	      "a sample stops an event that is throttled");
 	e->sampled = false;
 }
 

@@ -17,6 +17,19 @@ typedef unsigned long u64;
 typedef long s64;
 #define BIT_39		39
 #endif
+#define HOLDS(rule, text)	__CPROVER_assert(REACH == 2 || (rule), text)
+#define ASSUME(rule)		__CPROVER_assume(rule)
+/* Not what is proved, but that it says something: the end is reached, or a worse table fails. */
+#define REACHED(what)		do { if (REACH == 1) __CPROVER_cover(what); } while (0)
+#define BROKEN(rule, text)	__CPROVER_assert(rule, text)
+
+#define RULE(rule, text) do {						\
+	if (assume)							\
+		ASSUME(rule);						\
+	else								\
+		HOLDS(rule, text);						\
+} while (0)
+
 #define NULL		((void *)0)
 #define bool		_Bool
 #define true		1
@@ -60,7 +73,7 @@ static inline s64 sign_extend64(u64 value, int bit)
 enum {
 	ENODEV = 19, EAGAIN = 11,
 	APIC_DM_NMI = 0x400, APIC_LVT_MASKED = 0x10000,
-	PERF_EF_START = 1, PERF_EF_RELOAD = 2, perf_hw_context = 0,
+	PERF_EF_START = 1, PERF_EF_RELOAD = 2, PERF_EF_UPDATE = 4, perf_hw_context = 0,
 };
 
 struct pt_regs {
@@ -97,14 +110,17 @@ struct pmu {
 
 struct perf_event {
 	struct {
-		bool exclude_kernel;
+		bool exclude_kernel, freq;
+		u64 config1;
 	} attr;
 	const struct pmu *pmu;
+	struct perf_event *parent;
+	u32 attach_state;
 	local64_t count;
 	struct hw_perf_event hw;
 	/* What the proof knows: see invariant.h */
 	u64 counted;
-	bool sampled, throttled, counter0, rdpmc, paged;
+	bool sampled, throttled, counter0, rdpmc, paged, stopped, uptodate;
 };
 
 struct perf_sample_data {

@@ -9,20 +9,20 @@
  */
 #include "kernel.h"
 
-#define HOLDS(rule, text)	__CPROVER_assert(REACH == 2 || (rule), text)
-#define ASSUME(rule)		__CPROVER_assume(rule)
-/* Not what is proved, but that it says something: the end is reached, or a worse table fails. */
-#define REACHED(what)		do { if (REACH == 1) __CPROVER_cover(what); } while (0)
-#define BROKEN(rule, text)	__CPROVER_assert(rule, text)
-
 static bool running, in_pmi;
 
 /* What is proved: OPERATION, FROM a state TO a state, of an EVENT; test_proof.py defines them. */
 enum operation {
-	IDLE, PMI, READER, ENABLE, DISABLE, READ, START, STOP, ADD, DEL, QUIESCE, RESET
+	IDLE, PMI, READER, ENABLE, DISABLE, READ, START, STOP, ADD, DEL, QUIESCE, RESET,
+	TICK, PERIOD,
 };
 
 static const enum operation operation = OPERATION;
+
+/* Linux 6.16 and later, where events 0 and 1 may be a group: it is throttled together. */
+static bool newer, grouped;
+static struct perf_event event0, event1, event2;
+static struct pmu pmu;
 
 enum { BY_TASK, BY_PMI, BY_REPLAY };
 
@@ -45,7 +45,12 @@ static unsigned int writer(void)
 
 #include "knc_pmu.c"
 #include "knc_pmi.c"
+#if BUILTIN
+#include "core.h"
+#else
 #include "knc_sched.c"
+#define is_leaving(e)	false
+#endif
 
 static bool was_pending;
 static void handled_pmis(void);
@@ -85,6 +90,7 @@ void knc_spflt_update(struct knc_cpu_pmu *kc)
 
 /* The event whose delivery has throttled it */
 static struct perf_event *throttled;
+static void new_period(struct perf_event *e, bool begins);
 
 static bool is_exact(unsigned int i)
 {
@@ -118,13 +124,11 @@ int perf_event_overflow(struct perf_event *e, struct perf_sample_data *data, str
 	HOLDS(is_exact(0) && is_exact(1), "a count that is read with a sample is exact");
 	e->sampled = true;
 	e->hw.interrupts = nondet_bool() ? 1 : e->hw.interrupts + 1;
-	if (nondet_bool()) {
-		e->hw.sample_period = nondet_u64();
-		ASSUME(e->hw.sample_period >= 1 && e->hw.sample_period < BIT(WIDTH - 2));
-	}
+	if (nondet_bool())
+		new_period(e, false);
 	/* Linux 6.16 stops the others of the group. To stop the event itself is to return 1. */
 	if (nondet_bool()) {
-		if (other->hw.idx >= 0) {
+		if (grouped && e != &event2 && other->hw.idx >= 0) {
 			throttle(other);
 			other->pmu->stop(other, 0);
 		}
@@ -136,6 +140,62 @@ int perf_event_overflow(struct perf_event *e, struct perf_sample_data *data, str
 		return 0;
 	throttled = e;
 	return 1;
+}
+
+/* perf core's mark is gone, and the event starts. */
+static void unthrottle(struct perf_event *e, bool start)
+{
+	e->hw.interrupts = 0;
+	e->throttled = false;
+	if (start)
+		knc_start(e, 0);
+}
+
+static void unthrottle_group(struct perf_event *e, bool start)
+{
+	struct perf_event *other = e == &event0 ? &event1 : &event0;
+
+	unthrottle(e, start);
+	if (grouped && e != &event2 && other->hw.idx >= 0)
+		unthrottle(other, true);
+}
+
+/* The event has a new period, which may begin at once: nothing of the old one is due. */
+static void new_period(struct perf_event *e, bool begins)
+{
+	e->hw.sample_period = nondet_u64();
+	ASSUME(e->hw.sample_period >= 1 && e->hw.sample_period < BIT(WIDTH - 2));
+	if (begins) {
+		e->hw.period_left.value = 0;
+		e->sampled = true;
+	}
+}
+
+/* perf core's tick unthrottles an event, and gives one with a frequency another period. */
+static void tick(struct perf_event *e)
+{
+	bool reload = nondet_bool();
+
+	if (knc_event_is_throttled(e))
+		unthrottle_group(e, !e->attr.freq);
+	if (!e->attr.freq)
+		return;
+	knc_stop(e, PERF_EF_UPDATE);
+	if (reload)
+		new_period(e, nondet_bool());
+	knc_start(e, reload ? PERF_EF_RELOAD : 0);
+}
+
+/* PERF_EVENT_IOC_PERIOD */
+static void set_period(struct perf_event *e)
+{
+	if (!newer && knc_event_is_throttled(e))
+		unthrottle(e, false);
+	knc_stop(e, PERF_EF_UPDATE);
+	new_period(e, true);
+	knc_start(e, PERF_EF_RELOAD);
+	if (newer && knc_event_is_throttled(e))
+		unthrottle_group(e, false);
 }
 
 /* --- where an operation is cut ---------------------------------------------------- */
@@ -195,6 +255,7 @@ static void any_event(struct perf_event *e)
 	any_counts(e);
 	e->pmu = &pmu;
 	e->attr.exclude_kernel = nondet_bool();
+	e->attr.freq = nondet_bool();
 	e->hw.config = (u64)nondet_u32();
 	e->hw.idx = nondet_u32();
 	e->counter0 = nondet_bool();
@@ -216,6 +277,8 @@ static void begin(void)
 	any_event(&event1);
 	any_event(&event2);
 	pmu.stop = knc_stop;
+	newer = nondet_bool();
+	grouped = newer && nondet_bool();
 	any_slot(0, SLOT0);
 	any_slot(1, SLOT1);
 	knc_pmus.state = from;
@@ -293,7 +356,7 @@ int main(void)
 		knc_enable_all(NULL);
 		break;
 	case DISABLE:
-		knc_disable_all(NULL);
+		knc_pmu_disable(&knc_pmus);
 		break;
 	case READ:
 		most = counted(target);
@@ -319,6 +382,14 @@ int main(void)
 		ASSUME(target->hw.idx >= 0);
 		knc_del(target, 0);
 		HOLDS(target->hw.idx == -1, "a deleted event has no counter");
+		break;
+	case TICK:
+	case PERIOD:
+		ASSUME(target->hw.idx >= 0);
+		if (operation == TICK)
+			tick(target);
+		else
+			set_period(target);
 		break;
 	case QUIESCE:
 		ASSUME(!filled());	/* perf core has taken the events off */

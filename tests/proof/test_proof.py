@@ -17,7 +17,7 @@ HERE = f"{TESTS}/proof"
 STATES = ("OFF", "STOP", "RUN", "READ", "PMI")
 WRITERS = {"task side": 0, "PMI": 1, "replay": 2, "quiesce": 0}
 # 3 is any slot, 4 any STATUS.
-DEFAULTS = {"NARROW": 1, "READERS": 0, "SWALLOWED": 0, "EVENT": 0, "SLOT0": 3, "SLOT1": 3, "STATUS": 4,
+DEFAULTS = {"NARROW": 1, "READERS": 0, "SWALLOWED": 0, "EVENT": 0, "BUILTIN": 0, "SLOT0": 3, "SLOT1": 3, "STATUS": 4,
             "OWN": "nondet_bool()", "LATE": "nondet_bool()"}
 # CBMC's own checks, in obligations whose numbers have all their bits. Signed overflow is none: the
 # kernel's compiler is told that such numbers wrap (-fno-strict-overflow).
@@ -44,6 +44,17 @@ def obligations():
                 yield f"{name.lower()}-{state}-{event}", f"{name} {state} EVENT={event}"
     for event in range(3):
         yield f"reader-{event}", f"READER STOP EVENT={event}"
+    for event in range(2):
+        yield f"tick-{event}", f"TICK STOP EVENT={event}"
+        yield f"period-{event}", f"PERIOD STOP EVENT={event}"
+    for name, macros in (
+            ("enable", "ENABLE STOP RUN"), ("pmi-RUN-201", "PMI RUN SLOT0=2 SLOT1=0 STATUS=1"),
+            ("pmi-RUN-223", "PMI RUN SLOT0=2 SLOT1=2 STATUS=3 OWN=0 LATE=0"),
+            *((f"{name.lower()}-{event}", f"{name} STOP EVENT={event}")
+              for name in ("TICK", "PERIOD", "ADD", "DEL") for event in range(2))):
+        yield f"builtin-{name}", f"{macros} BUILTIN=1"
+    for name in ("SWITCH", "UPDATE", "RESET", "FIRST", "INTERRUPT", "PROGRAM"):
+        yield f"spflt-{name.lower()}", f"{name} OFF NARROW=0"
     # With readers at any place; and counters of 40 bits
     for name, macros in (("disable", "DISABLE RUN STOP"), ("start-STOP-0", "START STOP"),
                          ("pmi-RUN-201", "PMI RUN SLOT0=2 SLOT1=0 STATUS=1")):
@@ -110,10 +121,16 @@ def table(softmask):
 
 def prepare(work, top):
     """Beside the driver's own files: empty headers of the kernel, and the table"""
-    for file in Path(top).glob("knc_*.[ch]"):
+    for file in Path(top).glob("*.[ch]"):
         for header in re.findall(r"#include <(.*)>", file.read_text()):
             os.makedirs(os.path.dirname(f"{work}/{header}"), exist_ok=True)
             Path(work, header).touch()
+    # What core.h and spflt.c call of these files
+    Path(work, "perf_event.h").touch()
+    for name, others in (("builtin", r"^static int knc_hw_config.*?^}|^static const struct attr.*"),
+                         ("spflt", r"^static void knc_spflt_find_t.*?^}|^void knc_spflt_init.*?^}")):
+        Path(work, f"{name}.inc").write_text(re.sub(
+            others, "", Path(*Path(top).glob(f"*{name}.c")).read_text(), flags=re.M | re.S))
     Path(work, "table.h").write_text(table(Path(top, "knc_softmask.h").read_text())[0])
 
 
@@ -126,7 +143,7 @@ def run(top, name, reach, *options):
     with tempfile.TemporaryDirectory(prefix="proof.") as work:
         prepare(work, top)
         quietly("gcc", "-E", *(f"-D{macro}={value}" for macro, value in defines.items()),
-                f"-I{work}", f"-I{top}", f"{HERE}/proof.c", "-o", f"{work}/proof.i")
+                f"-I{work}", f"-I{work}/linux", f"-I{top}", f"{HERE}/{'spflt' if name.startswith('spflt') else 'proof'}.c", "-o", f"{work}/proof.i")
         done = subprocess.run(
             [built("fetch-program", "cbmc"), "--no-standard-checks", "--object-bits", "10", "--unwind", "4",
              *CHECKS * (defines["NARROW"] == "0"), *options, f"{work}/proof.i"],
@@ -213,7 +230,7 @@ def check(name):
 def check_fault(fault):
     """A fault of tests/mutants/faults.txt breaks each obligation that it names."""
     with tempfile.TemporaryDirectory(prefix="proof.") as top:
-        copy(sources(r"knc_\w+\.[ch]"), top)
+        copy(sources(r"\w+\.[ch]"), top)
         Path(top, fault.file).write_text(fault.apply(read(fault.file)))
         results = {name: prove(name, top)[0] or "it holds" for name in fault.tests["proof"]}
     none_of(f"{name}: {why}" for name, why in results.items() if "FAILED: " not in why)

@@ -51,8 +51,6 @@ static struct {
 	int type;
 	int capabilities;
 	unsigned int took;
-	/* A perf core that switches the events before the tracepoint */
-	bool hook_after_events;
 	/* Another handler may swallow a PMI, and this is a tick */
 	bool swallows, in_tick;
 	/* A CPU that is going up or down, or 0 */
@@ -172,12 +170,11 @@ static void *fake_vzalloc(size_t size)
 
 #undef rdmsrq_safe
 #undef cpu_online
-#undef COMPAT_HOOK_BEFORE_EVENTS
-#undef COMPAT_PMI_SWALLOWED
-#undef in_hardirq
 #undef register_nmi_handler
 #undef perf_pmu_register
 #undef vzalloc
+#undef COMPAT_PMI_SWALLOWED
+#undef in_hardirq
 #define rdmsrq_safe(msr, value)			fake_rdmsr_safe(msr, value)
 #define reserve_perfctr_nmi(msr)		fake_take(FAKE_PERFCTR0 + (msr) - 0x20)
 #define reserve_evntsel_nmi(msr)		fake_take(FAKE_EVNTSEL0 + (msr) - 0x28)
@@ -199,7 +196,6 @@ static void *fake_vzalloc(size_t size)
 #define x86_match_cpu(ids)			((void)(ids), fake_ask(FAKE_CPU))
 #define x2apic_enabled()			(!fake_ask(FAKE_APIC))
 #define vzalloc(size)				fake_vzalloc(size)
-#define COMPAT_HOOK_BEFORE_EVENTS		(!fake.hook_after_events)
 #define COMPAT_PMI_SWALLOWED			fake.swallows
 #define in_hardirq()				fake.in_tick
 #define cpu_online(cpu)				(!fake.offline || (cpu) != fake.offline)

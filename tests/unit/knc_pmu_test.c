@@ -55,8 +55,6 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 /* The samples that the driver has delivered */
 static struct {
 	bool throttle;
-	/* the other event of its group, which perf core throttles with it */
-	struct perf_event *group;
 	u64 periods;
 	/* of the event, as perf core sets it for a frequency; 0: it stays */
 	u64 next_period;
@@ -72,10 +70,6 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	samples.regs = *regs;
 	samples.regs_at = regs;
 	event->hw.interrupts++;
-	if (samples.group && samples.group != event) {
-		samples.group->hw.interrupts = ~0ULL;
-		samples.group->pmu->stop(samples.group, 0);
-	}
 	if (samples.next_period)
 		event->hw.sample_period = samples.next_period;
 	return samples.throttle;

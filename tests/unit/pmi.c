@@ -99,46 +99,6 @@ static void test_long_overdue(struct kunit *test)
 	expect_count(test, event, P40 + 10);
 }
 
-/* What an event has when perf core has throttled it, and its last overflow has a sample. */
-static void expect_throttled(struct kunit *test, struct perf_event *event, u64 periods)
-{
-	KUNIT_EXPECT_EQ(test, samples.periods, periods);
-	KUNIT_EXPECT_EQ(test, event->hw.interrupts, ~0ULL);
-	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
-	KUNIT_EXPECT_EQ(test, record.msr[0x2d], 0);
-}
-
-static void test_stop_for_throttle(struct kunit *test)
-{
-	struct perf_event *event[2] = { add_new(test, INSTRUCTIONS, 1000) };
-
-	/* perf core throttles its group, for a sample of a software event. */
-	count(1, 1000);
-	event[0]->hw.interrupts = ~0ULL;
-	knc_stop(event[0], 0);
-	expect_throttled(test, event[0], 1000);
-
-	/* perf core starts it for a new period: the next sample stops it again. */
-	knc_start(event[0], PERF_EF_RELOAD);
-	count(1, 1000);
-	knc_pmi(&nowhere);
-	expect_throttled(test, event[0], 2000);
-
-	/* It is throttled in the delivery for the event on counter 0. */
-	event[0]->hw.interrupts = 0;
-	knc_start(event[0], 0);
-	event[1] = add_new(test, CYCLES, 300);
-	samples.group = event[0];
-	count(0, 300);
-	count(1, 1000);
-	knc_pmi(&nowhere);
-	expect_throttled(test, event[0], 3300);
-	KUNIT_EXPECT_TRUE(test, is_on_counter(event[1]));
-	samples.group = NULL;
-	del_all(event, 2);
-	KUNIT_EXPECT_EQ(test, samples.periods, 3300);
-}
-
 /* On Linux 2.6.38 no PMI may come for an overflow. A read finds it, and a tick. */
 static void test_read_swallowed(struct kunit *test)
 {
@@ -167,7 +127,6 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_regs),
 	KUNIT_CASE(test_pmi_regs_user),
 	KUNIT_CASE(test_long_overdue),
-	KUNIT_CASE(test_stop_for_throttle),
 	KUNIT_CASE(test_read_swallowed),
 	{}
 };
