@@ -45,8 +45,8 @@ HALTED = ("a thread that halts reads the clocks of its core, and nothing counts 
 IN_USER_MODE = ("with -u a thread counts the clocks of its core in its own user mode only, and all of "
                 "the core's are in none of them")
 # A turn, which ends early if one of the processes does
-TURN = ("n=$0; while [ $((n -= 1)) -ge 0 ]; do for p; do [ -e /proc/$p ] || exit 0; done; "
-        "sleep 0.1; done")
+TURN = ("n=$0; while [ $((n -= 1)) -ge 0 ]; do for p; do read -r s </proc/$p/stat || exit 0; "
+        "case $s in *') Z '*) exit 0; esac; done; sleep 0.1; done 2>/dev/null")
 # Which of the processes cannot be attached to
 THERE = """for p; do
 	[ -e /proc/$p/environ ] || echo "no process $p"

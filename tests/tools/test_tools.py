@@ -16,6 +16,7 @@ from lines import TESTS, TOP, executable, quietly, read
 import knc_format
 import knc_listing
 import knc_overlap
+import knc_runs
 import knc_tables
 
 HERE = f"{TESTS}/tools"
@@ -485,11 +486,15 @@ def test_metrics_turns():
         "DATA_READ_OR_WRITE": 3000, "DATA_READ_MISS_OR_WRITE_MISS": 100,
         "L1_DATA_HIT_INFLIGHT_PF1": 0})
     calls = run.calls()
-    assert [f"-p {pid} -- sh -c n=$0; " in call and call.endswith(f"done 1 {pid}") for call in calls] == \
+    assert [f"-p {pid} -- sh -c n=$0; " in call and call.endswith(f" 1 {pid}") for call in calls] == \
         [True] * 2, calls
     # The accesses are those of the short turn or of the long one, whichever has them.
     accesses, misses = (3000, 100 / 3) if "DATA_READ_OR_WRITE" in calls[0] else (1000, 100)
     assert run.metrics()["l1_hit_rate"]["value"] == near(100 - 100 * misses / accesses)
+    # A process has ended, too, that its parent does not wait for.
+    with subprocess.Popen("true") as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        subprocess.run(["sh", "-c", knc_runs.TURN, "6000", str(ended.pid)], check=True, timeout=60)
 
 
 def test_metrics_csv():
