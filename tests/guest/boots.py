@@ -72,7 +72,7 @@ OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed
 BOARD = f"{OLD}-k1om"
 BOARD_MAIN = OLD_MAIN + " selftest"
 BOARD_CARD = """count-exact count-both count-kernel sample-one sample-all sample-two multiplex
-    groups-refused group-read inherit spflt-region spflt-switch spflt-migrate spflt-inherit
+    groups-refused group-read inherit spflt-region spflt-switch spflt-inherit
     cpu-wide sample-wide task-switch selftest pmi-storm
     hotplug hotplug-reset spflt-hotplug"""
 

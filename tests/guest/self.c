@@ -151,38 +151,6 @@ TEST("spflt-switch", 120)
 	in_children(3, false, ping_pong, pipes);
 }
 
-static void wander(int step)
-{
-	int n = cpus_online(), i;
-
-	for (i = 0; i < 400; i++) {
-		pin(i * step % n);
-		spin(1000 + i);
-	}
-}
-
-/* A region that is moved from one hardware thread to the next all the while */
-TEST("spflt-migrate", 60)
-{
-	struct both b;
-	u64 count;
-
-	spflt_need();
-	b = open_both();
-	spflt_on();
-	ev_on(b.all);
-	wander(3);
-	ev_off(b.all);
-	must_be_equal(b, "a region on all hardware threads");
-	ev_on(b.all);
-	spflt_off();
-	count = ev_count(b.spflt);
-	must(ev_count(b.all) > count, "the preference 0 has no effect");
-	wander(5);
-	must(ev_count(b.spflt) == count, "outside, and on other hardware threads: %llu more",
-	     ev_count(b.spflt) - count);
-}
-
 /* A region in which the task's hardware threads go offline and come back */
 TEST("spflt-hotplug", 120)
 {
@@ -259,45 +227,6 @@ TEST("spflt-inherit", 60)
 		must(ev_count(fd) == want, "after %d children: %llu, not %llu", i + 1,
 		     ev_count(fd), want);
 	}
-}
-
-/* Each counter has its filter. */
-TEST("spflt-both", 60)
-{
-	struct perf_event_attr attr = spflt_attr(INSTRUCTIONS);
-	int fd[2];
-
-	spflt_need();
-	fd[0] = ev_open(attr, 0, -1, -1);
-	fd[1] = ev_join(attr, BRANCHES, fd[0]);
-	ev_on(fd[0]);
-	spin(10000);
-	region(12345);
-	spin(10000);
-	must(ev_count(fd[0]) == 2 * 12345 + REGION_COST && ev_count(fd[1]) == 12345 + 1,
-	     "two SPFLT events: %llu and %llu", ev_count(fd[0]), ev_count(fd[1]));
-}
-
-TEST("spflt-sample", 60)
-{
-	const u64 type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	struct tally t = {};
-	struct ring r;
-	int fd, i;
-
-	spflt_need();
-	fd = ring_open(&r, 64, sampling_attr(INSTRUCTIONS, 10007, type, .config1 = 1), 0, -1, -1);
-	ev_on(fd);
-	for (i = 0; i < 100; i++) {
-		spin(100000);
-		region(100000);
-		spin20(10000);
-	}
-	ev_off(fd);
-	ring_tally(&r, &t, (char *)region, (char *)region + 64);
-	must(ev_count(fd) == 100 * (200000 + REGION_COST), "counted %llu", ev_count(fd));
-	samples_near(t.samples, ev_count(fd) / 10007, "regions");
-	samples_whole(&t, "regions");
 }
 
 /* A CPU-wide event counts the regions of each task, and no task that is outside. */
