@@ -97,7 +97,8 @@ static void on_each_cpu(void (*f)(void *), void *data, int wait)
 
 static void switch_tasks(void)
 {
-	struct task_struct *prev = running[cpu], *next = nondet_bool() ? &idle[cpu] : &task[nondet_u32() % 3];
+	struct task_struct *next = nondet_bool() ? &idle[cpu] : &task[nondet_u32() % 3];
+	struct task_struct *prev = running[cpu];
 
 	ASSUME(!next->runs && next != prev && knc_pmus[cpu].state != KNC_OFF);
 	next->runs = next != &idle[cpu];
@@ -173,6 +174,7 @@ int main(void)
 	struct knc_spflt_cpu *sc = &knc_spflt_cpu[0];
 	struct task_struct *t, *other = &task[nondet_u32() % 3];
 	struct perf_event event = { .attr.config1 = 1 };
+	int err;
 	u32 pid;
 
 	begin();
@@ -188,7 +190,7 @@ int main(void)
 		HOLDS(!sc->late, "no counter runs while a bit is late");
 		for (pid = 0; pid < 2; pid++)
 			HOLDS(!knc_pmus[0].event[pid] || (spflt[0] >> pid & 1) ==
-			      knc_pmus[0].event[pid]->attr.config1, "a filter for each event with spflt");
+			      knc_pmus[0].event[pid]->attr.config1, "a filter for each such event");
 		break;
 	case RESET:
 		ASSUME(t == &idle[0]);
@@ -200,7 +202,8 @@ int main(void)
 		knc_spflt_hooked = true;
 		ASSUME(!sc->taken && !knc_spflt_cpu[1].taken);
 		task[0].wants = task[1].wants = task[2].wants = false;
-		HOLDS(knc_spflt_event_init(&event) == (knc_spflt_bits ? 0 : -ENOMEM), "first event");
+		err = knc_spflt_event_init(&event);
+		HOLDS(err == (knc_spflt_bits ? 0 : -ENOMEM), "the first event");
 		break;
 	case INTERRUPT:	/* of the first event */
 		ASSUME(sc->taken || !knc_pmus[0].filters);

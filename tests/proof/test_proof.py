@@ -17,8 +17,8 @@ HERE = f"{TESTS}/proof"
 STATES = ("OFF", "STOP", "RUN", "READ", "PMI")
 WRITERS = {"task side": 0, "PMI": 1, "replay": 2, "quiesce": 0}
 # 3 is any slot, 4 any STATUS.
-DEFAULTS = {"NARROW": 1, "READERS": 0, "SWALLOWED": 0, "EVENT": 0, "BUILTIN": 0, "SLOT0": 3, "SLOT1": 3, "STATUS": 4,
-            "OWN": "nondet_bool()", "LATE": "nondet_bool()"}
+DEFAULTS = {"NARROW": 1, "READERS": 0, "SWALLOWED": 0, "EVENT": 0, "BUILTIN": 0, "SLOT0": 3,
+            "SLOT1": 3, "STATUS": 4, "OWN": "nondet_bool()", "LATE": "nondet_bool()"}
 # CBMC's own checks, in obligations whose numbers have all their bits. Signed overflow is none: the
 # kernel's compiler is told that such numbers wrap (-fno-strict-overflow).
 CHECKS = "--bounds-check", "--pointer-check", "--undefined-shift-check"
@@ -128,7 +128,7 @@ def prepare(work, top):
     # What core.h and spflt.c call of these files
     Path(work, "perf_event.h").touch()
     for name, others in (("builtin", r"^static int knc_hw_config.*?^}|^static const struct attr.*"),
-                         ("spflt", r"^static void knc_spflt_find_t.*?^}|^void knc_spflt_init.*?^}")):
+                         ("spflt", r"^static void knc_spflt_find.*?^}|^void knc_spflt_init.*?^}")):
         Path(work, f"{name}.inc").write_text(re.sub(
             others, "", Path(*Path(top).glob(f"*{name}.c")).read_text(), flags=re.M | re.S))
     Path(work, "table.h").write_text(table(Path(top, "knc_softmask.h").read_text())[0])
@@ -140,13 +140,15 @@ def run(top, name, reach, *options):
     to = more.pop(0) if more and more[0] in STATES else state
     defines = {**DEFAULTS, "OPERATION": operation, "FROM": f"KNC_{state}", "TO": f"KNC_{to}",
                "REACH": reach, **dict(word.split("=") for word in more)}
+    source = "spflt.c" if name.startswith("spflt") else "proof.c"
     with tempfile.TemporaryDirectory(prefix="proof.") as work:
         prepare(work, top)
         quietly("gcc", "-E", *(f"-D{macro}={value}" for macro, value in defines.items()),
-                f"-I{work}", f"-I{work}/linux", f"-I{top}", f"{HERE}/{'spflt' if name.startswith('spflt') else 'proof'}.c", "-o", f"{work}/proof.i")
+                f"-I{work}", f"-I{work}/linux", f"-I{top}", f"{HERE}/{source}",
+                "-o", f"{work}/proof.i")
         done = subprocess.run(
-            [built("fetch-program", "cbmc"), "--no-standard-checks", "--object-bits", "10", "--unwind", "4",
-             *CHECKS * (defines["NARROW"] == "0"), *options, f"{work}/proof.i"],
+            [built("fetch-program", "cbmc"), "--no-standard-checks", "--object-bits", "10",
+             "--unwind", "4", *CHECKS * (defines["NARROW"] == "0"), *options, f"{work}/proof.i"],
             check=False, text=True, capture_output=True)
     return done.stdout if done.returncode in (0, 10) else done.stdout + done.stderr
 
