@@ -83,21 +83,65 @@ def compile_modules(flavour, linked, tool, *make):
     unless_passed(check, names, tree, linked, make, version("gcc"), version(tool))
 
 
-def without_tracing():
-    """In a kernel without tracepoints spflt.c refers to nothing of them: they have no stubs."""
-    tree = built("build-kernel", "prepared")
-    names = sources(r"[^/]*\.[ch]|Kbuild|compat/.*")
+# Differences from uos.config. Always on: PERF_EVENTS, HOTPLUG_CPU with SMP, EVENT_TRACING with
+# TRACEPOINTS.
+CONFIGS = """SMP=n
+FTRACE=n TRACEPOINTS=n
+KPROBES=n
+MODULES=n
+KALLSYMS=n SMP=n FTRACE=n KPROBES=n PRINTK=n BUG=n SYSFS=n
+KPROBE_EVENTS=n UPROBE_EVENTS=n FTRACE_SYSCALLS=n
+DYNAMIC_DEBUG=n CGROUPS=n BPF_SYSCALL=n
+PREEMPT=y DEBUG_PREEMPT=y
+PREEMPT_DYNAMIC=y
+PREEMPT_RT=y
+PAGE_TABLE_ISOLATION=y RETPOLINE=y CPU_MITIGATIONS=y
+X86_KERNEL_IBT=y UNWINDER_ORC=y
+FUNCTION_TRACER=y
+PARAVIRT=y HYPERVISOR_GUEST=y
+FORTIFY_SOURCE=y KNC_PMU_DEBUG=y
+PROVE_LOCKING=y DEBUG_KERNEL=y
+LTO_CLANG_THIN=y CFI_CLANG=y""".splitlines()
+KNC = "arch/x86/events/knc/"
+# They define what the driver refers to; no kernel has all.
+DEFINE = """{kernel/{cpu,kprobes,tracepoint,smp,up,static_call_inline,capability,events/core,\
+printk/printk,sched/build_utility,locking/mutex},lib/{string,dynamic_debug},fs/sysfs/file,\
+mm/vmalloc,arch/x86/{mm/cpu_entry_area,lib/msr,events/core,kernel/{irq,nmi,process,setup,\
+setup_percpu,cpu/{common,match,perfctr-watchdog}}}}.o"""
 
+
+@functools.cache
+def trees():
+    work = tempfile.TemporaryDirectory(prefix="configs.", dir=CACHE)
+    # 6.1 has PREEMPT_RT for no architecture.
+    quietly("sh", "-ec", f"""mkdir build; cp -al {built("build-kernel", "source")} source
+        sed -i '/^config X86_64$/a select ARCH_SUPPORTS_RT' source/arch/x86/Kconfig
+        {TOP}/scripts/install-in-tree source""", cwd=work.name)
+    return work
+
+
+def check_config(config):
     def check():
-        with tempfile.TemporaryDirectory(prefix="static.") as work:
-            copy(names, work)
-            header = Path(work, "no-tracepoints.h")
-            header.write_text("#undef CONFIG_TRACEPOINTS\n")
-            silent("make", "-s", "-C", tree, f"M={work}", "W=1", f"KCFLAGS=-include {header}",
-                   "spflt.o")
-            none_of(re.findall(r"U (\w*tracepoint\w*)", quietly("nm", "-u", f"{work}/spflt.o")))
+        run = functools.partial(quietly, "bash", "-c", cwd=f"{trees().name}/build")
+        make = "make -s -C ../source O=$PWD W=1 -j$(nproc) " + "LLVM=-19 " * ("LTO" in config)
+        run(f"rm -f {DEFINE}")
+        for form in "y" if config == "MODULES=n" else "my":
+            options = f"{config} KNC_PMU={form}"
+            run(f"(cat {TOP}/uos/uos.config; printf 'CONFIG_%s\\n' {options}) >config\n"
+                f"rm -rf {KNC}; {make} KCONFIG_ALLCONFIG=config allnoconfig prepare")
+            on = re.findall(r"^CONFIG_(\w+=[my])$", run("cat .config"), re.M)
+            none_of(f"dropped: {option}" for option in options.split()
+                    if (option.replace("=n", "=y") in on) == option.endswith("n"))
+            none_of(run(make + KNC).splitlines())
+            if "=n" in config:
+                run(f"{make} -k {DEFINE} || :")
+                there = run("find . -name '*.o' | xargs nm --defined-only").split()
+                needed = run(f"nm -u {KNC}{'knc_pmu' if form == 'm' else '*'}.o")
+                none_of(f"KNC_PMU={form}: no {name}" for name in re.findall(r"U (\S+)", needed)
+                        if "__ksymtab_" * (form == "m") + name not in there)
 
-    unless_passed(check, names, tree, version("gcc"))
+    unless_passed(check, sources(r"[^/]*\.[ch]|K[^/]*|compat/.*|uos/.*|scripts/install.*"), config,
+                  built("build-kernel", "source"), version("gcc"))
 
 
 # What the kernel has and programs do not; macros that name functions or assert, casts
@@ -281,7 +325,6 @@ def cases(run):
     usual = {
         "clang-W1": lambda: compile_modules("clang", False, "clang", "CC=clang", "W=1"),
         "sparse": lambda: compile_modules("prepared", False, "sparse", "C=2"),
-        "without-tracing": without_tracing,
         "checkpatch": checkpatch, "shellcheck": shellcheck, "pyflakes": pyflakes,
         "licence": licence, "k1om": check_k1om, "order": check_order,
         "gcc47": lambda: none_of(gcc47.wrong()), "anchors": anchors, "compat-bits": compat_bits}
@@ -292,6 +335,10 @@ def cases(run):
         usual["series-i386"] = lambda: in_tree("patch_series", "6.1", "i386")
         usual["series-lto"] = lambda: in_tree("patch_series", "6.12", "lto-6.12", "LLVM=-19")
         usual["series-rt"] = lambda: in_tree("patch_series", "6.12", "rt-6.12")
+    # "make check" has one: functions of tracepoints have no stubs.
+    for config in CONFIGS if run.names else CONFIGS[1:2]:
+        yield Case(f"config-{config.split()[0]}", functools.partial(check_config, config),
+                   "configs", 50)
     for name, check in usual.items():
         yield Case(name, check, seconds=100 if name == "checkpatch" else 30)
 
