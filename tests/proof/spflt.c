@@ -21,7 +21,7 @@
 #define clear_bit(bit, bits)	({ elsewhere(); *(bits) &= ~BIT(bit); })
 #define test_bit(bit, bits)	({ elsewhere(); !!(*(bits) & BIT(bit)); })
 #define vzalloc(size)		(bitmap = 0, nondet_bool() ? &bitmap : NULL)
-#define smp_store_release(p, value) (*(p) = (value))
+#define smp_store_release(p, value) (*(p) = (value))	/* threads execute in turn */
 #define COMPAT_HOOK_BEFORE_EVENTS before_events
 
 enum { ENOMEM = 12, EOPNOTSUPP = 95, PERF_ATTACH_TASK = 4, BITS_PER_BYTE = 8, PID_MAX_LIMIT = 32 };
@@ -201,7 +201,7 @@ int main(void)
 		knc_spflt_bits = NULL;
 		knc_spflt_hooked = true;
 		ASSUME(!sc->taken && !knc_spflt_cpu[1].taken);
-		task[0].wants = task[1].wants = task[2].wants = false;
+		ASSUME(!task[0].wants && !task[1].wants && !task[2].wants);
 		err = knc_spflt_event_init(&event);
 		HOLDS(err == (knc_spflt_bits ? 0 : -ENOMEM), "the first event");
 		break;

@@ -168,8 +168,8 @@ STYLES = (
     (r"knc_pmu_events\.h", f"{LISTS},SPACING"),
     (r"tests/guest/kmod/.*", f"{X86},INCLUDE_LINUX"),
     (r"tests/emulator/.*", f"{PROGRAM},{BARE}"),
-    # Lists of instructions; and a header of perf's own
-    (r"tests/guest/(bpf|tools/families)\.c", f"{PROGRAM},COMPLEX_MACRO"),
+    # Lists of instructions, and of what is per CPU; and a header of perf's own
+    (r"tests/(guest/(bpf|tools/families)|proof/spflt)\.c", f"{PROGRAM},COMPLEX_MACRO"),
     (r"tests/guest/late\.c", f"{PROGRAM},INCLUDE_LINUX,AVOID_EXTERNS"),
     (r"tests/unit/.*", f"{LISTS},{X86}"),
     # Complex numbers, and hexadecimal floating-point ones; libdw's names; lists of functions
