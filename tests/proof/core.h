@@ -10,13 +10,11 @@ struct event_constraint {
 #define EVENT_CONSTRAINT(code, counters, mask) { counters }
 static struct event_constraint unconstrained = { 3 };
 
-struct knc_owners {
+static struct knc_owners {
 	struct perf_event *event[2];
 	unsigned long active_mask[1];
 	int n_added;
-};
-
-static struct knc_owners knc_owners;
+} knc_owners;
 
 #define cpu_hw_events	knc_owners
 #define this_cpu_read(x) (x)

@@ -146,6 +146,7 @@ void knc_pmu_hint(CPUX86State *env, uint64_t addr, uint32_t info, uintptr_t ra);
 void knc_pmu_vector(CPUX86State *env, int elements);
 void knc_pmu_vector_access(CPUX86State *env, uint64_t addr, int size,
                            bool store, int mmu_idx, KncVectorAccess how);
+uint32_t knc_mxcsr(CPUX86State *env, uint32_t value);   /* vector.c */
 
 /* branch.c: branches and interrupts in the pipeline */
 void knc_pmu_interrupt(CPUX86State *env);
