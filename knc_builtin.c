@@ -46,8 +46,8 @@ static int knc_set_period(struct perf_event *event)
  * Stopping an event handles its last overflow, which may throttle the event. perf core starts
  * it all the same if it was moved or has a new period, and starts it again at the tick: an
  * error for the x86 core. So the event stays stopped until the tick. The exception is a new
- * period (n_added is 0) if perf core unthrottles the event right after this start. The tick,
- * which gives an event with a frequency a new period, does not.
+ * period (n_added is 0) if perf core unthrottles the event right after this start. It does not
+ * do so when the tick has given an event with a frequency a new period.
  */
 static bool knc_must_stay_stopped(const struct perf_event *event)
 {

@@ -59,7 +59,7 @@ static bool may_have(struct perf_event *e, int idx)
 #define knc_stop	x86_pmu_stop
 #define knc_enable_all(pmu) knc_enable_all(0)
 
-/* Add an event, or a group. An event that has the counter of another one moves that one. */
+/* Add an event, or a group of two. If its counter has an event, that one moves first. */
 static int knc_add(struct perf_event *e, int flags)
 {
 	struct perf_event *other = knc_owners.event[0] ?: knc_owners.event[1];
