@@ -48,6 +48,13 @@
 #define wrmsrq				wrmsrl
 #define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)
 
+/* 1 if the option is y: what is empty or 0, and a comma, stands before the 1, or not. */
+#define COMPAT_COMMA_1			0,
+#define COMPAT_SECOND(first, second, ...)	second
+#define COMPAT_IS_Y(comma)		COMPAT_SECOND(comma 1, 0)
+#define COMPAT_ENABLED(value)		COMPAT_IS_Y(COMPAT_COMMA_##value)
+#define IS_ENABLED(option)		COMPAT_ENABLED(option)
+
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
 
 /*
