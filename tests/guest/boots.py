@@ -160,6 +160,9 @@ BOOTS = (
     # From 7.0 on a kernel is preempted lazily, as above, or at once.
     Boot("races-full", RACES, "--cores 1 --append preempt=full", kernels="uos-newest", seconds=200,
          prefix="full-"),
+    # With page table isolation, which this CPU does not need, entries and exits change stacks.
+    Boot("pti", "sample-entry sample-syscall-regs", "--append pti=on", kernels="stock",
+         prefix="pti-"),
     # Where perf core's function for samples is not found
     Boot("nosym", "nosym", kernels=MODULE, seconds=20),
     Boot("storm", "pmi-storm", "--cores 2", kernels=".*", seconds=90),

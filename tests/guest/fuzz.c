@@ -4,16 +4,18 @@
  * samples, groups, children, regions and CPUs. No count may be wrong.
  *
  * fuzz: beside them fuzzers, as root and as nobody, make random system calls on events.
- * An administrator takes CPUs offline and changes limits.
+ * An administrator takes CPUs offline, changes limits, traces workers, and moves
+ * processes from cgroup to cgroup.
  * soak: workers and administrator alone. The counts add up to the emulator's.
  * witness: workers alone, beside other programs.
  *
  * TEST_FUZZ_SECONDS is how long, TEST_FUZZ_SEED where the random numbers begin: the
- * same seed does the same.
+ * same seed does the same. Workers wait TEST_FUZZ_DELAY cycles, on average, after a count.
  */
 #include "lib.h"
 
 #include <poll.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 
 #include "../../include/knc_pmu_user.h"
@@ -303,7 +305,26 @@ static void fuzz_one(struct fuzz *f, int i)
 	}
 }
 
-static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
+/* Stops a worker, lets it execute some instructions, and go on. It needs no signal. */
+static void fuzz_trace(pid_t pid, u64 steps)
+{
+	bool stopped = false;
+	int status;
+
+	if (ptrace(PTRACE_ATTACH, pid, 0, 0))
+		return;
+	while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status)) {
+		stopped |= WSTOPSIG(status) == SIGSTOP;
+		if (stopped && !steps--) {
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+			return;
+		}
+		ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
+	}
+}
+
+/* Of the @n processes the first @fuzzers are fuzzers. */
+static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int fuzzers, int n)
 {
 	u64 r = fuzz_seed(f, 100), turn;
 	const char *path;
@@ -312,7 +333,7 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 	/* A CPU once, however short it is */
 	for (turn = 0; !turn || now_ns() < f->deadline; turn++) {
 		usleep(1000 + random_below(&r, f->others ? 20000 : 200000));
-		switch (turn && f->others ? random_below(&r, 3) : 0) {
+		switch (turn ? random_below(&r, 4) : 0) {
 		case 0:
 			/* Linux 2.6.38 may hang: see hotplug.c. */
 			if (cards_kernel())
@@ -326,7 +347,12 @@ static void fuzz_administrate(struct fuzz *f, const pid_t *pids, int n)
 			f->offline++;
 			break;
 		case 1:
-			sample_limit(500 + random_below(&r, 50000));
+			if (f->others)
+				sample_limit(500 + random_below(&r, 50000));
+			break;
+		case 2:
+			fuzz_trace(pids[fuzzers + random_below(&r, n - fuzzers)],
+				   random_below(&r, 1000));
 			break;
 		default:
 			path = cgroup_path(random_below(&r, CGROUPS));
@@ -423,8 +449,8 @@ static void work_group(struct fuzz *f, u64 n, u64 cost)
 	judge(f, all, branches, n, cost + n, "a group's sibling");
 }
 
-/* Two children, with or without regions, in which they are refused an event */
-static void work_inherited(struct fuzz *f, u64 n, bool regions)
+/* Two children, with or without regions, in which they are refused an event; or programs */
+static void work_inherited(struct fuzz *f, u64 n, bool regions, bool programs)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS, .config1 = regions, .inherit = 1);
 	pid_t pids[2];
@@ -443,6 +469,8 @@ static void work_inherited(struct fuzz *f, u64 n, bool regions)
 				/* ENODEV: it was swapped with a child's, which has ended. */
 				must(sys_open(attr, 0, -1, fd, 0) < 0 &&
 				     (errno == EINVAL || errno == ENODEV), "a pinned member: %m");
+			} else if (programs) {
+				execl("/proc/self/exe", "gt", "--spin", text_of("%llx", n), NULL);
 			}
 			spin(n);
 			spflt_off();
@@ -452,7 +480,8 @@ static void work_inherited(struct fuzz *f, u64 n, bool regions)
 	ev_off(fd);
 	/* Newer perf cores lose the time in which a child was not counted. */
 	all = work_close(f, fd, &count) && kernel_before(6, 13);
-	judge(f, all, count, 4 * n, 4 * n + 20000, regions ? "children's regions" : "children");
+	judge(f, all, count, 4 * n, 4 * n + (programs ? 200000 : 20000),
+	      regions ? "children's regions" : "children");
 }
 
 static void work_wide(struct fuzz *f, int cpu, u64 period)
@@ -474,13 +503,29 @@ static void work_wide(struct fuzz *f, int cpu, u64 period)
 	work_close(f, fd, &count);
 }
 
+/* DELAY costs the host nothing, and interrupts come after it: it takes 0.1 ms at most. */
+static void work_wait(u64 *r)
+{
+	u64 left = random_below(r, 2 * setting("TEST_FUZZ_DELAY", 0) + 1), part;
+
+	for (; left; left -= part) {
+		part = left < 100000 ? left : 100000;
+		asm volatile(".byte 0xc5, 0xfa, 0xae, 0xf0" : : "a" (part) : "memory");
+	}
+}
+
 static void work(struct fuzz *f, int i)
 {
-	u64 r = fuzz_seed(f, 200 + i), cost, n, period;
+	u64 r = fuzz_seed(f, 200 + i), cost, n, period, kind;
+	/* One of soak counts all the time: in 19 minutes of it, as much as a counter can hold. */
+	int cycles = i ? -1 : work_open(times_attr(CYCLES));
 
+	if (!i)
+		ev_on(cycles);
 	cost = work_cost(f);
 	while (now_ns() < f->deadline) {
-		n = random_below(&r, 50000);
+		work_wait(&r);
+		n = random_below(&r, one_in(&r, 8) ? 50000 : 5000);
 		/* Others change how many samples there may be. */
 		period = f->others ? 0 : 700 + random_below(&r, 2000);
 		/* Linux 2.6.38 frees an event whose last file is closed as its task forks. */
@@ -492,12 +537,17 @@ static void work(struct fuzz *f, int i)
 			work_wide(f, random_below(&r, f->cpus), period);
 			break;
 		case 5:
-			work_inherited(f, n, one_in(&r, 2));
+			kind = random_below(&r, 3);
+			work_inherited(f, n, kind == 1, kind == 2);
 			break;
 		default:
 			work_loop(f, n, period, cost);
 		}
 	}
+	if (i)
+		return;
+	ev_off(cycles);
+	work_close(f, cycles, &n);
 }
 
 /* In milliseconds: TEST_FUZZ_SECONDS, if it is given */
@@ -517,6 +567,8 @@ static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrator
 	f->deadline = now_ns() + ms * 1000000;
 	/* read the PMU's name now: the file may be gone for a moment */
 	pmu();
+	for (i = 0; i < CGROUPS; i++)
+		mkdir(cgroup_path(i), 0755);
 	for (i = 0; i < n; i++) {
 		in_child(pids[i]) {
 			if (i < fuzzers)
@@ -524,10 +576,12 @@ static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrator
 			else if (i < fuzzers + workers)
 				work(f, i);
 			else
-				fuzz_administrate(f, pids, fuzzers);
+				fuzz_administrate(f, pids, fuzzers, i);
 		}
 	}
 	reap_all(pids, n);
+	for (i = 0; i < CGROUPS; i++)
+		rmdir(cgroup_path(i));
 	note("%llu counts are exact, %llu events have shared a counter", f->exact, f->shared);
 	must(f->exact > 10, "only %llu counts are exact", f->exact);
 }
@@ -544,16 +598,11 @@ TEST("fuzz", 240)
 {
 	long paranoid = sysctl_get("kernel/perf_event_paranoid");
 	struct fuzz *f = shared(sizeof(*f));
-	u64 i;
 
 	sample_limit(20000);
 	sysctl_set("kernel/perf_event_paranoid", 0);
-	for (i = 0; i < CGROUPS; i++)
-		mkdir(cgroup_path(i), 0755);
 	f->others = true;
 	fuzz_run(f, 6, 2, 1, fuzz_time(scale() > 1 ? 3000 : 400));
-	for (i = 0; i < CGROUPS; i++)
-		rmdir(cgroup_path(i));
 	sysctl_set("kernel/perf_event_paranoid", paranoid);
 	note("%llu steps, %llu events opened, %llu CPUs taken", f->steps, f->opened, f->offline);
 	must(f->steps > 1000 && f->opened > 10, "%llu steps, %llu events: too few",

@@ -6,6 +6,7 @@
 #include "lib.h"
 
 #include <asm/perf_regs.h>
+#include <linux/hw_breakpoint.h>
 
 #define STACK		64
 #define LATEST		60
@@ -26,6 +27,7 @@ static const char * const reg_names[REGS] = {
 DECLARE_PLACE(place_syscall);
 DECLARE_PLACE(place_fault);
 DECLARE_PLACE(place_int3);
+DECLARE_PLACE(place_debug);
 
 void place_loop(u64 n);
 extern char place_loop_lo[], place_loop_hi[];
@@ -50,6 +52,8 @@ static const struct place at_syscall = PLACE("SYSCALL", place_syscall, after, af
 static const struct place at_fault = PLACE("page fault", place_fault, site, after);
 /* INT3 is a trap: the address is behind it, or INT3 itself before it is executed. */
 static const struct place at_int3 = PLACE("INT3", place_int3, after, site);
+/* A breakpoint: #DB has a stack of its own. */
+static const struct place at_debug = PLACE("#DB", place_debug, site, after);
 
 /* How many instructions before the entry the overflow is */
 #define BEFORE	5
@@ -308,6 +312,12 @@ TEST("sample-entry", 240)
 	prepare();
 	sweep_entry(&at_fault, &s);
 	sweep_entry(&at_int3, &s);
+	if (has_regs()) {
+		ev_open(any_attr(PERF_TYPE_BREAKPOINT, 0, .bp_type = HW_BREAKPOINT_X,
+				 .bp_addr = (u64)place_debug_site, .bp_len = sizeof(long),
+				 .disabled = 0), 0, -1, -1);
+		sweep_entry(&at_debug, &s);
+	}
 	for (skid = 0; skid <= LATEST; skid += 4)
 		sweep_timer(skid, &s);
 	judge(&s);

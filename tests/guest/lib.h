@@ -243,7 +243,7 @@ void set_online(int cpu, bool online);
 int try_online(int cpu, bool online);	/* once: 0, or -1 with errno */
 pid_t must_fork(void);
 /* The statement after it is what the child does, which exits then. */
-#define in_child(pid)	for ((pid) = must_fork(); !(pid); _exit(0))
+#define in_child(pid)	for ((pid) = must_fork(); !(pid); (pid) = 1, _exit(0))
 /* The same, and then it is waited for. */
 #define by_child()	for (pid_t pid_ = must_fork(); !pid_ || (reap(pid_), false); _exit(0))
 void reap(pid_t pid);			/* must have exited with 0 */

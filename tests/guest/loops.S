@@ -143,6 +143,7 @@ END \name
 	PLACE place_syscall, syscall
 	PLACE place_fault, mov (%rdi), %ecx
 	PLACE place_int3, int3
+	PLACE place_debug, nop
 
 /* n rounds of 20 instructions of 1 or 3 bytes; registers have how many are left. */
 FUNCTION place_loop

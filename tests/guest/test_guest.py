@@ -18,7 +18,7 @@ HERE = f"{TESTS}/guest"
 DEFAULT = "stock"
 # How much there is of some tests
 SETTINGS = ("TEST_POINT", "TEST_STRIDE", "TEST_SEED", "TEST_PMIS",
-            "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED")
+            "TEST_FUZZ_SECONDS", "TEST_FUZZ_SEED", "TEST_FUZZ_DELAY")
 # Of Debian's packages, for the boots "tools" and "metrics"
 PROGRAMS = """/usr/bin/papi_avail /usr/bin/papi_native_avail /usr/bin/stress-ng
     /usr/bin/bpftrace /usr/bin/lua5.3 /usr/bin/likwid-perfctr /usr/bin/likwid-genTopoCfg

@@ -89,6 +89,82 @@ static void test_pmi_regs_user(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
 }
 
+/* Exceptions enter on these stacks. In tests/guest none comes on that of #MC. */
+static void test_entry_stacks(struct kunit *test)
+{
+	struct cpu_entry_area *area = (struct cpu_entry_area *)SZ_1G;
+	const unsigned long ends[] = {
+		(unsigned long)(&area->entry_stack_page + 1),
+		CEA_ESTACK_TOP(&area->estacks, DB), CEA_ESTACK_TOP(&area->estacks, MCE),
+	};
+	unsigned int i;
+
+	fake.entry_area = area;
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		KUNIT_EXPECT_EQ(test, knc_entry_stack_end(ends[i]), ends[i]);
+		KUNIT_EXPECT_EQ(test, knc_entry_stack_end(ends[i] - PAGE_SIZE + 8), ends[i]);
+		KUNIT_EXPECT_EQ(test, knc_entry_stack_end(ends[i] + 8), 0);
+	}
+	KUNIT_EXPECT_EQ(test, knc_entry_stack_end(CEA_ESTACK_TOP(&area->estacks, DF)), 0);
+}
+
+/* A new task runs. */
+static struct pt_regs *run_task(struct kunit *test)
+{
+	fake.runs = new_object(test, sizeof(*fake.runs));
+	fake.runs->stack = new_object(test, THREAD_SIZE);
+	return task_pt_regs(fake.runs);
+}
+
+/* A task that has not run yet has no registers of a program. */
+static void test_user_none(struct kunit *test)
+{
+	static const struct pt_regs none = { .cs = __USER_CS };
+	struct pt_regs user, regs = { .cs = __KERNEL_CS };
+
+	regs.sp = (unsigned long)run_task(test) - 1000;
+	knc_user_regs(&user, &regs);
+	KUNIT_EXPECT_EQ(test, memcmp(&user, &none, sizeof(user)), 0);
+}
+
+/* An entry looks like an exit if the program was at this place before. */
+static void test_user_again(struct kunit *test)
+{
+	struct cpu_entry_area *area = vzalloc(sizeof(*area));
+	struct pt_regs *frame = (struct pt_regs *)(&area->entry_stack_page + 1) - 1;
+	struct pt_regs user, *saved = run_task(test);
+	struct pt_regs regs = { .cs = __KERNEL_CS, .bx = 2, .sp = (unsigned long)&frame->orig_ax };
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, area);
+	fake.entry_area = area;
+	*saved = (struct pt_regs){ .cs = __USER_CS, .bx = 1, .di = 1 };
+	*frame = *saved;
+	/* An error code, not RDI */
+	frame->orig_ax = 4;
+	knc_user_regs(&user, &regs);
+	KUNIT_EXPECT_EQ(test, user.bx, 2);
+	/* An exception in the kernel, on the same stack */
+	frame->cs = __KERNEL_CS;
+	knc_user_regs(&user, &regs);
+	KUNIT_EXPECT_EQ(test, user.bx, 1);
+	vfree(area);
+}
+
+/* The entry saves the stack pointer, loads the kernel's, and ends with SYSRETQ. */
+static void test_find_syscall(struct kunit *test)
+{
+	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
+
+	knc_find_syscall();
+	KUNIT_EXPECT_GT(test, knc_syscall_saves_sp, 0);
+	KUNIT_EXPECT_LE(test, knc_syscall_saves_sp, 12);
+	KUNIT_EXPECT_GT(test, knc_syscall_loads_sp, knc_syscall_saves_sp);
+	KUNIT_EXPECT_LE(test, knc_syscall_loads_sp, 64);
+	KUNIT_EXPECT_EQ(test, memcmp(sysretq, (void *)(knc_syscall_entry + knc_syscall_length) -
+				     sizeof(sysretq), sizeof(sysretq)), 0);
+	KUNIT_EXPECT_EQ(test, knc_syscall_find("not in the code"), 0);
+}
+
 static void test_long_overdue(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
@@ -126,6 +202,10 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_reserved_status),
 	KUNIT_CASE(test_pmi_regs),
 	KUNIT_CASE(test_pmi_regs_user),
+	KUNIT_CASE(test_entry_stacks),
+	KUNIT_CASE(test_user_none),
+	KUNIT_CASE(test_user_again),
+	KUNIT_CASE(test_find_syscall),
 	KUNIT_CASE(test_long_overdue),
 	KUNIT_CASE(test_read_swallowed),
 	{}
