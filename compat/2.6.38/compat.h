@@ -53,7 +53,7 @@
 #define COMPAT_SECOND(first, second, ...)	second
 #define COMPAT_IS_Y(comma)		COMPAT_SECOND(comma 1, 0)
 #define COMPAT_ENABLED(value)		COMPAT_IS_Y(COMPAT_COMMA_##value)
-#define IS_ENABLED(option)		COMPAT_ENABLED(option)
+#define IS_ENABLED(CONFIG_option)	COMPAT_ENABLED(CONFIG_option)
 
 #define sysfs_emit(page, ...)		scnprintf(page, PAGE_SIZE, __VA_ARGS__)
 

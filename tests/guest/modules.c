@@ -201,7 +201,8 @@ static void must_be_alone(void)
 	reads = td_read(cpu, TD_RDMSRS) - reads;
 	ticks = now_ns() / TICK_NS - ticks;
 	/* Each tick looks for an overflow once; the kernel's driver reads twice. */
-	must(ticks && reads <= ticks + 1, "%llu reads in %llu ticks: another driver's", reads, ticks);
+	must(ticks && reads <= ticks + 1, "another driver: %llu reads in %llu ticks", reads,
+	     ticks);
 	close(fd);
 }
 
