@@ -109,7 +109,10 @@ TEST("pmi-storm", 400)
 	     overflows, delivered);
 }
 
-/* Of a whole boot: no edge is lost, and /proc/interrupts has each PMI delivered. */
+/*
+ * Of a whole boot: no edge is lost, and /proc/interrupts has each PMI delivered. On Linux 2.6.38
+ * a read handles an overflow before its PMI comes, which may handle another one then.
+ */
 TEST("interrupts-balance", 30)
 {
 	u64 delivered, line;
@@ -120,6 +123,6 @@ TEST("interrupts-balance", 30)
 	line = pmi_line();
 	delivered = td_sum(TD_DELIVERED);
 	note("%llu PMIs", delivered);
-	must(line == delivered, "the PMI line of /proc/interrupts has %llu of %llu PMIs",
-	     line, delivered);
+	must(line == delivered || (cards_kernel() && line > delivered),
+	     "the PMI line of /proc/interrupts has %llu of %llu PMIs", line, delivered);
 }
