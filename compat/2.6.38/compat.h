@@ -48,7 +48,7 @@
 #define wrmsrq				wrmsrl
 #define inc_perf_irq_stat()		inc_irq_stat(apic_perf_irqs)
 
-/* 1 if the option is y: what is empty or 0, and a comma, stands before the 1, or not. */
+/* 1 if an option is y, else 0: if it is, "0," before "1, 0" makes the 1 the second. */
 #define COMPAT_COMMA_1			0,
 #define COMPAT_SECOND(first, second, ...)	second
 #define COMPAT_IS_Y(comma)		COMPAT_SECOND(comma 1, 0)

@@ -305,7 +305,7 @@ static void fuzz_one(struct fuzz *f, int i)
 	}
 }
 
-/* Stops a worker, lets it execute some instructions, and go on. It needs no signal. */
+/* Single-steps a worker, then lets it go on. Its signals are dropped: it needs none. */
 static void fuzz_trace(pid_t pid, u64 steps)
 {
 	bool stopped = false;
@@ -449,7 +449,7 @@ static void work_group(struct fuzz *f, u64 n, u64 cost)
 	judge(f, all, branches, n, cost + n, "a group's sibling");
 }
 
-/* Two children, with or without regions, in which they are refused an event; or programs */
+/* Two children, with or without regions, in which they are refused an event; or two programs */
 static void work_inherited(struct fuzz *f, u64 n, bool regions, bool programs)
 {
 	struct perf_event_attr attr = user_attr(INSTRUCTIONS, .config1 = regions, .inherit = 1);

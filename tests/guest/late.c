@@ -52,7 +52,7 @@ static const struct place at_syscall = PLACE("SYSCALL", place_syscall, after, af
 static const struct place at_fault = PLACE("page fault", place_fault, site, after);
 /* INT3 is a trap: the address is behind it, or INT3 itself before it is executed. */
 static const struct place at_int3 = PLACE("INT3", place_int3, after, site);
-/* A breakpoint: #DB has a stack of its own. */
+/* A breakpoint raises #DB, for which the processor changes to another stack. */
 static const struct place at_debug = PLACE("#DB", place_debug, site, after);
 
 /* How many instructions before the entry the overflow is */

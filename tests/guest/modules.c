@@ -184,7 +184,7 @@ TEST("load-beside", 30)
 	     ev_count(fd));
 }
 
-/* Our driver reads registers in its interrupts only, the kernel's at each tick. */
+/* A tick of the cards' kernel: HZ=100 */
 #define TICK_NS		10000000
 
 static void must_be_alone(void)
@@ -200,7 +200,7 @@ static void must_be_alone(void)
 	spin(50000000);
 	reads = td_read(cpu, TD_RDMSRS) - reads;
 	ticks = now_ns() / TICK_NS - ticks;
-	/* Each tick looks for an overflow once; the kernel's driver reads twice. */
+	/* In each tick our driver reads a register once, the kernel's own driver twice. */
 	must(ticks && reads <= ticks + 1, "another driver: %llu reads in %llu ticks", reads,
 	     ticks);
 	close(fd);
