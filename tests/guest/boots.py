@@ -61,7 +61,7 @@ NEW = f"(?!{OLD}).*"
 MODULE = "stock|uos.*"
 OLD_MAIN = without(f"{MAIN} {LIFE}", """modprobe sample-cpu-time page-times
     spflt-hotplug perf-* bpf-* opens-quiet refuse-reason card-check
-    soak hotplug* first-event fault-* spflt-first vector-*""")
+    hotplug* first-event fault-* spflt-first vector-*""")
 OLD_RACES = "take-over " + without(RACES, "race-stop-offline") + " nmi-swallowed machine-check"
 # The same kernel in a card's own code, on a card's board: 4 threads, and all 244. Left out beside
 # what OLD_MAIN leaves out are
