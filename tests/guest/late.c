@@ -211,12 +211,14 @@ static u32 first_outside(const struct place *p, u64 period)
 
 	while (outside - inside > 1) {
 		u32 middle = (inside + outside) / 2;
+		bool in = true;
+		int tries;
 
-		if (!sample_at(p, period, middle, &rec) || rec.ip < (u64)p->run ||
-		    rec.ip > (u64)p->after)
-			outside = middle;
-		else
-			inside = middle;
+		/* Now and then the way through the kernel is longer. */
+		for (tries = 0; in && tries < 3; tries++)
+			in = sample_at(p, period, middle, &rec) && rec.ip >= (u64)p->run &&
+			     rec.ip <= (u64)p->after;
+		*(in ? &inside : &outside) = middle;
 	}
 	return outside;
 }

@@ -75,21 +75,3 @@ between "bytes of the thread" "$(place 0 1 l1_l2_bytes)" $((misses * 64)) \
 	$((misses * 64 * 135 / 100))
 between "bytes of another" "$(place 0 2 l1_l2_bytes)" 0 $((misses * 64 / 10))
 ok
-
-# Processes that only count: a core issues from one thread in every other cycle, from four in each.
-into said knc-metrics --threads 1,4 -M cpi_core -o "$tmp/threads" \
-	sh -c 'for i in $(seq {}); do ./gt --spin 1000000 & done; wait'
-has threads '^Fastest: 2 threads, 1 on each core$'
-while read -r each all ran _ ipc cpi_core of_core _; do
-	case $each/$all in
-	1/2) least=0.4 most=0.51 ;;
-	4/8) least=0.2 most=0.26 ;;
-	*) continue ;;
-	esac
-	between "$all threads, that ran" "$ran" "$((all / 2))" "$all.1"
-	between "$all threads, ipc" "$ipc" "$least" "$most"
-	between "$all threads, ipc of a core" "$(awk "BEGIN { print $of_core * $cpi_core }")" 0.5 1.1
-	echo "$all" >>"$tmp/seen"
-done <"$tmp/threads"
-[ "$(cat "$tmp/seen")" = "2
-8" ] || fail "numbers of threads: $(cat "$tmp/threads")"
