@@ -45,8 +45,8 @@ ALONE = "count-exact count-both sample-two multiplex inherit cpu-wide"
 
 # Programs of Debian's, perf with tables of this chip; knc-metrics and knc-report
 TOOLS = "likwid perf-tables perf-metrics papi stress-ng bpftrace"
-METRICS = """knc-metrics knc-report metrics-truth metrics-where metrics-regions metrics-kernels
-    vector-programs"""
+METRICS = """knc-metrics knc-report metrics-truth metrics-where metrics-threads metrics-regions
+    metrics-kernels vector-programs"""
 
 # A module gives programs no RDPMC.
 RDPMC = "rdpmc* regions-rdpmc race-map race-nmi-map"
@@ -186,6 +186,7 @@ BOOTS = (
     Boot("again", "same-again", "--cores 2", kernels="stock", seconds=90),
     Boot("tools", TOOLS, kernels="stock", seconds=150),
     Boot("metrics", METRICS, kernels="stock", seconds=300),
+    Boot("eight", "metrics-threads", "--cores 8", kernels="stock", prefix="eight-"),
     # The newest perf with our tables, on its own kernel
     Boot("newest", "perf-newest", kernels="uos-newest"),
     # Debian's fuzzers, which are fetched for it

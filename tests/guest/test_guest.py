@@ -110,7 +110,7 @@ def card_perf(work, kind, machine):
 
 # More options of some boots
 OPTIONS = {
-    "again": workload, "tools": tools, "metrics": tools,
+    "again": workload, "tools": tools, "metrics": tools, "eight": tools,
     "newest": newest,
     "perf": lambda work: card_perf(work, "mainline", 62),
     "perf-k1om": lambda work: card_perf(work, "k1om", 181),
