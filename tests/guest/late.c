@@ -214,7 +214,7 @@ static u32 first_outside(const struct place *p, u64 period)
 		bool in = true;
 		int tries;
 
-		/* Now and then the way through the kernel is longer. */
+		/* Now and then one way through the kernel is longer than the others. */
 		for (tries = 0; in && tries < 3; tries++)
 			in = sample_at(p, period, middle, &rec) && rec.ip >= (u64)p->run &&
 			     rec.ip <= (u64)p->after;

@@ -14,7 +14,7 @@ while read -r each all ran _ ipc cpi_core of_core _; do
 	"4/$((4 * cores))") least=0.2 most=0.26 ;;
 	*) continue ;;
 	esac
-	between "$all threads, that ran" "$ran" "$((all / 2))" "$all.1"
+	between "$all threads, that ran" "$ran" "$(awk "BEGIN { print $all / 2 }")" "$all.1"
 	between "$all threads, ipc" "$ipc" "$least" "$most"
 	between "$all threads, ipc of a core" "$(awk "BEGIN { print $of_core * $cpi_core }")" 0.5 1.1
 	echo "$all" >>"$tmp/seen"
