@@ -199,7 +199,7 @@ class TestHost(ScriptTest):
             assert (got, out) == (status, "mic0/counting\nmic1/counting\n" * (status == 3)), err
             assert sorted({*counts} & {*err.splitlines()}) == printed, err
         assert "mic1 has failed" in err and "mic1/pid): status 0\n" in err, err
-        with self.begin("knc-host", "stat", "--prefix", "./ssh {}", "--while", ": >ran; sleep 100", *words) as host:
+        with self.begin("knc-host", "stat", "--prefix", "./ssh {}", "--while", ": >ran; exec sleep 100", *words) as host:
             until(lambda: os.path.exists("ran"))
             os.killpg(host.pid, signal.SIGINT)
             err = host.communicate(timeout=60)[1]
