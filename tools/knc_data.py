@@ -102,13 +102,13 @@ def script(perf, path, options, copy=None):
     symfs = options[options.index("--symfs") + 1] if "--symfs" in options else "/"
     functions = functools.lru_cache(lambda name: jit_functions(symfs + name))
 
-    def printed(pipe):
-        for line in pipe:
-            if symfs != "/" and "/tmp/perf-" in line:
-                line = JIT.sub(lambda found: jit_named(found, functions(found[4])), line)
-            if copy:
-                copy.write(line)
-            yield line
+    def changed(text):
+        if symfs != "/" and "/tmp/perf-" in text:
+            text = re.sub(".*/tmp/perf-.*\n", lambda line: JIT.sub(
+                lambda found: jit_named(found, functions(found[4])), line[0]), text)
+        if copy:
+            copy.write(text)
+        return text
 
     # With SIGPIPE ignored, as here, perf script outlives an addr2line that finds no file.
     with tempfile.TemporaryFile() as said:
@@ -116,8 +116,7 @@ def script(perf, path, options, copy=None):
                               stdout=subprocess.PIPE, stderr=said, encoding="utf-8",
                               errors="replace", restore_signals=False,
                               env={**os.environ, "LC_ALL": "C"}) as process:
-            reader = knc_script.Reader(process.stdout if symfs == "/" and not copy else
-                                       printed(process.stdout))
+            reader = knc_script.Reader(process.stdout, changed)
             yield reader
         said.seek(0)
         words = [line for line in said.read().decode(errors="replace").split("\n") if line.strip()]

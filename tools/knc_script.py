@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What "perf script" has printed, or folded stacks: a record for each sample, or stack.
+"""What "perf script" has printed, or folded stacks: a record for each stack, or sample, or alike ones.
 
 Names may have blanks, parentheses and colons. FIELDS show where each ends: at "+0x4d (" before a
 function's file, and at the time and period before an event. Without these fields the first place
@@ -18,10 +18,11 @@ UNKNOWN = "[unknown]"
 
 # comm    None if it was not printed
 # weight  the period: how many events the sample stands for
-# time    as it was printed; None if it was not
 # frames  the function of the sample first, then its callers
+# time    as it was printed; None if it was not
+# count   how many samples these are: @time is of the first, and @weight of all of them
 # address of the instruction, and offset from the function's first one; None if not printed
-Sample = collections.namedtuple("Sample", "comm event weight frames time", defaults=(None,))
+Sample = collections.namedtuple("Sample", "comm event weight frames time count", defaults=(None, 1))
 Frame = collections.namedtuple("Frame", "function object source address offset", defaults=(None, None, None))
 
 # "workload    81/82 [003]  12.345:     100000 instructions:u: 4016f4 main+0x4 (/bin/x)"
@@ -49,14 +50,10 @@ FORMS = [re.compile(form) for form in (
     rf"{TASK}(?P<weight>\d+)\s+{EVENT}", rf"\s*{NAME}{PERIOD}{EVENT}",
     rf"{SHORT}(?P<weight>\d+)\s+{EVENT}", TASK + EVENT, SHORT + EVENT,
     rf"\s*(?:{NAME})?{EVENT}")]
-# A first line up to its time and period. The patterns take one digit there as another, so lines
-# that differ in these digits only are understood once.
-VARIES = re.compile(r".*?(?<!\S)\d+\.\d+:\s+\d*")
-DIGITS = str.maketrans("0123456789", "1" * 10)
-# So many lines, and stacks, are remembered
-MOST_LINES, MOST_STACKS = 1 << 15, 1 << 13
-# Letters that are read at a time
-CHUNK = 1 << 16
+# Most are like this: before the time, the time, period, the rest of the line, function, callers.
+SAMPLE = re.compile(r"^( *\S.*? )(\d+\.\d{6,9}: +)(\d{1,20})( .*\n)(?:(\t.*\)\n)((?:\t.*\)\n)*\n)|(\n?))", re.M)
+# So many lines, and kinds of samples, are remembered; letters that are read at a time
+MOST_LINES, MOST_KINDS, CHUNK = 1 << 15, 1 << 16, 1 << 15
 # A column that is not known, which no name has
 COLUMN = re.compile(r"(?<!\S)(?:\[\d{3,}\]|\d+\.\d+:|\d\d:\d\d:\S+)(?!\S)")
 # Comments, and what perf script -D prints
@@ -102,9 +99,9 @@ def unmarked(line):
     return line.rstrip("\r").lstrip("\ufeff")
 
 
-def lines_of(number, text, _):
+def lines_of(number, text):
     """Each line of a piece, with its number"""
-    return enumerate(map(unmarked, text.split("\n")), number)
+    return enumerate(map(unmarked, text.removesuffix("\n").split("\n")), number)
 
 
 def fold(line):
@@ -116,46 +113,25 @@ def fold(line):
 
 
 @functools.lru_cache(MOST_LINES)
-def understand(line, is_doubtful):
-    """Where the words of a sample's first line stand, or None; only the first forms are sure"""
-    forms = () if BLANKS.search(line, 0, MOST_LETTERS) else FORMS[:4] if is_doubtful else FORMS
-    found = next(filter(None, (form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
-    if not found or COLUMN.search(found.groupdict().get("comm") or ""):
-        return None
-    at = {name: slice(*found.span(name)) for name, text in found.groupdict().items()
-          if text is not None}
-    return (at.get("comm"), at.get("tid", at.get("pid")), at["event"], at.get("time"),
-            at.get("weight"), slice(found.start("rest"), None))
-
-
-@functools.lru_cache(MOST_LINES)
 def caller(line):
     found = FRAME.fullmatch(line.rstrip())
     return found and frame_of(found["ip"], found["text"])
 
 
-@functools.lru_cache(MOST_STACKS)
-def stack_of(text):
-    """The frames of these lines, if each is sure to be one"""
-    lines = text.split("\n")
-    frames = (*map(caller, lines),) if "PERF_RECORD_" not in text and all(
-        line[:1] == "\t" and line[-1:] == ")" for line in lines) else ()
-    return () if None in frames else frames
-
-
 class Reader:
     """An iterator of samples. Then says() has what is missing, and @is_cut if there is no end."""
 
-    def __init__(self, lines):
-        # A file, or any lines
-        self.lines = lines if hasattr(lines, "buffer") else iter(lines)
-        self.left_out, self.first = 0, ""
-        self.taken = self.lost = 0
+    def __init__(self, file, changed=str):
+        # @changed is given the text in parts, and gives what is to be read.
+        self.file, self.changed = file, changed
+        self.left_out, self.taken, self.lost, self.first = 0, 0, 0, ""
         self.is_cut, self.is_folded, self.words = False, False, []
         # Folded stacks with two counts; (how deep a line is, has it callers); the last line
         self.pairs, self.depths, self.last = 0, set(), ""
         # {number of a task: its name}: from perf 6.12 on one that has ended is ":" and its number
         self.tasks = {}
+        # Of text: what first lines say, what each kind of samples was counted as, callers
+        self.heads, self.kinds, self.callers = {}, {}, {}
 
     def __iter__(self):
         pieces = self.pieces()
@@ -167,37 +143,33 @@ class Reader:
                 break
         read = self.folded if self.is_folded else self.samples
         for sample in read(itertools.chain(head, pieces)):
-            self.taken += 1
+            self.taken += sample.count
             yield sample
         self.is_cut |= not self.is_folded and self.last[-1:] not in ("", "\n", ")")
 
     def texts(self):
-        """What there is to read, in large parts"""
-        if not hasattr(self.lines, "buffer"):
-            while text := "".join(itertools.islice(self.lines, CHUNK >> 6)):
-                yield text
-            return
-        # The file's own read() goes through it in small parts.
-        decode = codecs.getincrementaldecoder(self.lines.encoding)("replace").decode
-        while data := self.lines.buffer.read1(CHUNK):
+        """What there is to read, in large parts: the file's own read() goes through it in small ones"""
+        decode = codecs.getincrementaldecoder(self.file.encoding)("replace").decode
+        while data := self.file.buffer.read(CHUNK):
             yield decode(data)
         yield decode(b"", True)
 
     def pieces(self):
-        """(number of its first line, text, the frames if it is a line, sure frames, and no more)"""
+        """(number of its first line, text), which ends where a sample does if there is such a place"""
         number, rest = 1, ""
         for text in itertools.chain(filter(None, self.texts()), [""]):
             self.last = text[-1:] or self.last
-            *blocks, rest = (rest + text).split("\n\n")
-            # Each with its empty line; other text has none.
-            blocks = [f"{block}\n" for block in blocks]
-            if rest and not blocks:
-                whole, end, rest = rest.rpartition("\n")
-                blocks = [whole] * bool(end)
-            for block in [*blocks, *[rest] * (not text and rest != "")]:
-                below = block.partition("\n")[2]
-                yield number, block, stack_of(below[:-1]) if below[-1:] == "\n" else ()
-                number += block.count("\n") + 1
+            rest += text
+            end = rest.rfind("\n\n") + 2 if text else len(rest)
+            if text and end < 2:
+                end = rest.rfind("\n") + 1
+                line = rest.rfind("\n", 0, max(0, end - 1)) + 1
+                # What is below a sample is still to come.
+                end = line if SAMPLE.match(rest, line) else end
+            whole, rest = rest[:end], rest[end:]
+            if whole:
+                yield number, self.changed(whole)
+                number += whole.count("\n")
 
     def decides(self, line):
         """Whether this line says which kind of text it is"""
@@ -235,14 +207,13 @@ class Reader:
 
     def samples(self, pieces):
         sample, skips, is_begin = None, False, True
-        for at, text, frames in pieces:
-            if frames:
-                found = self.opens(unmarked(text.partition("\n")[0]), is_begin, frames)
-                if found and found.frames is frames:
-                    yield from filter(None, (sample, found))
-                    sample, skips, is_begin = None, False, True
-                    continue
-            for at, line in lines_of(at, text, frames):
+        for at, text in pieces:
+            if is_begin and self.counts(text):
+                yield from filter(None, (sample, *(self.alike() if len(self.kinds) > MOST_KINDS else ())))
+                sample = None
+                continue
+            yield from self.alike()
+            for at, line in lines_of(at, text):
                 found = self.opens(line, is_begin) if line else None
                 record = RECORD.match(line)
                 # A sample with its address in the same line has no callers below.
@@ -262,8 +233,41 @@ class Reader:
                             self.leave_out(at, line)
                         skips = not sample
                 is_begin |= is_flat
-        if sample:
-            yield sample
+        yield from filter(None, (sample, *self.alike()))
+
+    def counts(self, text):
+        """Whether it has nothing but samples, which are counted then, as reading each takes long"""
+        parts, new = SAMPLE.findall(text), {}
+        if sum(map(len, itertools.chain.from_iterable(parts))) != len(text) or "PERF_RECORD_" in text:
+            return False
+        keys = [(self.heads.get((before, rest)) or self.head(before, time + weight, rest), function,
+                 self.callers.setdefault(callers, callers) or end)
+                for before, time, weight, rest, function, callers, end in parts]
+        for head, function, callers in {*keys}.difference(self.kinds):
+            frames = (*map(caller, (function + callers)[:-2].split("\n")),) if function else ()
+            if not head or None in frames or bool(frames) == bool(head.frames) and (function or not callers):
+                return False
+            new[head, function, callers] = head._replace(frames=frames or head.frames)
+        for key, (_, time, weight, *_) in zip(keys, parts):
+            kind = self.kinds.get(key) or self.kinds.setdefault(key, [new[key], time, 0, 0])
+            kind[2] += int(weight)
+            kind[3] += 1
+        return True
+
+    def alike(self):
+        """What was counted"""
+        for sample, time, weight, count in self.kinds.values():
+            yield sample._replace(time=time.partition(":")[0], weight=weight, count=count)
+        self.kinds.clear()
+
+    def head(self, before, at, rest):
+        """A sample with what its first line says besides time and period, or None"""
+        head = self.opens(unmarked(before + at + rest[:-1]), True)
+        head = head and head._replace(time=None, weight=0)
+        # The name of a task that has ended is another one later.
+        if before.lstrip()[0] != ":":
+            self.heads[before, rest] = head
+        return head
 
     def hear(self, line):
         """Note what perf says of the data, beside its samples. False if it says nothing."""
@@ -277,31 +281,28 @@ class Reader:
             return False
         return True
 
-    def opens(self, line, is_begin, frames=()):
-        """The sample that begins in this line of perf script, if one does; with these frames"""
+    def opens(self, line, is_begin):
+        """The sample that begins in this line of perf script, if one does"""
         if line[:1] == "\t" or line in HEADS or "PERF_RECORD_" in line and RECORD.match(line):
             return None
-        return self.begins(line, is_begin, frames)
+        return self.begins(line, is_begin)
 
-    def begins(self, line, is_begin, frames=()):
-        """The same of a line that is no other record"""
-        varies = VARIES.match(line)
-        at = varies.end() if varies else 0
-        found = understand(line[:at].translate(DIGITS) + line[at:], bool(
-            line[:1].isspace() and not is_begin or NO_SAMPLE.match(line)))
-        if not found:
+    def begins(self, line, is_begin):
+        """The same of a line that is no other record; only the first forms are sure"""
+        forms = FORMS[:4] if line[:1].isspace() and not is_begin or NO_SAMPLE.match(line) else FORMS
+        found = None if BLANKS.search(line, 0, MOST_LETTERS) else next(filter(None, (
+            form.fullmatch(line[:MOST_LETTERS]) for form in forms)), None)
+        words = found.groupdict() if found else {}
+        name, number = words.get("comm"), words.get("tid") or words.get("pid")
+        if not found or COLUMN.search(name or ""):
             return None
-        comm, task, event, time, weight, rest = found
-        name = comm and (printable(line[comm].strip()) or "[no name]")
-        if name and task:
-            number = line[task]
-            if name == f":{number}":
-                name = self.tasks.get(number, name)
-            self.tasks[number] = name
-        rest = line[rest].rstrip()
+        name = name if name is None else printable(name.strip()) or "[no name]"
+        if name and number:
+            name = self.tasks[number] = self.tasks.get(number, name) if name == f":{number}" else name
+        rest = (words["rest"] + line[MOST_LETTERS:]).rstrip()
         at_once = rest[-1:] == ")" and caller(rest)
-        return Sample(name, printable(line[event]), int(line[weight]) if weight else 1,
-                      (at_once,) if at_once else frames, time and line[time])
+        return Sample(name, printable(words["event"]), int(words.get("weight") or 1),
+                      (at_once,) if at_once else (), words.get("time"))
 
     def add(self, sample, line):
         """The sample with a caller, or with the source of the function above; None if it is neither"""

@@ -72,9 +72,13 @@ def card_of(values, places=None, event="event"):
     return draw.Card(event, counts, places)
 
 
+def file_of(text):
+    return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+
+
 def stacks_of(text):
     """{event: {stack: (samples, weight)}}, all of which is understood"""
-    stacks, reader = draw.read_stacks(text.splitlines(True))
+    stacks, reader = draw.read_stacks(file_of(text))
     assert not [*reader.says()], text
     return {event: {stack: tuple(both) for stack, both in found.items()}
             for event, found in stacks.items()}
@@ -224,31 +228,36 @@ class TestDraw(ScriptTest):
             assert stacks_of(text) == {event: {stack: (1, weight)}}, text
 
     def test_draw_what_repeats(self):
-        """What is remembered of lines and stacks changes nothing, wherever the text is cut in pieces."""
+        """What is remembered and counted changes nothing, wherever the text is cut in pieces."""
         script = draw.knc_script
         heads = ("job {tid} {time}: {period} x: ", "   a  1 {tid} [003] {time}: {period} cycles:u: ",
                  "job {tid} {time}: x: ", "job         30 x: ", "0x{tid} {time}: 7 x: ",
                  "job{tid}  {tid}/{tid} {time}:    {period} y:   40 f+0x1 (/c)", "what is {tid}",
                  "job 7 {time}: PERF_RECORD_LOST lost 12", "{time}: {period} x: ", "# {time}: 1 x:")
-        below = ("", "\t 40 f+0x1 (/c)\n\t 50 main+0x{tid} (/d)\n", "\t 40 f+0x1 (/c)\n  /s/f.c:12\n",
-                 "\t 40 f+0x1 (/c)\nodd\n", "\t PERF_RECORD_LOST lost 1\n\t 50 g (/d)\n", "\n", "   40 h\n",
+        below = ("", "\t 9 g (/c)\n", "\t 40 f+0x1 (/c)\n\t 50 main+0x{tid} (/d)\n", "\t 40 f+0x1 (/c)\n  /s/f.c:12\n",
+                 "\t 40 f+0x1 (/c)\nodd\n", "\t 60 PERF_RECORD_LOST lost 1 (/d)\n", "\n", "   40 h\n",
                  "\t 60 k+0x2 (/c)\r\n", "\tno frame\n")
+        ends, times = ("\n", "\n", ""), ("5", "500000")
 
-        def read(lines):
-            reader = script.Reader(lines)
-            return [*reader], [*reader.says()], reader.lost, reader.is_cut
+        def read(text):
+            reader, found = script.Reader(file_of(text)), {}
+            for s in reader:
+                found[s[:2], s.frames] = found.get((s[:2], s.frames), 0) + complex(s.count, s.weight)
+            return [*found.items()], [*reader.says()], reader.lost, reader.is_cut
 
-        def sample(draw):
-            return (draw.choice(heads) + "\n" + draw.choice(below) + draw.choice(("\n", "\n", ""))).format(
-                tid=draw.randrange(120), time=f"{draw.randrange(8, 12)}.5", period=draw.randrange(80, 120))
+        def sample(draw, heads, below, ends, times):
+            return (draw.choice(heads) + "\n" + draw.choice(below) + draw.choice(ends)).format(
+                tid=draw.randrange(120), period=draw.randrange(80, 120), time=f"9.{draw.choice(times)}")
 
-        for seed in random.sample(range(10 ** 9), 200):
+        for seed in random.sample(range(10 ** 9), 300):
             draws = random.Random(seed)
-            text = "".join(sample(draws) for _ in range(60))[:-draws.choice((1, 2, 9))]
-            with mock.patch.multiple(script, DIGITS={}, stack_of=lambda text: ()):
-                want = read(text.splitlines(True))
-            with mock.patch.object(script, "CHUNK", draws.choice((64, 100, 640, 1 << 20))):
-                assert read(text.splitlines(True)) == read(io.StringIO(text)) == want, seed
+            some = [draws.sample(all_of, draws.choice((1, len(all_of)))) for all_of in (heads, below, ends, times)]
+            text = "".join(sample(draws, *some) for _ in range(60))[:-draws.choice((1, 2, 9))]
+            with mock.patch.object(script.Reader, "counts", lambda *_: False):
+                want = read(text)
+            with mock.patch.multiple(script, CHUNK=draws.choice((64, 100, 640, 1 << 20)),
+                                     MOST_KINDS=draws.choice((0, 9, 999))):
+                assert read(text) == want, seed
 
     def test_draw_left_out(self):
         """What is no sample, no count or not understood is left out, and said once, as is what perf
@@ -301,7 +310,7 @@ class TestDraw(ScriptTest):
             assert stacks_of(text) == {"x": {("job", "g", f"f{mark}"): (1, 5)}}, file
 
     def test_draw_flame(self):
-        root = draw.tree(draw.read_stacks(FOLDED.splitlines(True))[0][""])
+        root = draw.tree(draw.read_stacks(file_of(FOLDED))[0][""])
         assert (root.total, root.below["gt"].total) == (3, 2)
         text = draw.text_flame(root, 80, "3 samples")
         assert re.search(r" 66\.7%  66\.7%  #+ +    inner\n", text), text

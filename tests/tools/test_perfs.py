@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What "perf script" of several versions prints of one recording, read back. It is made here, as
 perf writes it into a pipe, so that each sample is known."""
+import io
 import itertools
 import os
 import random
@@ -42,7 +43,7 @@ def draw_samples(seed):
         task = ENDED if has_ended else draw.choice([*TASKS])
         known.append(Known(task, draw.randrange(240), time,
                            draw.choice((1, 137, 99999, 100000, 2 ** 31, 12345678901)),
-                           [0x401000 + draw.randrange(0x2000) for _ in range(draw.randrange(1, 5))],
+                           [0x401000 + 64 * at + draw.randrange(64) for _ in range(draw.randrange(1, 5))],  # none twice
                            has_ended))
     return known
 
@@ -86,7 +87,7 @@ def test_perf_prints(which, has_callers):
         fields = [*itertools.compress(OPTIONAL, chosen), "event", "ip", "sym", "dso"]
         text = subprocess.check_output([perf, "script", "-i", "-", "-F", ",".join(fields)],
                                        input=data)
-        reader = knc_script.Reader(text.decode().splitlines(True))
+        reader = knc_script.Reader(io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
         got = [(one.comm, one.event, one.weight,
                 [frame.address and int(frame.address, 16) for frame in one.frames])
                for one in reader]
