@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What "perf script" has printed, or folded stacks: a record for each stack, or sample, or alike ones.
+"""What "perf script" has printed, or folded stacks: a record for each stack, or for samples that are alike.
 
 Names may have blanks, parentheses and colons. FIELDS show where each ends: at "+0x4d (" before a
 function's file, and at the time and period before an event. Without these fields the first place
@@ -130,7 +130,7 @@ class Reader:
         self.pairs, self.depths, self.last = 0, set(), ""
         # {number of a task: its name}: from perf 6.12 on one that has ended is ":" and its number
         self.tasks = {}
-        # Of text: what first lines say, what each kind of samples was counted as, callers
+        # What first lines say; what was counted of samples that are alike; the texts of callers
         self.heads, self.kinds, self.callers = {}, {}, {}
 
     def __iter__(self):
@@ -208,12 +208,12 @@ class Reader:
     def samples(self, pieces):
         sample, skips, is_begin = None, False, True
         for at, text in pieces:
-            if is_begin and self.counts(text):
-                yield from filter(None, (sample, *(self.alike() if len(self.kinds) > MOST_KINDS else ())))
+            if is_counted := is_begin and self.counts(text):
+                yield from filter(None, [sample])
                 sample = None
-                continue
-            yield from self.alike()
-            for at, line in lines_of(at, text):
+            if not is_counted or len(self.heads) + len(self.kinds) > MOST_KINDS:
+                yield from self.alike()
+            for at, line in () if is_counted else lines_of(at, text):
                 found = self.opens(line, is_begin) if line else None
                 record = RECORD.match(line)
                 # A sample with its address in the same line has no callers below.
@@ -255,10 +255,10 @@ class Reader:
         return True
 
     def alike(self):
-        """What was counted"""
+        """What was counted; and forget it"""
         for sample, time, weight, count in self.kinds.values():
             yield sample._replace(time=time.partition(":")[0], weight=weight, count=count)
-        self.kinds.clear()
+        self.heads, self.kinds, self.callers = {}, {}, {}
 
     def head(self, before, at, rest):
         """A sample with what its first line says besides time and period, or None"""

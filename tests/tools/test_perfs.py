@@ -43,7 +43,7 @@ def draw_samples(seed):
         task = ENDED if has_ended else draw.choice([*TASKS])
         known.append(Known(task, draw.randrange(240), time,
                            draw.choice((1, 137, 99999, 100000, 2 ** 31, 12345678901)),
-                           [0x401000 + 64 * at + draw.randrange(64) for _ in range(draw.randrange(1, 5))],  # none twice
+                           [0x401000 + 64 * at + draw.randrange(64) for _ in range(draw.randrange(1, 5))],  # all differ
                            has_ended))
     return known
 
