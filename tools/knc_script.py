@@ -19,8 +19,8 @@ UNKNOWN = "[unknown]"
 # comm    None if it was not printed
 # weight  the period: how many events the sample stands for
 # frames  the function of the sample first, then its callers
-# time    as it was printed; None if it was not
-# count   how many samples these are: @time is of the first, and @weight of all of them
+# time    as it was printed; None if it was not, or if these are several with callers
+# count   how many samples these are: @time is of one, and @weight of all of them
 # address of the instruction, and offset from the function's first one; None if not printed
 Sample = collections.namedtuple("Sample", "comm event weight frames time count", defaults=(None, 1))
 Frame = collections.namedtuple("Frame", "function object source address offset", defaults=(None, None, None))
@@ -50,8 +50,11 @@ FORMS = [re.compile(form) for form in (
     rf"{TASK}(?P<weight>\d+)\s+{EVENT}", rf"\s*{NAME}{PERIOD}{EVENT}",
     rf"{SHORT}(?P<weight>\d+)\s+{EVENT}", TASK + EVENT, SHORT + EVENT,
     rf"\s*(?:{NAME})?{EVENT}")]
-# Most are like this: before the time, the time, period, the rest of the line, function, callers.
-SAMPLE = re.compile(r"^( *\S.*? )(\d+\.\d{6,9}: +)(\d{1,20})( .*\n)(?:(\t.*\)\n)((?:\t.*\)\n)*\n)|(\n?))", re.M)
+# Most have a time and ": ", and behind them this: period, event, and an instruction if no callers are below.
+REST = re.compile(r" *(\d{1,20}) +(\S*[^\s\d.]\S*):((?: .*)?)")
+TIMES, STACK = re.compile(r"(?:\d+\.\d{6,9} )+"), re.compile(r"(?:\t.*\)\n)+")
+# With callers: the end of a sample, and the first line of the next
+FIRST = re.compile(r"\n\n(.*)\n")
 # So many lines, and kinds of samples, are remembered; letters that are read at a time
 MOST_LINES, MOST_KINDS, CHUNK = 1 << 15, 1 << 16, 1 << 15
 # A column that is not known, which no name has
@@ -99,9 +102,8 @@ def unmarked(line):
     return line.rstrip("\r").lstrip("\ufeff")
 
 
-def lines_of(number, text):
-    """Each line of a piece, with its number"""
-    return enumerate(map(unmarked, text.removesuffix("\n").split("\n")), number)
+def lines_of(text):
+    return map(unmarked, text.removesuffix("\n").split("\n"))
 
 
 def fold(line):
@@ -130,8 +132,7 @@ class Reader:
         self.pairs, self.depths, self.last = 0, set(), ""
         # {number of a task: its name}: from perf 6.12 on one that has ended is ":" and its number
         self.tasks = {}
-        # What first lines say; what was counted of samples that are alike; the texts of callers
-        self.heads, self.kinds, self.callers = {}, {}, {}
+        self.forget()
 
     def __iter__(self):
         pieces = self.pieces()
@@ -139,7 +140,7 @@ class Reader:
         head = []
         for piece in pieces:
             head.append(piece)
-            if any(self.decides(line) for _, line in lines_of(*piece)):
+            if any(map(self.decides, lines_of(piece))):
                 break
         read = self.folded if self.is_folded else self.samples
         for sample in read(itertools.chain(head, pieces)):
@@ -155,8 +156,8 @@ class Reader:
         yield decode(b"", True)
 
     def pieces(self):
-        """(number of its first line, text), which ends where a sample does if there is such a place"""
-        number, rest = 1, ""
+        """The text in pieces, which end where a sample does if there is such a place"""
+        rest = ""
         for text in itertools.chain(filter(None, self.texts()), [""]):
             self.last = text[-1:] or self.last
             rest += text
@@ -165,11 +166,10 @@ class Reader:
                 end = rest.rfind("\n") + 1
                 line = rest.rfind("\n", 0, max(0, end - 1)) + 1
                 # What is below a sample is still to come.
-                end = line if SAMPLE.match(rest, line) else end
+                end = line if self.opens(unmarked(rest[line:end - 1]), True) else end
             whole, rest = rest[:end], rest[end:]
             if whole:
-                yield number, self.changed(whole)
-                number += whole.count("\n")
+                yield self.changed(whole)
 
     def decides(self, line):
         """Whether this line says which kind of text it is"""
@@ -189,7 +189,7 @@ class Reader:
         return ""
 
     def folded(self, pieces):
-        for at, line in itertools.chain.from_iterable(itertools.starmap(lines_of, pieces)):
+        for at, line in enumerate(itertools.chain.from_iterable(map(lines_of, pieces)), 1):
             depth, line = len(re.match(r"[\s|│├└]*", line.expandtabs())[0]), line.strip()
             if line and not line.startswith("#"):
                 # Java's types have ";" in parentheses.
@@ -206,14 +206,14 @@ class Reader:
         self.first = self.first or f"line {at}: {printable(line.strip())[:60]}"
 
     def samples(self, pieces):
-        sample, skips, is_begin = None, False, True
-        for at, text in pieces:
-            if is_counted := is_begin and self.counts(text):
+        sample, skips, is_begin, number = None, False, True, 1
+        for text in pieces:
+            if counted := is_begin and self.counts(text):
                 yield from filter(None, [sample])
                 sample = None
-            if not is_counted or len(self.heads) + len(self.kinds) > MOST_KINDS:
+            if not counted or len(self.comms) + len(self.kinds) > MOST_KINDS:
                 yield from self.alike()
-            for at, line in () if is_counted else lines_of(at, text):
+            for at, line in () if counted else enumerate(lines_of(text), number):
                 found = self.opens(line, is_begin) if line else None
                 record = RECORD.match(line)
                 # A sample with its address in the same line has no callers below.
@@ -233,41 +233,60 @@ class Reader:
                             self.leave_out(at, line)
                         skips = not sample
                 is_begin |= is_flat
+            number += counted or text.count("\n")
         yield from filter(None, (sample, *self.alike()))
 
     def counts(self, text):
-        """Whether it has nothing but samples, which are counted then, as reading each takes long"""
-        parts, new = SAMPLE.findall(text), {}
-        if sum(map(len, itertools.chain.from_iterable(parts))) != len(text) or "PERF_RECORD_" in text:
+        """Count its samples, as reading each takes long: its number of lines, 0 if there is something else"""
+        is_deep = text[-2:] == "\n\n"
+        parts = FIRST.split("\n\n" + text[:-2]) if is_deep else text[:-1].split("\n")
+        firsts, stacks = (parts[1::2], parts[2::2]) if is_deep else (parts, ())
+        befores, _, rests = zip(*[first.partition(": ") for first in firsts or [""]])
+        befores, _, times = zip(*[before.rpartition(" ") for before in befores])
+        new, frames = dict(zip(rests, times)), [self.stacks.get(stack) or self.calls(stack) for stack in stacks]
+        if not (text[-1] == "\n" and TIMES.fullmatch(" ".join(times) + " ") and 0 not in frames and
+                all(self.is_begin(before) for before in dict.fromkeys(befores) if before not in self.comms) and
+                all(self.is_rest(rest, new[rest], is_deep) for rest in new.keys() - self.rests[is_deep])):
+            return 0
+        self.kinds.update(zip(map(self.comms.get, befores), rests, frames or itertools.repeat(0)))
+        return sum(map(len, map(self.frames.__getitem__, frames))) + 2 * len(frames) if is_deep else len(parts)
+
+    def is_begin(self, before):
+        """Remember whose samples these are, if that can be told from what stands before their time"""
+        # The name of a task that has ended is another one later.
+        head = before.lstrip()[:1] != ":" and self.opens(unmarked(f"{before} 1.500000: 1 x: "), True)
+        if head and head[1:5] == ("x", 1, (), "1.500000"):
+            self.comms[before] = (head.comm,)
+        return before in self.comms
+
+    def is_rest(self, rest, time, is_deep):
+        """Remember what stands behind a time, of a sample with callers below or without"""
+        found = REST.fullmatch(rest)
+        if not found or BLANKS.search(rest) or "PERF_RECORD_" in rest:
             return False
-        keys = [(self.heads.get((before, rest)) or self.head(before, time + weight, rest), function,
-                 self.callers.setdefault(callers, callers) or end)
-                for before, time, weight, rest, function, callers, end in parts]
-        for head, function, callers in {*keys}.difference(self.kinds):
-            frames = (*map(caller, (function + callers)[:-2].split("\n")),) if function else ()
-            if not head or None in frames or bool(frames) == bool(head.frames) and (function or not callers):
-                return False
-            new[head, function, callers] = head._replace(frames=frames or head.frames)
-        for key, (_, time, weight, *_) in zip(keys, parts):
-            kind = self.kinds.get(key) or self.kinds.setdefault(key, [new[key], time, 0, 0])
-            kind[2] += int(weight)
-            kind[3] += 1
-        return True
+        weight, event, below = found.groups()
+        frame = below[-1:] == ")" and caller(below)
+        self.rests[is_deep][rest] = Sample(None, printable(event), int(weight), (frame,) if frame else (), time)
+        return not below.strip() if is_deep else bool(frame)
+
+    def calls(self, stack):
+        """Remember the functions of these lines: their place in @frames, 0 if there is something else"""
+        frames = (*map(caller, stack.split("\n")),)
+        if None in frames or not STACK.fullmatch(stack + "\n") or "PERF_RECORD_" in stack:
+            return 0
+        self.stacks[stack] = len(self.frames)
+        self.frames.append(frames)
+        return self.stacks[stack]
 
     def alike(self):
         """What was counted; and forget it"""
-        for sample, time, weight, count in self.kinds.values():
-            yield sample._replace(time=time.partition(":")[0], weight=weight, count=count)
-        self.heads, self.kinds, self.callers = {}, {}, {}
+        for ((comm,), rest, at), count in self.kinds.items():
+            _, event, weight, frames, time, _ = self.rests[at > 0][rest]
+            yield Sample(comm, event, weight * count, frames or self.frames[at], None if at else time, count)
+        self.forget()
 
-    def head(self, before, at, rest):
-        """A sample with what its first line says besides time and period, or None"""
-        head = self.opens(unmarked(before + at + rest[:-1]), True)
-        head = head and head._replace(time=None, weight=0)
-        # The name of a task that has ended is another one later.
-        if before.lstrip()[0] != ":":
-            self.heads[before, rest] = head
-        return head
+    def forget(self):
+        self.comms, self.rests, self.stacks, self.frames, self.kinds = {}, ({}, {}), {}, [()], collections.Counter()
 
     def hear(self, line):
         """Note what perf says of the data, beside its samples. False if it says nothing."""
