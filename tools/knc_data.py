@@ -97,8 +97,8 @@ def jit_named(found, functions):
 
 
 @contextlib.contextmanager
-def script(perf, path, options, copy=None):
-    """A reader of what perf script prints, and says on stderr; the file @copy gets the text."""
+def script(perf, path, options):
+    """A reader of what perf script prints, and says on stderr"""
     symfs = options[options.index("--symfs") + 1] if "--symfs" in options else "/"
     functions = functools.lru_cache(lambda name: jit_functions(symfs + name))
 
@@ -106,8 +106,6 @@ def script(perf, path, options, copy=None):
         if symfs != "/" and "/tmp/perf-" in text:
             text = re.sub(".*/tmp/perf-.*\n", lambda line: JIT.sub(
                 lambda found: jit_named(found, functions(found[4])), line[0]), text)
-        if copy:
-            copy.write(text)
         return text
 
     # With SIGPIPE ignored, as here, perf script outlives an addr2line that finds no file.

@@ -78,10 +78,11 @@ def file_of(text):
 
 def stacks_of(text):
     """{event: {stack: (samples, weight)}}, all of which is understood"""
-    stacks, reader = draw.read_stacks(file_of(text))
-    assert not [*reader.says()], text
+    stacks = draw.Stacks(draw.knc_script.Reader(file_of(text)))
+    stacks.check()
+    assert not [*stacks.reader.says()], text
     return {event: {stack: tuple(both) for stack, both in found.items()}
-            for event, found in stacks.items()}
+            for event, found in stacks.events.items()}
 
 
 class TestDraw(ScriptTest):
