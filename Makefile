@@ -69,7 +69,7 @@ dist:
 	@git -c tar.tar.xz.command='xz -c' archive --prefix=knc-pmu-$(version)/ -o '$(dist)' HEAD
 	@echo '$(dist)'
 
-setup demo shell bench bench-emulator:
+setup demo shell bench bench-emulator bench-tools:
 	@scripts/$@
 
 perf:
@@ -127,7 +127,9 @@ help:
 	@echo '  bench-emulator   the emulator'\''s cost, beside the same QEMU unpatched'
 	@echo '  bench            the driver'\''s cost, beside the mainline driver; with KDIR and'
 	@echo '                   IMAGE as for check-uos, on that kernel, beside its own driver'
+	@echo '  bench-tools      reading 1,000,000 samples, beside perf script'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
 .PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	book dist help setup demo shell perf card tables prove bench bench-card bench-emulator check always
+	book dist help setup demo shell perf card tables prove bench bench-card bench-emulator bench-tools \
+	check always

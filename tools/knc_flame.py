@@ -51,7 +51,7 @@ class Stacks:
             both[0] += sample.weight if reader.is_folded else sample.count
             both[1] += sample.weight
             self.frames[sample.frames] += sample.count
-        self.samples = self.frames.total()
+        self.samples = sum(self.frames.values())
 
     def check(self):
         """Fail if there is nothing to draw"""

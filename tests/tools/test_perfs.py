@@ -48,21 +48,23 @@ def draw_samples(seed):
     return known
 
 
-def recording(known, has_callers):
+def recording(known, has_callers, tasks=None, program="/bin/a b", offset=0x400000):
+    """perf.data of samples of this program, whose bytes from @offset on are mapped at 0x400000"""
     kinds = IP | TID | TIME | CPU | PERIOD | CALLCHAIN * has_callers
     yield struct.pack("<8sQ", b"PERFILE2", 16)
     # instructions
     yield record(ATTR, (0, 128), 1, 100000, kinds, 0, EXCLUDE_KERNEL_AND_HV | SAMPLE_ID_ALL,
                  b"\0" * 80, 0)
-    for task, name in TASKS.items():
+    for task, name in (tasks or TASKS).items():
         # The end of each record that is no sample: task, time and CPU
         yield record(COMM, task, name.encode() + b"\0", task, 1, (0, 0))
         # perf 6.1 prints a caller's place in the file: the same number.
-        yield record(MMAP2, task, 0x400000, 0x100000, 0x400000, (8, 1), 77, 0, (5, 2),
-                     b"/bin/a b\0", task, 2, (0, 0))
-    for before, one in zip([known[0], *known], known):
-        if one.has_ended > before.has_ended:
-            time = one.time - 1
+        yield record(MMAP2, task, 0x400000, 0x200000, offset, (8, 1), 77, 0, (5, 2),
+                     program.encode() + b"\0", task, 2, (0, 0))
+    has_ended = False
+    for one in known:
+        if one.has_ended > has_ended:
+            has_ended, time = True, one.time - 1
             yield record(EXIT, (ENDED[0], 1), (ENDED[1], 1), time, ENDED, time, (0, 0))
         chain = [len(one.chain) + 1, USER_CALLERS, *one.chain] if has_callers else []
         yield record(SAMPLE, one.chain[0], one.task, one.time, (one.cpu, 0), one.period, *chain)
