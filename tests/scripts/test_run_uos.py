@@ -151,7 +151,7 @@ class TestRunUos(ScriptTest):
     def test_run_uos_board_mainline(self):
         """By the version that a bzImage has; its POST codes say where it has stopped."""
         init = self.path("init", "of ours")
-        kernel = bytes(0x20e) + b"\x00\x01" + bytes(0xf0) + b"7.2.3-card"
+        kernel = bytes(0x202) + b"HdrS" + bytes(8) + b"\x00\x01" + bytes(0xf0) + b"7.2.3-card"
         for does, want, told in ((f'echo "$*"; {FINAL}', 0, ""),
                                  ('echo "$*"; for log; do :; done; echo code=K7 >"$log"', 125,
                                   "    code=K7\n")):
