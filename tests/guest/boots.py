@@ -34,7 +34,7 @@ FIRST = "load-owned selftest-unloaded reset-state"
 MAIN = f"{FIRST} " + " ".join(sorted(without(
     " ".join(re.findall(r'^TEST\("([^"]+)"', TEXTS, re.M)),
     f"{FIRST} {LIFE} race-* {OTHERS}").split(), key=lambda test: bool(re.search("spflt|marks", test)))
-    ) + " perf-spflt perf-stat perf-record perf-list perf-tools"
+    ) + " perf-stat perf-record perf-list perf-tools"
 
 # Of all kinds of tests, in a card's code: where the chip's instructions are all there are
 STRICT = """strict-user count-exact count-both count-truth sample-one sample-two multiplex
@@ -91,7 +91,7 @@ MAINLINE = {
 # module, nor what MAINLINE_WRONG has.
 MAINLINE_FIXED = without(MAIN, """load-* selftest-unloaded reset-state sample-freq*
     sample-throttle-group constraints refuse-* user-bits names spflt-* rdpmc-refused
-    regions-spflt regions-marks perf-spflt perf-stat perf-list move-throttled
+    regions-spflt regions-marks perf-stat perf-list move-throttled
     sample-entry sample-syscall* bpf-read-* sample-user-only""")
 # What it does wrong nevertheless (Documentation/knc-pmu.rst): samples are lost or late, and counts
 # are right; at how many points depends on TEST_STRIDE

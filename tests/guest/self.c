@@ -37,6 +37,26 @@ static int open_spflt(void)
 	return ev_start(spflt_attr(INSTRUCTIONS), 0, -1);
 }
 
+/* All samples are of regions, and all that these are due. */
+static void sample_regions(void)
+{
+	struct tally t = {};
+	struct ring r;
+	int i, fd = ring_open(&r, 8, sampling_attr(INSTRUCTIONS, 1009, PERF_SAMPLE_IP,
+						   .config1 = 1), 0, -1, -1);
+
+	ev_on(fd);
+	for (i = 0; i < 100; i++) {
+		spin(5000);
+		region(1000);
+	}
+	ring_tally(&r, &t, (char *)region, (char *)region + 64);
+	samples_whole(&t, "regions");
+	must(t.samples == ev_count(fd) / 1009 && t.samples > 100, "%llu samples of %llu in regions",
+	     t.samples, ev_count(fd));
+	ring_close(&r, fd);
+}
+
 /* To the instruction, among code that is not counted */
 TEST("spflt-region", 60)
 {
@@ -83,6 +103,7 @@ TEST("spflt-region", 60)
 	spin(1000);
 	must(ev_count(fd) == 2000 + REGION_COST, "the third event: %llu, not %u",
 	     ev_count(fd), 2000 + REGION_COST);
+	sample_regions();
 }
 
 /* Two events in a group, disabled: all instructions, and those of regions */
