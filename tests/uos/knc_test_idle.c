@@ -38,20 +38,6 @@ static const u32 registers[] = {
 	GLOBAL_CTRL, PERFCTR, PERFCTR + 1, EVNTSEL, EVNTSEL + 1, SPFLT_CONTROL,
 };
 
-struct saved {
-	u64 value[ARRAY_SIZE(registers)];
-	u32 lvtpc;
-};
-
-static void save(struct saved *saved)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(registers); i++)
-		rdmsrl(registers[i], saved->value[i]);
-	saved->lvtpc = apic_read(APIC_LVTPC);
-}
-
 /* Clears the registers as a reset does; GLOBAL_CTRL first, which stops the counters. */
 static void lose(void)
 {
@@ -63,27 +49,22 @@ static void lose(void)
 	wrmsrl(OVF_CONTROL, 3);
 }
 
-static void restore(const struct saved *saved)
+static void sleep_deeply(void)
 {
+	u64 saved[ARRAY_SIZE(registers)], status;
+	u32 lvtpc;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(registers); i++)
-		wrmsrl(registers[i], saved->value[i]);
-}
-
-static void sleep_deeply(void)
-{
-	struct saved saved;
-	u64 status;
-	int i;
-
-	save(&saved);
+		rdmsrl(registers[i], saved[i]);
+	lvtpc = apic_read(APIC_LVTPC);
 	lose();
-	restore(&saved);
+	for (i = 0; i < ARRAY_SIZE(registers); i++)
+		wrmsrl(registers[i], saved[i]);
 	for (i = 0; i < TURNS; i++)
 		barrier();
 	rdmsrl(GLOBAL_STATUS, status);
-	apic_write(APIC_LVTPC, saved.lvtpc);
+	apic_write(APIC_LVTPC, lvtpc);
 	lost += !!status;
 }
 
