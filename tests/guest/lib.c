@@ -208,13 +208,9 @@ int main(int argc, char **argv)
 			puts(t->name);
 		return 0;
 	}
-	/* for tests of exec and of perf: a program of known length */
-	if (argc == 3 && !strcmp(argv[1], "--spin")) {
-		spin(strtoull(argv[2], NULL, 16));
-		return 0;
-	}
-	if (argc == 3 && !strcmp(argv[1], "--spin20")) {
-		spin20(strtoull(argv[2], NULL, 16));
+	/* for tests of exec and of perf: a program of known length, "--spin" or "--spin20" */
+	if (argc == 3 && !strncmp(argv[1], "--spin", 6)) {
+		(argv[1][6] ? spin20 : spin)(strtoull(argv[2], NULL, 16));
 		return 0;
 	}
 	/* what ring 3 has executed, in truth */
