@@ -225,14 +225,10 @@ def warnings(kernel):
     assert not said, said
 
 
-def no_kernel():
-    pytest.skip("needs a card's kernel: make check-uos KDIR=<build tree, x86_64> "
-                "IMAGE=<bzImage>")
-
-
-def no_board():
-    pytest.skip("needs a card's kernel, and its compiler: make check-board IMAGE=<bzImage> "
-                "KDIR=<build tree, k1om> CROSS_COMPILE=<what its compiler's name begins with>")
+# Of the cards' kernels, and how to give one
+NEEDS = {OLD: "needs a card's kernel: make check-uos KDIR=<build tree, x86_64> IMAGE=<bzImage>",
+         BOARD: "needs a card's kernel, and its compiler: make check-board IMAGE=<bzImage> "
+                "KDIR=<build tree, k1om> CROSS_COMPILE=<what its compiler's name begins with>"}
 
 
 def from_outside(function):
@@ -245,7 +241,7 @@ def from_outside(function):
 def cases(run):
     kernel = run.kernel or DEFAULT
     if kernel.startswith(OLD) and not (os.environ.get("KDIR") and os.environ.get("IMAGE")):
-        yield Case("all", no_board if kernel == BOARD else no_kernel)
+        yield Case("all", lambda: pytest.skip(NEEDS[kernel]))
         return
     if "quick" in run.names:
         run.names += QUICK.split()
