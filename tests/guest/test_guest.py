@@ -71,9 +71,8 @@ def tools(work):
             "columns.c", cwd=ours)
     # As a program of MPSS's, too
     for cc, end in (("gcc", ""), (built("build-k1om"), "-card")):
-        for program, folder in (("vectors", examples), ("families", f"{HERE}/tools")):
-            quietly(cc, "-O2", "-Wall", "-Wextra", "-static", "-o", f"{ours}/{program}{end}",
-                    f"{folder}/{program}.c")
+        quietly(cc, "-O2", "-Wall", "-Wextra", "-static", "-o", f"{ours}/families{end}",
+                f"{HERE}/tools/families.c")
     for program, folder in (("marked", examples), ("kernels", f"{HERE}/tools")):
         quietly("gcc", "-O2", "-Wall", "-Wextra", "-pthread", "-static", "-DLIKWID_PERFMON",
                 f"-I{include}", "-o", f"{ours}/{program}", f"{folder}/{program}.c")
