@@ -34,12 +34,13 @@ def shown(frame):
 
 
 class Stacks:
-    """All samples of a knc_script.Reader. How many have the same frames; and {event: {stack, outermost
-    first: [samples, weight]}}. Folded stacks have no event: it is "", and a sample is what they count.
+    """All samples of a knc_script.Reader: {event: {stack, outermost first: [samples, weight]}}. Folded
+    stacks have no event: it is "", and a sample is what they count.
     """
 
     def __init__(self, reader):
         self.events = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+        # How many samples have the same frames: several may have the same names
         self.reader, self.frames, known = reader, collections.Counter(), {}
         for sample in reader:
             # Stacks repeat: the names of each are put together once.
@@ -51,7 +52,6 @@ class Stacks:
             both[0] += sample.weight if reader.is_folded else sample.count
             both[1] += sample.weight
             self.frames[sample.frames] += sample.count
-        self.samples = sum(self.frames.values())
 
     def check(self):
         """Fail if there is nothing to draw"""
@@ -68,10 +68,13 @@ class Stacks:
         root = tree(samples)
         return svg_flame(root, heading(root, event))
 
+    def sum(self, of):
+        """Of what of(frames) is for each sample"""
+        return sum(count * of(frames) for frames, count in self.frames.items())
+
     def called(self):
         """The part of the samples that have callers"""
-        return self.frames and sum(
-            count for frames, count in self.frames.items() if len(frames) > 1) / self.samples
+        return self.sum(lambda frames: len(frames) > 1) / max(1, self.reader.taken)
 
     def unnamed(self):
         return {frame.object for frames in self.frames for frame in frames
@@ -79,6 +82,8 @@ class Stacks:
 
 
 class Node:
+    __slots__ = "name", "samples", "total", "own", "below", "before"
+
     def __init__(self, name):
         self.name, self.samples, self.total, self.own, self.below = name, 0, 0, 0, {}
         # With --before: the weight that it had
@@ -124,13 +129,6 @@ def changes(node, least, level=0):
             yield from changes(child, least, level + 1)
 
 
-def change_colour(node, most):
-    """Red is more, blue is less; white is as much as before."""
-    change = (node.total - node.before) / most if most else 0
-    pale = round(255 * (1 - min(abs(change), 1) ** 0.5))
-    return hexa((255, pale, pale) if change > 0 else (pale, pale, 255))
-
-
 def cut(text, letters):
     return text if len(text) <= letters else text[:letters - 1] + "…" if letters > 2 else ""
 
@@ -168,7 +166,10 @@ def svg_flame(root, title):
         if root.before:
             tip += (f"; before {node.before:,.15g}, after {node.total:,.15g}: "
                     f"{node.total - node.before:+,.15g}")
-            fill = change_colour(node, most)
+            # Red is more, blue is less; white is as much as before.
+            change = (node.total - node.before) / most if most else 0
+            pale = round(255 * (1 - min(abs(change), 1) ** 0.5))
+            fill = hexa((255, pale, pale) if change > 0 else (pale, pale, 255))
         out.append(f'<svg x="{x:.3f}%" y="{y}" width="{width:.3f}%" height="{row - 1}" '
                    f'tabindex="0" role="img" aria-label={quoteattr(tip)}>'
                    f'<title>{escape(tip)}</title><rect width="100%" height="100%" fill="{fill}" '
