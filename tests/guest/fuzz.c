@@ -486,8 +486,8 @@ static void work_inherited(struct fuzz *f, u64 n, bool regions, bool programs)
 		f->programs = all ? count + 20000 : 0;
 		return;
 	}
-	judge(f, all && kernel_before(6, 13), count, 4 * n, 4 * n + (programs ? f->programs : 20000),
-	      regions ? "children's regions" : "children");
+	judge(f, all && kernel_before(6, 13), count, 4 * n, 4 * n +
+	      (programs ? f->programs : 20000), regions ? "children's regions" : "children");
 }
 
 static void work_wide(struct fuzz *f, int cpu, u64 period)
