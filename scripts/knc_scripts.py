@@ -73,3 +73,14 @@ def write(tree, path, text):
     if os.path.exists(full):
         shutil.copymode(full, full + ".new")
     os.replace(full + ".new", full)
+
+
+def table(head, rows):
+    """A simple table of reStructuredText"""
+    widths = [max(len(row[i]) for row in [head] + rows) for i in range(len(head))]
+    rule = "  ".join("=" * width for width in widths)
+    lines = [rule, head, rule, *rows, rule]
+    return "\n".join(
+        line if isinstance(line, str) else
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
+        for line in lines)
