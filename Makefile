@@ -130,6 +130,5 @@ help:
 	@echo '  bench-tools      reading 1,000,000 samples, beside perf script'
 	@echo '  bench-card       the same without the mainline driver, up to 244 threads'
 
-.PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools \
-	book dist help setup demo shell perf card tables prove bench bench-card bench-emulator bench-tools \
-	check always
+.PHONY: all modules modules_install clean kdir-is-there install install-dev install-tools book \
+	dist help setup demo shell perf card tables prove bench bench-card bench-emulator bench-tools check always

@@ -280,8 +280,6 @@ class Reader:
 
     def alike(self):
         """What was counted; and forget it"""
-        # Whoever takes it needs the memory.
-        self.stacks.clear()
         for ((comm,), rest, at), count in self.kinds.items():
             _, event, weight, frames, time, _ = self.rests[at > 0][rest]
             yield Sample(comm, event, weight * count, frames or self.frames[at], None if at else time, count)

@@ -10,7 +10,7 @@ import subprocess
 from collections import namedtuple
 
 import pytest
-from lines import built
+from lines import TOP, built
 import knc_script
 
 MMAP2, COMM, EXIT, SAMPLE, ATTR = 10, 3, 4, 9, 64
@@ -97,3 +97,8 @@ def test_perf_prints(which, has_callers):
                         one.period if "period" in fields else 1,
                         one.chain if has_callers else one.chain[:1]) for one in known], fields
         assert not [*reader.says()], fields
+
+
+def test_bench_tools():
+    said = subprocess.check_output([f"{TOP}/scripts/bench-tools", "500"])
+    assert said.count(b" MiB\n") == 8, said
