@@ -166,7 +166,7 @@ class Reader:
                 end = rest.rfind("\n") + 1
                 line = rest.rfind("\n", 0, max(0, end - 1)) + 1
                 # What is below a sample is still to come.
-                end = line if self.opens(unmarked(rest[line:end - 1]), True) else end
+                end = line if REST.fullmatch(rest[line:end - 1].partition(": ")[2]) else end
             whole, rest = rest[:end], rest[end:]
             if whole:
                 yield self.changed(whole)
@@ -238,7 +238,7 @@ class Reader:
 
     def counts(self, text):
         """Count its samples, as reading each takes long: its number of lines, 0 if there is something else"""
-        is_deep = text[-2:] == "\n\n"
+        is_deep, tasks = text[-2:] == "\n\n", {**self.tasks}
         parts = FIRST.split("\n\n" + text[:-2]) if is_deep else text[:-1].split("\n")
         firsts, stacks = (parts[1::2], parts[2::2]) if is_deep else (parts, ())
         befores, _, rests = zip(*[first.partition(": ") for first in firsts or [""]])
@@ -247,17 +247,22 @@ class Reader:
         if not (text[-1] == "\n" and TIMES.fullmatch(" ".join(times) + " ") and 0 not in frames and
                 all(self.is_begin(before) for before in dict.fromkeys(befores) if before not in self.comms) and
                 all(self.is_rest(rest, new[rest], is_deep) for rest in new.keys() - self.rests[is_deep])):
+            self.tasks = tasks
             return 0
         self.kinds.update(zip(map(self.comms.get, befores), rests, frames or itertools.repeat(0)))
+        while self.ended:
+            del self.comms[self.ended.pop()]
         return sum(map(len, map(self.frames.__getitem__, frames))) + 2 * len(frames) if is_deep else len(parts)
 
     def is_begin(self, before):
         """Remember whose samples these are, if that can be told from what stands before their time"""
+        head = self.opens(unmarked(f"{before} 1.500000: 1 x: "), True)
+        if not head or head[1:5] != ("x", 1, (), "1.500000") or (head.comm or "")[:1] == ":":
+            return False
+        self.comms[before] = (head.comm,)
         # The name of a task that has ended is another one later.
-        head = before.lstrip()[:1] != ":" and self.opens(unmarked(f"{before} 1.500000: 1 x: "), True)
-        if head and head[1:5] == ("x", 1, (), "1.500000"):
-            self.comms[before] = (head.comm,)
-        return before in self.comms
+        self.ended += [before] * (before.lstrip()[:1] == ":")
+        return True
 
     def is_rest(self, rest, time, is_deep):
         """Remember what stands behind a time, of a sample with callers below or without"""
@@ -286,6 +291,10 @@ class Reader:
         self.forget()
 
     def forget(self):
+        # {what stands before a time: (name of the task,)}; those of tasks that have ended; {what is behind
+        # it: a sample}, without callers below and with them; {their lines: a place in @frames}; their
+        # functions; how many samples have the same name, the same behind their times, and frames
+        self.ended = []
         self.comms, self.rests, self.stacks, self.frames, self.kinds = {}, ({}, {}), {}, [()], collections.Counter()
 
     def hear(self, line):

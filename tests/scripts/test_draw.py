@@ -233,7 +233,8 @@ class TestDraw(ScriptTest):
         heads = ("job {tid} {time}: {period} x: ", "   a  1 {tid} [003] {time}: {period} cycles:u: ",
                  "job {tid} {time}: x: ", "job         30 x: ", "0x{tid} {time}: 7 x: ",
                  "job{tid}  {tid}/{tid} {time}:    {period} y:   40 f+0x1 (/c)", "what is {tid}",
-                 "job 7 {time}: PERF_RECORD_LOST lost 12", "{time}: {period} x: ", "# {time}: 1 x:")
+                 "job 7 {time}: PERF_RECORD_LOST lost 12", "{time}: {period} x: ", "# {time}: 1 x:",
+                 "gone {end} {time}: 7 x: ", ":{end} {end} {time}: 7 x: ")
         below = ("", "\t 9 g (/c)\n", "\t 40 f+0x1 (/c)\n\t 50 main+0x{tid} (/d)\n", "\t 40 f+0x1 (/c)\n  /s/f.c:12\n",
                  "\t 40 f+0x1 (/c)\nodd\n", "\t 60 PERF_RECORD_LOST lost 1 (/d)\n", "\n", "   40 h\n",
                  "\t 60 k+0x2 (/c)\r\n", "\tno frame\n")
@@ -247,7 +248,8 @@ class TestDraw(ScriptTest):
 
         def sample(draw, heads, below, ends, times):
             return (draw.choice(heads) + "\n" + draw.choice(below) + draw.choice(ends)).format(
-                tid=draw.randrange(120), period=draw.randrange(80, 120), time=f"9.{draw.choice(times)}")
+                tid=draw.randrange(120), end=draw.randrange(9998, 10002), period=draw.randrange(80, 120),
+                time=f"9.{draw.choice(times)}")
 
         for seed in random.sample(range(10 ** 9), 300):
             draws = random.Random(seed)
