@@ -114,16 +114,12 @@ class Block:
             said = said[found.end():]
 
 
-def markdown_comments():
-    """{"page: first command": its comments}, of commands.txt"""
-    text = Path(TOP, "tests/book/commands.txt").read_text()
-    return {head: re.findall(r"^    (\w+): (.*)", under, re.M)
-            for head, under in re.findall(r"^([^ #\n].*)\n((?:    .*\n)+)", text, re.M)}
-
-
 def blocks():
     """Those that have to be run, once each; with comments, if any of its places has them"""
-    found, apart = {}, markdown_comments()
+    found, text = {}, Path(TOP, "tests/book/commands.txt").read_text()
+    # Comments of pages in Markdown, by page and first command
+    apart = {head: re.findall(r"^    (\w+): (.*)", under, re.M)
+             for head, under in re.findall(r"^([^ #\n].*)\n((?:    .*\n)+)", text, re.M)}
     for path in PAGES:
         # Code is marked as such, and is no command.
         text = re.sub(r"^```c\n.*?^```$", lambda code: "\n" * code[0].count("\n"),
