@@ -83,16 +83,12 @@ def of_driver(name, *functions):
 # --- this kernel's names ----------------------------------------------------------------
 
 
-def version_of(tree):
-    number = re.findall(r"^(?:VERSION|PATCHLEVEL) = (\d+)$", read(tree, "Makefile"), re.M)
-    if len(number) != 2:
-        raise Refused("Makefile: looked for the kernel's VERSION and PATCHLEVEL")
-    return tuple(map(int, number))
-
-
 def name_as_tree(tree, text):
     """Put what compat.h stands for in this kernel in the place of its names."""
-    compat, version = read(TOP, "compat/compat.h"), version_of(tree)
+    compat, version = read(TOP, "compat/compat.h"), (*map(int, re.findall(
+        r"^(?:VERSION|PATCHLEVEL) = (\d+)$", read(tree, "Makefile"), re.M)),)
+    if len(version) != 2:
+        raise Refused("Makefile: looked for the kernel's VERSION and PATCHLEVEL")
     older = {name: meaning for major, minor, block in re.findall(
                 r"^#if LINUX_VERSION_CODE < KERNEL_VERSION\((\d+), (\d+), 0\)\n(.*?)^#(?:else|endif)",
                 compat, re.M | re.S) if version < (int(major), int(minor))

@@ -291,11 +291,10 @@ class Reader:
         self.forget()
 
     def forget(self):
-        # {what stands before a time: (name of the task,)}; those of tasks that have ended; {what is behind
-        # it: a sample}, without callers below and with them; {their lines: a place in @frames}; their
-        # functions; how many samples have the same name, the same behind their times, and frames
-        self.ended = []
-        self.comms, self.rests, self.stacks, self.frames, self.kinds = {}, ({}, {}), {}, [()], collections.Counter()
+        # {what stands before a time: (name of the task,)}, and those of ended tasks; {what stands behind
+        # it: a sample}, without callers and with; {their lines: place in @frames}; how many are alike
+        self.comms, self.ended, self.rests, self.stacks, self.frames = {}, [], ({}, {}), {}, [()]
+        self.kinds = collections.Counter()
 
     def hear(self, line):
         """Note what perf says of the data, beside its samples. False if it says nothing."""

@@ -76,6 +76,15 @@ class TestSetup(ScriptTest):
                 assert status == 0, err
         assert Path("calls").read_text().split() == ["update", "install"]
 
+    def test_setup_source_is_missing(self):
+        """A mirror names a source that it does not have: an older one is taken."""
+        self.path("bin/apt-get", "#!/bin/sh\ncase $* in *update) ;; *=1) >z_1.dsc ;; *source*) exit 100 ;;\n"
+                  "*) . /etc/os-release; echo $VERSION_CODENAME m m; esac\n")
+        self.path("bin/apt-cache", "#!/bin/sh\nprintf 'z | 2 | m\\nz | 1 | m\\n'\n")
+        self.run_it("apt-fetch", "--source", "to", "z", KNC_PMU_CACHE=self.path("cache"),
+                    PATH=f"{self.path('bin')}:{os.environ['PATH']}")
+        assert os.listdir("to") == ["z_1.dsc"]
+
     def test_setup_in_a_test(self):
         """Beside tests nothing is installed, and what is missing is named."""
         status, _, err = self.run_setup(beside="yes")
