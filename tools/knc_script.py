@@ -279,9 +279,8 @@ class Reader:
         frames = (*map(caller, stack.split("\n")),)
         if None in frames or not STACK.fullmatch(stack + "\n") or "PERF_RECORD_" in stack:
             return 0
-        self.stacks[stack] = len(self.frames)
         self.frames.append(frames)
-        return self.stacks[stack]
+        return self.stacks.setdefault(stack, len(self.frames) - 1)
 
     def alike(self):
         """What was counted; and forget it"""
