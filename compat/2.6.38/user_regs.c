@@ -18,10 +18,10 @@
 
 unsigned long compat_syscall_begin, compat_syscall_end;
 
-/* SYSCALL has put the address in RCX, which the kernel saves last. */
+/* SYSCALL has put the address in RCX, which the kernel saves last. Regs of a replay have no SP. */
 static bool compat_in_syscall_gap(const struct pt_regs *regs)
 {
-	return regs->sp < TASK_SIZE_MAX ||
+	return (regs->sp && regs->sp < TASK_SIZE_MAX) ||
 	       (regs->ip >= compat_syscall_begin && regs->ip < compat_syscall_end &&
 		regs->cx < TASK_SIZE_MAX);
 }
