@@ -68,9 +68,9 @@ class Stacks:
         root = tree(samples)
         return svg_flame(root, heading(root, event))
 
-    def sum(self, of):
-        """Of what of(frames) is for each sample"""
-        return sum(count * of(frames) for frames, count in self.frames.items())
+    def sum(self, part):
+        """Of part(frames), over all samples"""
+        return sum(count * part(frames) for frames, count in self.frames.items())
 
     def called(self):
         """The part of the samples that have callers"""

@@ -237,7 +237,7 @@ class Reader:
         yield from filter(None, (sample, *self.alike()))
 
     def counts(self, text):
-        """Count its samples, as reading each takes long: its number of lines, 0 if there is something else"""
+        """Count the samples, if the text has nothing else, and return how many lines it has; else 0"""
         is_deep, tasks = text[-2:] == "\n\n", {**self.tasks}
         parts = FIRST.split("\n\n" + text[:-2]) if is_deep else text[:-1].split("\n")
         firsts, stacks = (parts[1::2], parts[2::2]) if is_deep else (parts, ())
