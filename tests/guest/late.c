@@ -243,6 +243,21 @@ static void sweep_exit(const struct place *p, struct sweep *s)
 		check_place(p, period, skid, s);
 }
 
+/* An overflow that is found as the event stops has the address that ioctl() returns to. */
+static void check_stop(struct sweep *s)
+{
+	extern char __executable_start[], etext[];
+	struct record rec;
+
+	s->where = "stop";
+	s->skid = 1 << 20;
+	s->samples++;
+	if (!sample_at(&at_syscall, 200, s->skid, &rec))
+		bad(s, "no sample");
+	else if (rec.ip < (u64)__executable_start || rec.ip >= (u64)etext)
+		bad(s, text_of("ip is %#llx, outside the program", rec.ip));
+}
+
 static void judge(const struct sweep *s)
 {
 	note("%llu samples, %llu of them without registers, %llu bad", s->samples,
@@ -331,6 +346,7 @@ TEST("sample-syscall-regs", 120)
 
 	prepare();
 	sweep_entry(&at_syscall, &s);
+	check_stop(&s);
 	/* by SYSRET */
 	sweep_exit(&at_syscall, &s);
 	/* by IRET */
