@@ -32,6 +32,6 @@ $there/lib64/ld-linux-x86-64.so.2 $there/usr/bin/$_program $*" >"$tmp/out" 2>&1 
 	done
 	echo 2 >/proc/sys/kernel/perf_event_paranoid
 	grep '^#' "$tmp/witness"
-	grep -q '^ok witness$' "$tmp/witness" ||
+	grep -q '^ok witness ' "$tmp/witness" ||
 		fail "beside $_program: $(grep -E '^(FAIL|skip)' "$tmp/witness")"
 }
