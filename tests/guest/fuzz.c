@@ -482,8 +482,8 @@ static void work_inherited(struct fuzz *f, u64 n, bool regions, bool programs)
 	ev_off(fd);
 	/* Newer perf cores lose the time in which a child was not counted. */
 	all = work_close(f, fd, &count);
-	if (!f->programs) {
-		f->programs = all ? count + 20000 : 0;
+	if (programs && !f->programs) {
+		f->programs = all ? count - 4 * n + 20000 : 0;
 		return;
 	}
 	judge(f, all && kernel_before(6, 13), count, 4 * n, 4 * n +
@@ -575,8 +575,6 @@ static void fuzz_run(struct fuzz *f, int fuzzers, int workers, int administrator
 	pmu();
 	for (i = 0; i < CGROUPS; i++)
 		mkdir(cgroup_path(i), 0755);
-	while (!f->programs)
-		work_inherited(f, 1, false, true);
 	for (i = 0; i < n; i++) {
 		in_child(pids[i]) {
 			if (i < fuzzers)
