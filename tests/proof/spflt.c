@@ -173,7 +173,9 @@ int main(void)
 {
 	struct knc_spflt_cpu *sc = &knc_spflt_cpu[0];
 	struct task_struct *t, *other = &task[nondet_u32() % 3];
-	struct perf_event event = { .attr.config1 = 1 };
+	struct perf_event event = { .attr.config1 = nondet_bool() };
+	bool first, hooked;
+	u8 filters;
 	int err;
 	u32 pid;
 
@@ -186,24 +188,37 @@ int main(void)
 		break;
 	case UPDATE:
 		ASSUME(knc_pmus[0].state == KNC_STOP);
+		filters = knc_pmus[0].filters;
 		knc_spflt_update(&knc_pmus[0]);
 		HOLDS(!sc->late, "no counter runs while a bit is late");
 		for (pid = 0; pid < 2; pid++)
 			HOLDS(!knc_pmus[0].event[pid] || (spflt[0] >> pid & 1) ==
 			      knc_pmus[0].event[pid]->attr.config1, "a filter for each such event");
+		for (pid = 0; pid < 2; pid++)
+			HOLDS(knc_pmus[0].event[pid] || !((spflt[0] ^ filters) >> pid & 1),
+			      "a counter without an event keeps its filter");
 		break;
 	case RESET:
 		ASSUME(t == &idle[0]);
 		knc_spflt_reset(&knc_pmus[0]);
 		break;
-	case FIRST:	/* no event before had spflt */
-		bitmap = 0;
-		knc_spflt_bits = NULL;
-		knc_spflt_hooked = true;
-		ASSUME(!sc->taken && !knc_spflt_cpu[1].taken);
-		ASSUME(!task[0].wants && !task[1].wants && !task[2].wants);
+	case FIRST:	/* or a later one, which changes nothing */
+		first = nondet_bool();
+		hooked = nondet_bool();
+		knc_spflt_hooked = hooked;
+		if (first) {
+			bitmap = 0;
+			knc_spflt_bits = NULL;
+			ASSUME(!sc->taken && !knc_spflt_cpu[1].taken);
+			ASSUME(!task[0].wants && !task[1].wants && !task[2].wants);
+		}
 		err = knc_spflt_event_init(&event);
-		HOLDS(err == (knc_spflt_bits ? 0 : -ENOMEM), "the first event");
+		if (!event.attr.config1)
+			HOLDS(!err && !knc_spflt_bits == first, "an event without spflt");
+		else if (!hooked)
+			HOLDS(err == -EOPNOTSUPP, "no event without the hook");
+		else
+			HOLDS(err == (knc_spflt_bits ? 0 : -ENOMEM), "the first event");
 		break;
 	case INTERRUPT:	/* of the first event */
 		ASSUME(sc->taken || !knc_pmus[0].filters);

@@ -433,7 +433,6 @@ static void test_period(struct kunit *test)
 
 #include "pmi.c"
 
-#include "filters.c"
 #include "module.c"
 
 static struct kunit_case knc_event_cases[] = {
@@ -453,8 +452,7 @@ static struct kunit_suite suite##_suite = {				\
 
 KNC_SUITE(knc_event, knc_test_init, knc_test_exit);
 KNC_SUITE(knc_pmi, knc_test_init, knc_test_exit);
-KNC_SUITE(knc_spflt, knc_spflt_test_init, knc_test_exit);
 KNC_SUITE(knc_module, knc_test_init, knc_test_exit);
 
-kunit_test_suites(&knc_event_suite, &knc_pmi_suite, &knc_spflt_suite, &knc_module_suite);
+kunit_test_suites(&knc_event_suite, &knc_pmi_suite, &knc_module_suite);
 /* MODULE_LICENSE() has come with knc_module.c. */

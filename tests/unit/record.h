@@ -10,8 +10,8 @@
 #include <linux/types.h>
 
 static struct {
-	/* Accesses: all, those of PERF_SPFLT_CONTROL, and those with interrupts on */
-	unsigned int count, spflt, with_irqs;
+	/* Accesses: all, and those with interrupts on */
+	unsigned int count, with_irqs;
 	u64 msr[0x30], lvtpc;
 	unsigned int forbidden;
 	/* Rules of knc_softmask.h that were broken */
@@ -23,17 +23,15 @@ static struct {
 /* Registers of an interrupt that may be anywhere */
 static struct pt_regs nowhere;
 
-static void record_access(u32 msr)
+static void record_access(void)
 {
 	record.count++;
-	record.spflt += msr == 0x2c;
 	record.with_irqs += !arch_irqs_disabled();
 }
 
 static void record_restart(void)
 {
 	record.count = 0;
-	record.spflt = 0;
 	record.with_irqs = 0;
 }
 
@@ -64,7 +62,7 @@ static void knc_wrmsr(u32 msr, u64 value)
 {
 	u64 writable = record_writable(msr);
 
-	record_access(msr);
+	record_access();
 	record.forbidden += !writable || value & ~writable;
 	if (!writable)
 		return;
@@ -80,27 +78,27 @@ static u64 knc_rdmsr(u32 msr)
 	/* STATUS can be read, CLEAR cannot. */
 	bool readable = msr == 0x2d || (msr != 0x2e && record_writable(msr));
 
-	record_access(msr);
+	record_access();
 	record.forbidden += !readable;
 	return record.msr[readable ? msr : 0];
 }
 
 static u64 knc_read_counter(u32 idx)
 {
-	record_access(0);
+	record_access();
 	record.forbidden += idx > 1;
 	return record.msr[idx > 1 ? 0 : 0x20 + idx];
 }
 
 static u32 knc_read_lvtpc(void)
 {
-	record_access(0);
+	record_access();
 	return record.lvtpc;
 }
 
 static void knc_write_lvtpc(u32 value)
 {
-	record_access(0);
+	record_access();
 	if (!(value & 0x10000))
 		record_stopped();
 	record.lvtpc = value;
