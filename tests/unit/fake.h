@@ -48,7 +48,6 @@ static struct {
 	unsigned long held_at_nmi;
 	u32 lvtpc_at_nmi;
 	/* What it registered with perf core */
-	int type;
 	int capabilities;
 	unsigned int took;
 	/* Another handler may swallow a PMI, and this is a tick */
@@ -137,7 +136,6 @@ static int fake_register_kprobe(struct kprobe *probe)
 
 static int fake_register_pmu(struct pmu *pmu, const char *name, int type)
 {
-	fake.type = type;
 	fake.capabilities = pmu->capabilities;
 	pmu->name = name;
 	return fake_take(FAKE_PMU) ? 0 : -ENOMEM;

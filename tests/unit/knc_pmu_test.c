@@ -51,10 +51,10 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 #define BRANCHES_	0x12ULL
 #define L2_MISS		0x10cbULL
 #define L2_HIT		0x10ccULL
+#define P40		((s64)BIT_ULL(40))
 
 /* The samples that the driver has delivered */
 static struct {
-	bool throttle;
 	u64 periods;
 	/* of the event, as perf core sets it for a frequency; 0: it stays */
 	u64 next_period;
@@ -72,7 +72,7 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 	event->hw.interrupts++;
 	if (samples.next_period)
 		event->hw.sample_period = samples.next_period;
-	return samples.throttle;
+	return 0;
 }
 
 static struct pmu test_pmu = { .type = PERF_TYPE_RAW };
@@ -177,7 +177,7 @@ static void knc_test_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, record.broken, 0);
 }
 
-static int try_add_all(struct perf_event **events, int count)
+static void add_all(struct kunit *test, struct perf_event **events, int count)
 {
 	int i, ret = 0;
 
@@ -185,13 +185,7 @@ static int try_add_all(struct perf_event **events, int count)
 	for (i = 0; i < count && !ret; i++)
 		ret = knc_add(events[i], PERF_EF_START);
 	enable();
-
-	return ret;
-}
-
-static void add_all(struct kunit *test, struct perf_event **events, int count)
-{
-	KUNIT_ASSERT_EQ(test, try_add_all(events, count), 0);
+	KUNIT_ASSERT_EQ(test, ret, 0);
 }
 
 /* A new event, on counter 1 if that is free and can have it */
@@ -212,19 +206,6 @@ static void del_all(struct perf_event **events, int count)
 	for (i = 0; i < count; i++)
 		knc_del(events[i], 0);
 	enable();
-}
-
-static bool is_on_counter(const struct perf_event *event)
-{
-	int idx = knc_find_slot(this_cpu(), event);
-
-	return idx >= 0 && idx == event->hw.idx;
-}
-
-static void expect_count(struct kunit *test, struct perf_event *event, u64 count)
-{
-	knc_event_read(event);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->count), count);
 }
 
 /* The hardware: a counter advances, and STATUS is set if it wraps. */
@@ -295,14 +276,12 @@ static const struct config_case config_cases[] = {
 };
 
 /* A test for each of its cases, by their names */
-#define NAMED_PARAM(test)						\
-static void test##_desc(const struct test##_case *c, char *desc)	\
-{									\
-	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);			\
-}									\
-KUNIT_ARRAY_PARAM(test, test##_cases, test##_desc)
+static void config_desc(const struct config_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
 
-NAMED_PARAM(config);
+KUNIT_ARRAY_PARAM(config, config_cases, config_desc);
 
 static void test_config(struct kunit *test)
 {
@@ -382,55 +361,6 @@ static void test_groups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, knc_event_config(event), -ENODEV);
 }
 
-/* Periods */
-
-struct period_case {
-	const char *name;
-	u64 period;
-	s64 left;
-	u64 value;		/* what the counter is loaded with: 2^40 - N */
-	s64 left_after;
-	bool over;
-};
-
-#define P39	((s64)BIT_ULL(39))
-#define P40	((s64)BIT_ULL(40))
-
-static const struct period_case period_cases[] = {
-	{ "1", 1, 1, P40 - 1, 1, false },
-	{ "2^39 - 1", P39 - 1, P39 - 1, P39 + 1, P39 - 1, false },
-	{ "2^39 in parts", P39, P39, P39 + 1, P39, false },
-	{ "left-over", 100000, 37, P40 - 37, 37, false },
-	{ "over", 100000, 0, P40 - 100000, 100000, true },
-	{ "over by some", 100000, -37, P40 - 99963, 99963, true },
-	{ "over by all but one", 100000, -99999, P40 - 1, 1, true },
-	{ "over by a period", 100000, -100000, P40 - 100000, 100000, true },
-	{ "over by many periods", 100000, -12345678, P40 - 100000, 100000, true },
-	{ "period 1 over", 1, 0, P40 - 1, 1, true },
-};
-
-NAMED_PARAM(period);
-
-static void test_period(struct kunit *test)
-{
-	const struct period_case *c = test->param_value;
-	struct perf_event *event = new_event(test, INSTRUCTIONS, c->period);
-
-	local64_set(&event->hw.period_left, c->left);
-	event->hw.last_period = 4711;
-
-	disable();
-	event->hw.idx = 1;
-	knc_event_start(event);
-	KUNIT_EXPECT_EQ(test, event->hw.last_period, c->over ? c->period : 4711);
-	KUNIT_EXPECT_PTR_EQ(test, this_cpu()->event[1], event);
-	KUNIT_EXPECT_EQ(test, record.msr[0x29], SEL_ALL | INSTRUCTIONS);
-	KUNIT_EXPECT_EQ(test, record.msr[0x21], c->value);
-	/* Signed: programs extend the sign of what RDPMC reads. */
-	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.prev_count), (s64)c->value - P40);
-	KUNIT_EXPECT_EQ(test, local64_read(&event->hw.period_left), c->left_after);
-}
-
 #include "pmi.c"
 
 #include "module.c"
@@ -438,7 +368,6 @@ static void test_period(struct kunit *test)
 static struct kunit_case knc_event_cases[] = {
 	KUNIT_CASE_PARAM(test_config, config_gen_params),
 	KUNIT_CASE(test_groups),
-	KUNIT_CASE_PARAM(test_period, period_gen_params),
 	{}
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Part of knc_pmu_test.c: the module registers what it needs. If anything is refused,
- * it gives back what it has registered. Its scheduler finds a counter for each event.
+ * it gives back what it has registered.
  */
 
 #define FAKE_REGISTERS	(BIT(FAKE_PERFCTR0) | BIT(FAKE_PERFCTR1) |	\
@@ -23,15 +23,6 @@ static void fake_expect(struct kunit *test, unsigned long held, const char *when
 	KUNIT_EXPECT_EQ_MSG(test, fake.wrong, 0, "%s %u", when, i);
 }
 
-static void test_load(struct kunit *test)
-{
-	fake_start(test);
-	KUNIT_EXPECT_EQ(test, fake.held, FAKE_LOADED);
-	KUNIT_EXPECT_EQ(test, fake.type, PERF_TYPE_RAW);
-	KUNIT_EXPECT_EQ(test, fake.created_type, PERF_TYPE_RAW);
-	KUNIT_EXPECT_EQ(test, fake.capabilities, 0);
-}
-
 /* Another driver has raw events, and grants or refuses one: the module does not load. */
 static void test_load_other_pmu(struct kunit *test)
 {
@@ -48,6 +39,7 @@ static void test_load_other_pmu(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fake.asked & (FAKE_LOADED | BIT(FAKE_OVERFLOW)), 0);
 		KUNIT_EXPECT_EQ(test, record.count, 0);
 		KUNIT_EXPECT_EQ(test, fake.created, 1);
+		KUNIT_EXPECT_EQ(test, fake.created_type, PERF_TYPE_RAW);
 		KUNIT_EXPECT_EQ(test, fake.released, !answers[i]);
 	}
 }
@@ -200,49 +192,6 @@ static void test_hotplug(struct kunit *test)
 	del_all(&event, 1);
 }
 
-/* The two-counter scheduler */
-
-struct sched_case {
-	const char *name;
-	u64 add[3];		/* events added, in this order */
-	int want[3];		/* the counter each ends on; -1: refused */
-};
-
-static const struct sched_case sched_cases[] = {
-	{ "one free event leaves counter 0", { CYCLES, ~0ULL }, { 1 } },
-	{ "two free events", { CYCLES, INSTRUCTIONS, ~0ULL }, { 1, 0 } },
-	{ "three free events", { CYCLES, INSTRUCTIONS, BRANCHES_ }, { 1, 0, -1 } },
-	{ "core-ring event alone", { L2_MISS, ~0ULL }, { 0 } },
-	{ "core-ring event first", { L2_MISS, CYCLES, ~0ULL }, { 0, 1 } },
-	{ "core-ring event last", { CYCLES, L2_MISS, ~0ULL }, { 1, 0 } },
-	{ "two core-ring events", { L2_MISS, L2_HIT, CYCLES }, { 0, -1, 1 } },
-	{ "no room for a core-ring event", { CYCLES, INSTRUCTIONS, L2_MISS }, { 1, 0, -1 } },
-};
-
-NAMED_PARAM(sched);
-
-static void test_sched(struct kunit *test)
-{
-	const struct sched_case *c = test->param_value;
-	struct perf_event *event[3] = {};
-	int i;
-
-	disable();
-	for (i = 0; i < 3 && c->add[i] != ~0ULL; i++) {
-		event[i] = new_event(test, c->add[i], 0);
-		KUNIT_EXPECT_EQ(test, knc_add(event[i], PERF_EF_START),
-				c->want[i] < 0 ? -EAGAIN : 0);
-	}
-	enable();
-
-	for (i = 0; i < 3 && event[i]; i++) {
-		KUNIT_EXPECT_EQ(test, event[i]->hw.idx, c->want[i]);
-		if (c->want[i] >= 0)
-			KUNIT_EXPECT_EQ(test, record.msr[0x28 + c->want[i]],
-					SEL_ALL | c->add[i]);
-	}
-}
-
 /* No register is written with the value that it has: it stops and reads, loads and runs. */
 static void test_switch_same_events(struct kunit *test)
 {
@@ -281,13 +230,11 @@ static void test_pmi_timed(struct kunit *test)
 }
 
 static struct kunit_case knc_module_cases[] = {
-	KUNIT_CASE(test_load),
 	KUNIT_CASE(test_load_other_pmu),
 	KUNIT_CASE(test_load_refused),
 	KUNIT_CASE(test_init),
 	KUNIT_CASE(test_init_offline),
 	KUNIT_CASE(test_hotplug),
-	KUNIT_CASE_PARAM(test_sched, sched_gen_params),
 	KUNIT_CASE(test_switch_same_events),
 	KUNIT_CASE(test_pmi_timed),
 	{}

@@ -50,45 +50,6 @@ static void test_pmi_regs(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, str_has_prefix(function, "knc_event_stop"), "%s", function);
 }
 
-/* A sample of a user mode event has no register of the kernel; this is a kernel thread. */
-static void test_pmi_regs_user(struct kunit *test)
-{
-	struct perf_event *event = new_event(test, INSTRUCTIONS, 1000);
-	struct pt_regs regs;
-
-	memset(&regs, 0x5a, sizeof(regs));
-	regs.cs = __KERNEL_CS;
-	event->attr.exclude_kernel = 1;
-	fake.entry_area = new_object(test, sizeof(long));
-	add_all(test, &event, 1);
-	count(1, 1000);
-	knc_pmi(&regs);
-	KUNIT_EXPECT_TRUE(test, user_mode(&samples.regs));
-	KUNIT_EXPECT_EQ(test, samples.regs.ip, 0);
-	KUNIT_EXPECT_EQ(test, samples.regs.sp, 0);
-	KUNIT_EXPECT_EQ(test, samples.regs.bx, 0);
-
-	regs.cs = __USER_CS;
-	count(1, 1000);
-	knc_pmi(&regs);
-	KUNIT_EXPECT_PTR_EQ(test, samples.regs_at, (const struct pt_regs *)&regs);
-
-	/* The same for a replay. */
-	count(1, 1000);
-	samples.regs = *task_pt_regs(get_current());
-	samples.regs.ip = 1;
-	knc_stop(event, 0);
-	KUNIT_EXPECT_TRUE(test, user_mode(&samples.regs));
-	KUNIT_EXPECT_EQ(test, samples.regs.ip, 0);
-
-	knc_start(event, PERF_EF_RELOAD);
-	regs.cs = __KERNEL_CS;
-	samples.throttle = true;
-	count(1, 1000);
-	knc_pmi(&regs);
-	KUNIT_EXPECT_FALSE(test, is_on_counter(event));
-}
-
 /* Exceptions enter on these stacks. In tests/guest none comes on that of #MC. */
 static void test_entry_stacks(struct kunit *test)
 {
@@ -116,13 +77,17 @@ static struct pt_regs *run_task(struct kunit *test)
 	return task_pt_regs(fake.runs);
 }
 
-/* A task that has not run yet has no registers of a program. */
+/* A task that has not run yet, and a thread of the kernel, have no registers of a program. */
 static void test_user_none(struct kunit *test)
 {
 	static const struct pt_regs none = { .cs = __USER_CS };
 	struct pt_regs user, regs = { .cs = __KERNEL_CS };
 
 	regs.sp = (unsigned long)run_task(test) - 1000;
+	knc_user_regs(&user, &regs);
+	KUNIT_EXPECT_EQ(test, memcmp(&user, &none, sizeof(user)), 0);
+	task_pt_regs(fake.runs)->bx = 1;
+	fake.runs->flags = PF_KTHREAD;
 	knc_user_regs(&user, &regs);
 	KUNIT_EXPECT_EQ(test, memcmp(&user, &none, sizeof(user)), 0);
 }
@@ -150,18 +115,10 @@ static void test_user_again(struct kunit *test)
 	vfree(area);
 }
 
-/* The entry saves the stack pointer, loads the kernel's, and ends with SYSRETQ. */
+/* An entry may lack what is looked for; sample-syscall-regs of tests/guest needs all of it. */
 static void test_find_syscall(struct kunit *test)
 {
-	static const u8 sysretq[] = { 0x48, 0x0f, 0x07 };
-
 	knc_find_syscall();
-	KUNIT_EXPECT_GT(test, knc_syscall_saves_sp, 0);
-	KUNIT_EXPECT_LE(test, knc_syscall_saves_sp, 12);
-	KUNIT_EXPECT_GT(test, knc_syscall_loads_sp, knc_syscall_saves_sp);
-	KUNIT_EXPECT_LE(test, knc_syscall_loads_sp, 64);
-	KUNIT_EXPECT_EQ(test, memcmp(sysretq, (void *)(knc_syscall_entry + knc_syscall_length) -
-				     sizeof(sysretq), sizeof(sysretq)), 0);
 	KUNIT_EXPECT_EQ(test, knc_syscall_find("not in the code"), 0);
 }
 
@@ -169,10 +126,11 @@ static void test_long_overdue(struct kunit *test)
 {
 	struct perf_event *event = add_new(test, INSTRUCTIONS, 0);
 
-	count(1, P39 + 10);
-	expect_count(test, event, P39 + 10);
-	count(1, P39);
-	expect_count(test, event, P40 + 10);
+	count(1, P40 / 2 + 10);
+	knc_event_read(event);
+	count(1, P40 / 2);
+	knc_event_read(event);
+	KUNIT_EXPECT_EQ(test, local64_read(&event->count), P40 + 10);
 }
 
 /* On Linux 2.6.38 no PMI may come for an overflow. A read finds it, and a tick. */
@@ -201,7 +159,6 @@ static struct kunit_case knc_pmi_cases[] = {
 	KUNIT_CASE(test_pmi_period),
 	KUNIT_CASE(test_pmi_reserved_status),
 	KUNIT_CASE(test_pmi_regs),
-	KUNIT_CASE(test_pmi_regs_user),
 	KUNIT_CASE(test_entry_stacks),
 	KUNIT_CASE(test_user_none),
 	KUNIT_CASE(test_user_again),
