@@ -66,7 +66,7 @@ LINES = lines_of(row("fill", "columns.c", 17, 1), row("sum", "columns.c", 27, 99
 
 
 def squeezed(element):
-    return " ".join("".join(element.itertext()).split())
+    return " ".join("".join(text for text in element.itertext() if not text.isspace()).split())
 
 
 class Page:
@@ -134,7 +134,7 @@ def test_report_numbers():
     assert [data for *_, data in page.rows("lines") if data] == [[990 / 1003, 990], [12 / 1003, 12]]
     page.has("lines", "and 1 more", "19.75 % (± 5 %)", "lines of the kernel need its vmlinux")
     page.has("missing", "vectorization_intensitythe emulator has no model of VPU_STALL_REG")
-    assert len(re.findall('<div class="box".*\n?<svg|<div class="box"[^>]*><svg', page.html)) == 2
+    assert len(re.findall('<div class="box".*\n<svg', page.html)) == 2
     assert re.search(r">core 60, CPU 240, 241, 242, 243: .*; 1,243<", page.html), "the heat map"
     assert "sum: 40 samples, 100.0%" in page.html, "the flame graph"
     page.has("run", "./columns 'an argument'", "61 cores, 244 hardware threads", "1052.630 MHz",
