@@ -59,6 +59,7 @@ install-tools:
 	install -D -m 644 man/knc_pmu.4 '$(DESTDIR)$(mandir)/man4/knc_pmu.4'
 	for kind in perf perfmon; do PYTHONDONTWRITEBYTECODE=1 \
 		python3 tools/knc_tables.py $$kind '$(DESTDIR)$(tools_dir)'/"$$kind" || exit 1; done
+	@echo 'knc-report needs python3-jinja2, knc-host watch python3-prometheus-client.'
 
 book:
 	@scripts/build-book

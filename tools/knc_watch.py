@@ -53,15 +53,12 @@ ONLINE = "echo cpus $(cat /sys/devices/system/cpu/online)"
 OTHERS = r"ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q 'perf_event\]$'"
 RULES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "knc_rules.yml")
 
-# The Prometheus text format: OpenMetrics, which node_exporter does not read, has no _total in TYPE.
-METRICS = (
-    ("knc_events_total", "counter", "Events that were counted, the sum of the card's CPUs."),
-    ("knc_counted_seconds_total", "counter",
-     "Seconds for which the event was counted, the mean of the card's CPUs."),
-    ("knc_up", "gauge", "1 if the card counts, or 0."),
-    ("knc_last_interval_timestamp_seconds", "gauge",
-     "When the event's last counts came, in seconds since 1970."),
-)
+METRICS = {
+    "knc_events_total": "Events that were counted, the sum of the card's CPUs.",
+    "knc_counted_seconds_total": "Seconds for which the event was counted, the mean of the card's CPUs.",
+    "knc_up": "1 if the card counts, or 0.",
+    "knc_last_interval_timestamp_seconds": "When the event's last counts came, in seconds since 1970.",
+}
 
 
 class Gone(Exception):
@@ -80,10 +77,6 @@ def say(text):
     # A log that is full is no reason to end.
     with contextlib.suppress(OSError):
         print(f"{time.strftime('%F %T')} knc-host watch: {text}", file=sys.stderr, flush=True)
-
-
-def escaped(text):
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def number_of(cpus):
@@ -353,52 +346,50 @@ class File:
     """What node_exporter reads, under another user. It is replaced, so FILE.lock has the lock."""
 
     def __init__(self, path):
-        self.path, self.text, self.failed = path, "", False
+        self.path, self.cards, self.text, self.failed = path, [], b"", False
         # until the process ends
         self.lock = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT)
         fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def write(self, text):
+    def collect(self):
+        """For prometheus_client. It writes doubles, as node_exporter reads: exact to 2^53 ns, 104 days"""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        families = events, seconds, up, last = [
+            (CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily)(
+                name, text, labels=["card"] if name == "knc_up" else ["card", "event"])
+            for name, text in METRICS.items()]
+        for card in self.cards:
+            up.add_metric([card.name], card.up)
+            for event, count in card.counts.items():
+                if count.when:
+                    events.add_metric([card.name, event], count.events)
+                    seconds.add_metric([card.name, event], count.running / NSEC)
+                    last.add_metric([card.name, event], round(count.when, 3))
+        return families
+
+    def write(self):
         """Replace it as a whole; the collector does not read the name in between."""
-        between = f"{self.path}.tmp"
-        with open(between, "w", encoding="utf-8") as file:
+        from prometheus_client import generate_latest
+
+        text, between = generate_latest(self), f"{self.path}.tmp"
+        if text == self.text:
+            return
+        with open(between, "wb") as file:
             os.fchmod(file.fileno(), 0o644)
             file.write(text)
         os.replace(between, self.path)
         self.text = text
 
-    def update(self, cards):
-        text = text_of(cards)
-        if text == self.text:
-            return
+    def update(self):
         why = ""
         try:
-            self.write(text)
+            self.write()
         except OSError as e:
             why = e.strerror
         if bool(why) != self.failed:
             say(f"{self.path}: {why}; counting goes on" if why else f"{self.path} is written again")
         self.failed = bool(why)
-
-
-def text_of(cards):
-    lines = {name: [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-             for name, kind, text in METRICS}
-
-    def put(name, value, **labels):
-        of = ",".join(f'{key}="{escaped(text)}"' for key, text in labels.items())
-        lines[name].append(f"{name}{{{of}}} {value}")
-
-    for card in cards:
-        for event, count in card.counts.items():
-            if count.when:
-                of = {"card": card.name, "event": event}
-                put("knc_events_total", count.events, **of)
-                put("knc_counted_seconds_total",
-                    f"{count.running // NSEC}.{count.running % NSEC:09}", **of)
-                put("knc_last_interval_timestamp_seconds", f"{count.when:.3f}", **of)
-        put("knc_up", int(card.up), card=card.name)
-    return "".join(f"{line}\n" for name in lines for line in lines[name])
 
 
 async def watch(cards):
@@ -437,7 +428,7 @@ def rules(interval):
 def arguments():
     parser = argparse.ArgumentParser(
         prog="knc-host watch", description=__doc__ + "\nMetrics:\n" + "".join(
-            f"  {name}\n      {text}\n" for name, _, text in METRICS),
+            f"  {name}\n      {text}\n" for name, text in METRICS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("cards", metavar="CARD", nargs="*")
@@ -487,18 +478,20 @@ def main():
     try:
         lock(args)
         file = File(args.textfile)
-        cards = [Card(name, args, lambda: file.update(cards)) for name in args.cards]
-        file.write(text_of(cards))
+        file.cards = [Card(name, args, file.update) for name in args.cards]
+        file.write()
+    except ImportError as e:
+        fail(f"needs the package python3-prometheus-client: {e}")
     except BlockingIOError:
         fail(f"{args.textfile}: another watch writes it")
     except OSError as e:
         fail(f"{args.textfile}: {e.strerror}")
     try:
-        asyncio.run(watch(cards))
+        asyncio.run(watch(file.cards))
     except Wrong as why:
         fail(why)
     finally:
-        file.update(cards)
+        file.update()
 
 
 if __name__ == "__main__":

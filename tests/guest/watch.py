@@ -58,14 +58,14 @@ class Watch:
         stack.callback(self.process.terminate)
 
     def events(self):
-        return {found[:2]: int(found[2]) for found in re.findall(
-            r'^knc_events_total\{card="(.*)",event="(.*)"\} (\d+)$', self.file.read_text(), re.M)}
+        return {found[:2]: float(found[2]) for found in re.findall(
+            r'^knc_events_total\{card="(.*)",event="(.*)"\} (.+)$', self.file.read_text(), re.M)}
 
     def has_said(self, words):
         return words in self.said.read_text()
 
     def is_up(self, card, up=1):
-        return self.file.exists() and f'knc_up{{card="{card}"}} {up}\n' in self.file.read_text()
+        return self.file.exists() and f'knc_up{{card="{card}"}} {up}.0\n' in self.file.read_text()
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)

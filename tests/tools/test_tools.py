@@ -743,6 +743,19 @@ def test_python(tmp_path):
     ast.parse(Path(TOOLS, "knc_python.py").read_text(), feature_version=(3, 6))
 
 
+def test_packages():
+    """With -S Python has none: two programs name the one that they need, and all others run."""
+    for words, why in (
+            ("knc-report x", "knc-report: needs the package python3-jinja2: No module named 'jinja2'\n"),
+            ("knc_watch.py x --textfile x", "knc-host watch: error: needs the package "
+             "python3-prometheus-client: No module named 'prometheus_client'\n"),
+            ("knc-report --help", ""), ("knc_watch.py --rules", ""), ("knc-draw --help", ""),
+            ("knc-metrics --help", ""), ("knc_tables.py perf -", "")):
+        done = subprocess.run([sys.executable, "-S", *f"{TOOLS}/{words}".split()], check=False,
+                              capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (bool(why), why), words
+
+
 def test_by_lost(monkeypatch):
     """Samples that were lost, or not taken, are told; a throttled run is repeated"""
     monkeypatch.setenv("PATH", HERE, prepend=":")
