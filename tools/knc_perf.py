@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What "perf stat -x" has printed: a record for each count. And code that all our programs share."""
+"""What "perf stat -x" or -j has printed: a record for each count. And code that all our programs share."""
 import collections
+import json
 import math
 import os
 import re
@@ -34,8 +35,12 @@ FIELDS = r"""^(?:\s*(?P<time>\d+[.,]\d+){0})?
 (?:{0}(?P<metric_value>-?(?:{1})?|-?nan|-?inf|none){0}(?P<metric>[^{0}]*))?$"""
 # Behind the name of a card, with which knc-host stat prints each line
 NOTHING = re.compile(r"(?:[\w.@-]+,)?\s*(?:#.*\s*)?")
-# perf's own, or the first of these that a line fits
-SEPARATORS = ",;\t|"
+# perf's own, or the first of these that a line fits; the last is JSON's
+SEPARATORS = ",;\t|\0"
+# Of perf stat -j, in the order of -x
+KEYS = "interval cpu counter-value unit event cgroup event-runtime pcnt-running metric-value metric-unit".split()
+# A number, or nan
+BARE = re.compile(r'(?<=" : )([^"\s]+)(?=, "|}$)')
 
 
 class Failed(Exception):
@@ -98,13 +103,28 @@ def record(fields):
                   number(fields["time"]), int(fields["running"] or 0))
 
 
+def of_json(line):
+    """A line of perf stat -j as one of -x, if it is JSON"""
+    try:
+        of = {key: "CPU" * (key == "cpu") + str(text)
+              for key, text in json.loads(BARE.sub(r'"\1"', line)).items()}
+    except (ValueError, RecursionError):
+        return line
+    # Up to 6.12 perf has 0 for none, too.
+    if number(of.get("metric-value")) == 0:
+        of["metric-unit"] = ""
+    return "\0".join(of.get(key, "") for key in KEYS if key in of or key not in ("interval", "cpu", "cgroup"))
+
+
 def read(lines, separator="", others=None):
     """The records in these lines; what is not perf's is left out, and appended to @others."""
     patterns = [re.compile(FIELDS.format(re.escape(s), NUMBER), re.X)
                 for s in separator or SEPARATORS]
     share, time = 100.0, None
     for line in lines:
-        match = next(filter(None, (p.match(line.strip("\ufeff\r\n")) for p in patterns)), None)
+        text = line.strip("\ufeff\r\n")
+        text = of_json(text) if text[:1] == "{" else text
+        match = next(filter(None, (p.match(text) for p in patterns)), None)
         if match:
             patterns = [match.re]
             found = record(match.groupdict())

@@ -152,6 +152,18 @@ class TestDraw(ScriptTest):
         same = self.path("same", TWO_MASKS.replace("0x20", "0x0"))
         self.refused("several by the name cpu/event=0x16,umask=0x0/u", "card", same)
 
+    def test_draw_json(self):
+        """JSON, with a decimal comma, nan and 0; what is damaged is named"""
+        whole = ('{"interval" : 1.5, "counter-value" : "2,5", "unit" : "ms", "event" : "x", "cgroup" : "/", '
+                 '"event-runtime" : 7, "pcnt-running" : 45,00, "metric-value" : -nan, "metric-unit" : "m"}')
+        csv = "1.5;2,5;ms;x;/;7;45,00"
+        for line, want in ((whole, f"{csv};nan;m"), (whole.replace("-nan", '"0.0"'), csv),
+                           ('{"metric-value" : 0.3, "metric-unit" : "m"}', ";;;;0.3;m"),
+                           (whole[:-1], ""), (whole.replace("7", "x"), ""), ('{"a" : ' * 99999, "")):
+            others = []
+            found = [*draw.knc_perf.read([line], others=others)]
+            assert found == [*draw.knc_perf.read([want])] and others == [line[:60]] * (not want), line
+
     def test_draw_topology(self):
         places = draw.knc_card.read_topology(CPUINFO)
         card = card_of({cpu: cpu for cpu in range(244)}, places)
