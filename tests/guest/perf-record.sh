@@ -29,6 +29,12 @@ between "samples of -c 100000" "$n" $(((all - 1000) / 100000)) $(((all + 1000) /
 into report perf report -i "$data" --stdio --percent-limit 50
 has report '^ *(9[0-9]\.[0-9]*|100\.00)%.* spin20'
 
+# by frequency, which is how perf does it unless told
+record -F 500 -e cycles -- ./gt --spin20 2000000
+n=$(grep -c . "$tmp/script")
+[ "$n" -ge 20 ] || fail "-F 500: $n samples"
+has script spin20
+
 # call chains, in the kernel too
 into said perf record -q -g -o "$data" -c 20000 -e instructions -- ./gt --spin20 f4240
 into script perf script -i "$data" -F ip,sym
@@ -39,4 +45,8 @@ awk 'BEGIN { RS = "" } /spin20/ && /main/ { n++ } END { exit n < 900 }' "$tmp/sc
 # children, and what they execute
 record -c 100000 -e instructions:u -- sh -c './gt --spin20 f4240 & ./gt --spin20 f4240; wait'
 between "samples of two children" "$(hot)" 398 402
+
+# every CPU at once
+record -a -c 100000 -e instructions:u -- ./gt --spin20 f4240
+between "samples of -a" "$(hot)" 199 201
 ok
