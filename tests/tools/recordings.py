@@ -3,7 +3,7 @@
 import struct
 from collections import namedtuple
 
-MMAP2, COMM, EXIT, SAMPLE, ATTR = 10, 3, 4, 9, 64
+MMAP2, COMM, EXIT, SAMPLE, ATTR, FINISHED_ROUND = 10, 3, 4, 9, 64, 68
 USER = 2                                 # PERF_RECORD_MISC_USER
 USER_CALLERS = 2 ** 64 - 512             # PERF_CONTEXT_USER
 EXCLUDE_KERNEL_AND_HV, SAMPLE_ID_ALL = 3 << 5, 1 << 18
@@ -38,9 +38,11 @@ def recording(known, has_callers, tasks=TASKS, program="/bin/a b", offset=0x4000
         yield record(MMAP2, task, 0x400000, 0x200000, offset, (8, 1), 77, 0, (5, 2),
                      program.encode() + b"\0", task, 2, (0, 0))
     has_ended = False
-    for one in known:
+    for at, one in enumerate(known, 1):
         if one.has_ended > has_ended:
             has_ended, time = True, one.time - 1
             yield record(EXIT, (ENDED[0], 1), (ENDED[1], 1), time, ENDED, time, (0, 0))
         chain = [len(one.chain) + 1, USER_CALLERS, *one.chain] if has_callers else []
         yield record(SAMPLE, one.chain[0], one.task, one.time, (one.cpu, 0), one.period, *chain)
+        if not at % 10000:
+            yield record(FINISHED_ROUND)
