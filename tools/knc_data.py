@@ -31,10 +31,12 @@ from knc_perf import Failed
 # Of perf.data: struct perf_event_header; enum perf_event_type; what a pipe begins with. A file has
 # offset and size of its records in its header.
 RECORD = struct.Struct("<IHH")
-LOST, THROTTLE, LOST_SAMPLES = 2, 5, 13
+LOST, THROTTLE, SAMPLE, MMAP2, LOST_SAMPLES, BUILD_ID, HAS_ID = 2, 5, 9, 10, 13, 67, 1 << 14
 PIPE_HEADER, DATA_AT = 16, 40
 # They have as much behind them as their first number says.
 TRACING_DATA, AUXTRACE = 66, 71
+# Samples
+IN_A_ROW, WINDOW = b"(?:\\x09\\0{3}..(?:%b))*", 1 << 15
 # What no symbols come with
 NOTHING = os.devnull
 # Files that are no programs, or not to be had
@@ -43,38 +45,54 @@ NO_FILE = re.compile(r"/(/|dev/|proc/|sys/|memfd:|SYSV).*|.* \(deleted\)")
 JIT = re.compile(r"(\s*([0-9a-f]+)) .* (\((/tmp/perf-\d+\.map)\)\n)")
 MAPPED = re.compile(r"(?:0x)?([0-9a-f]+) (?:0x)?([0-9a-f]+) (.+)", re.I)
 
-Walked = collections.namedtuple("Walked", "lost throttled is_cut")
+# @ids: {file: build id} of a pipe; @head: where its samples begin
+Walked = collections.namedtuple("Walked", "lost throttled is_cut ids head")
 
 
 def walk(path):
     """What the records of perf.data say, also where perf reads no further"""
     with open(path, "rb") as f:
-        data = f.read()
-    if data[:8] != b"PERFILE2":
-        raise Failed(f"{path}: perf record has not written it on a machine of this byte order")
+        def read(at, size):
+            return os.pread(f.fileno(), size, at)
 
-    def number(at, form="<Q"):
-        return struct.unpack_from(form, data, at)[0] if at + 8 <= len(data) else 0
+        def number(at, form="<Q"):
+            return struct.unpack_from(form, read(at, 8).ljust(8, b"\0"))[0]
 
-    at, end, is_cut = PIPE_HEADER, len(data), False
-    if number(8) != PIPE_HEADER:
-        at, size = number(DATA_AT), number(DATA_AT + 8)
-        # perf fills in the size at the end.
-        is_cut = not size or at + size > end
-        end = min(at + size if size else end, end)
-    found = collections.Counter()
-    while at < end:
-        kind, _, size = RECORD.unpack_from(data, at) if at + RECORD.size <= end else (0, 0, 0)
-        behind = number(at + RECORD.size, "<I") + 7 & ~7 if kind == TRACING_DATA else \
-            number(at + RECORD.size) if kind == AUXTRACE else 0
-        if size < RECORD.size or at + size + behind > end:
-            is_cut = True
-            break
-        found[kind] += number(at + 16) if kind == LOST else \
-            number(at + 8) if kind == LOST_SAMPLES else 1
-        at += size + behind
+        if read(0, 8) != b"PERFILE2":
+            raise Failed(f"{path}: perf record has not written it on a machine of this byte order")
+        at, end, is_cut = PIPE_HEADER, os.fstat(f.fileno()).st_size, False
+        if number(8) != PIPE_HEADER:
+            at, size = number(DATA_AT), number(DATA_AT + 8)
+            # perf fills in the size at the end.
+            is_cut = not size or at + size > end
+            end = min(at + size if size else end, end)
+        found, sizes, samples, ids, head = collections.Counter(), {}, re.compile(b""), {}, 0
+        while at < end:
+            data = read(at, min(WINDOW, end - at))
+            alike = samples.match(data).end()
+            at += alike
+            if alike:
+                continue
+            kind, misc, size = RECORD.unpack_from(data) if len(data) >= RECORD.size else (0, 0, 0)
+            behind = number(at + RECORD.size, "<I") + 7 & ~7 if kind == TRACING_DATA else \
+                number(at + RECORD.size) if kind == AUXTRACE else 0
+            if size < RECORD.size or at + size + behind > end:
+                is_cut = True
+                break
+            if kind == SAMPLE and size not in sizes:
+                sizes[size] = re.escape(data[6:8]) + b".{%d}" % (size - RECORD.size)
+                samples = re.compile(IN_A_ROW % b"|".join(sizes.values()), re.S)
+                head = head or at * (number(8) == PIPE_HEADER)
+            if kind == BUILD_ID or kind == MMAP2 and misc & HAS_ID and size > 72:
+                ident, name = (data[12:32], data[36:size]) if kind == BUILD_ID else \
+                    (data[44:44 + data[40]], data[72:size])
+                name = name.split(b"\0")[0].decode(errors="replace")
+                ids[re.sub(r"(?<=^\[kernel.kallsyms]).*", "", name)] = ident.hex()
+            found[kind] += number(at + 16) if kind == LOST else \
+                number(at + 8) if kind == LOST_SAMPLES else 1
+            at += size + behind
     # Newer kernels count the losses both ways.
-    return Walked(max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut)
+    return Walked(max(found[LOST], found[LOST_SAMPLES]), found[THROTTLE], is_cut, ids, head)
 
 
 def jit_functions(path):
@@ -124,9 +142,8 @@ def script(perf, path, options):
             raise Failed(f"perf script: {next(iter(words), 'it has failed')}")
 
 
-def note_losses(reader, path):
-    """Have the reader of this perf.data say what the data itself says of its losses"""
-    walked = walk(path)
+def note_losses(reader, walked):
+    """Have its reader say what perf.data says of losses"""
     reader.lost, reader.is_cut = walked.lost, reader.is_cut or walked.is_cut
     reader.words = [line for line in reader.words if not (
         walked.lost and knc_script.LOST.search(line))]
@@ -141,8 +158,8 @@ def build_ids(path):
 class Symbols:
     """Where perf finds the names that are proven: @options for perf."""
 
-    def __init__(self, ids, kallsyms, symfs):
-        self.ids, self.kallsyms, self.symfs = ids, kallsyms, symfs
+    def __init__(self, ids, kallsyms, symfs, walked):
+        self.ids, self.kallsyms, self.symfs, self.walked = ids, kallsyms, symfs, walked
         self.options = ["--kallsyms", kallsyms, "--symfs", symfs]
 
     def lacks(self, name):
@@ -184,7 +201,8 @@ def kernel_names(ident):
 @contextlib.contextmanager
 def proven(path, kallsyms, symfs):
     """Symbols for perf.data: from the card, or from this machine's files with its build ids"""
-    ids = build_ids(path)
+    walked = walk(path)
+    ids = walked.ids if walked.head else build_ids(path)
     if not (os.path.exists(kallsyms) and is_whole(kallsyms)):
         kallsyms = kernel_names(ids.get("[kernel.kallsyms]"))
     with tempfile.TemporaryDirectory(prefix="knc-symbols.") as folder:
@@ -195,7 +213,7 @@ def proven(path, kallsyms, symfs):
         if os.path.isdir("/usr/lib/debug/.build-id"):
             link("/usr/lib/debug/.build-id", folder)
         os.symlink(os.path.expanduser("~/.debug"), f"{folder}/.debug")
-        yield Symbols(ids, kallsyms, symfs or folder)
+        yield Symbols(ids, kallsyms, symfs or folder, walked)
 
 
 def link(name, folder):
@@ -243,7 +261,7 @@ def report(path, kallsyms, symfs, *arguments):
     with proven(path, kallsyms, symfs) as symbols:
         with script(["perf"], path, ["-F", knc_script.FIELDS, *symbols.options]) as reader:
             frames = {(frame.object, frame.function) for sample in reader for frame in sample.frames}
-        note_losses(reader, path)
+        note_losses(reader, symbols.walked)
         unnamed = {name for name, function in frames if function == knc_script.UNKNOWN}
         maps = {name for name, _ in frames if re.fullmatch(r"/tmp/perf-\d+\.map", name)}
         jit = any(map(os.path.lexists, maps))

@@ -52,7 +52,7 @@ class Run:
         # {key: {place: samples}}, and {(key, place): {offset in the function: samples}}
         self.samples = {key: collections.Counter() for key in self.periods}
         self.offsets = collections.defaultdict(collections.Counter)
-        self.walked, self.note, self.says = knc_data.Walked(0, 0, False), "", []
+        self.walked, self.note, self.says = knc_data.Walked(0, 0, False, {}, 0), "", []
 
     def taken(self, key):
         return sum(self.samples[key].values())
@@ -141,7 +141,7 @@ def read_samples(args, data, run, labels):
             if key and sample.frames:
                 samples[key, sample.frames[0]] += sample.weight // run.periods[key]
                 first.setdefault(sample.frames[0], sample.time)
-    knc_data.note_losses(reader, data)
+    knc_data.note_losses(reader, run.walked)
     run.says = [*reader.says()]
     sources = sources_of(args, data, sorted({*first.values()})) if args.by == "line" else {}
     for (key, frame), count_of in samples.items():

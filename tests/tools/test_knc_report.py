@@ -467,6 +467,7 @@ def test_report_proof(tmp_path, monkeypatch):
     check(True, "known")
     record(PROGRAM, "kept ./t")
     record(PROGRAM, "- ./t >pipe")
+    record(PROGRAM, "- --buildid-mmap ./t >ids")
     record(PROGRAM, "packed -z ./t")
     record(PROGRAM, "proven -z --buildid-mmap ./t")
     # Its place has another program.
@@ -478,6 +479,7 @@ def test_report_proof(tmp_path, monkeypatch):
     compiled(PROGRAM)
     check(False, "pipe")
     check(False, "packed")
+    assert knc_data.walk("ids").ids.items() >= knc_data.build_ids("ids").items() > set()
     check(True, "proven")
     # Nor is this machine's kernel that of the data.
     page("pipe").says("[kernel.kallsyms]")
