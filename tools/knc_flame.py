@@ -41,14 +41,10 @@ class Stacks:
     def __init__(self, reader):
         self.events = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
         # How many samples have the same frames: several may have the same names
-        self.reader, self.frames, known = reader, collections.Counter(), {}
+        self.reader, self.frames = reader, collections.Counter()
         for sample in reader:
-            # Stacks repeat: the names of each are put together once.
-            key = sample.event, sample.comm, sample.frames
-            both = known.get(key)
-            if not both:
-                stack = (*[sample.comm] * (sample.comm is not None), *map(shown, reversed(sample.frames)))
-                both = known[key] = self.events[sample.event][stack]
+            stack = (*[sample.comm] * (sample.comm is not None), *map(shown, reversed(sample.frames)))
+            both = self.events[sample.event][stack]
             both[0] += sample.weight if reader.is_folded else sample.count
             both[1] += sample.weight
             self.frames[sample.frames] += sample.count

@@ -9,7 +9,10 @@ import codecs
 import collections
 import functools
 import itertools
+import os
 import re
+import sys
+import time
 
 from knc_perf import printable
 
@@ -56,7 +59,7 @@ TIMES, STACK = re.compile(r"(?:\d+\.\d{6,9} )+"), re.compile(r"(?:\t.*\)\n)+")
 # With callers: the end of a sample, and the first line of the next
 FIRST = re.compile(r"\n\n(.*)\n")
 # So many lines, and kinds of samples, are remembered; letters that are read at a time
-MOST_LINES, MOST_KINDS, CHUNK = 1 << 15, 1 << 16, 1 << 15
+MOST_LINES, MOST_KINDS, CHUNK = 1 << 15, 1 << 16, 1 << 16
 # A column that is not known, which no name has
 COLUMN = re.compile(r"(?<!\S)(?:\[\d{3,}\]|\d+\.\d+:|\d\d:\d\d:\S+)(?!\S)")
 # Comments, and what perf script -D prints
@@ -151,8 +154,14 @@ class Reader:
     def texts(self):
         """What there is to read, in large parts: the file's own read() goes through it in small ones"""
         decode = codecs.getincrementaldecoder(self.file.encoding)("replace").decode
+        said, due = "", time.monotonic() + 1
         while data := self.file.buffer.read(CHUNK):
             yield decode(data)
+            if time.monotonic() > due and os.isatty(2):
+                due = time.monotonic() + 0.2
+                said = f"\r{os.path.basename(sys.argv[0])}: {self.taken + sum(self.kinds.values()):,} samples read"
+                print(end=said, file=sys.stderr, flush=True)
+        print(end=said and f"\r{'':{len(said)}}\r", file=sys.stderr, flush=True)
         yield decode(b"", True)
 
     def pieces(self):
@@ -243,7 +252,7 @@ class Reader:
         firsts, stacks = (parts[1::2], parts[2::2]) if is_deep else (parts, ())
         befores, _, rests = zip(*[first.partition(": ") for first in firsts or [""]])
         befores, _, times = zip(*[before.rpartition(" ") for before in befores])
-        new, frames = dict(zip(rests, times)), [self.stacks.get(stack) or self.calls(stack) for stack in stacks]
+        new, frames = dict(zip(rests, times)), [self.stacks.get(hash(stack)) or self.calls(stack) for stack in stacks]
         if not (text[-1] == "\n" and TIMES.fullmatch(" ".join(times) + " ") and 0 not in frames and
                 all(self.is_begin(before) for before in dict.fromkeys(befores) if before not in self.comms) and
                 all(self.is_rest(rest, new[rest], is_deep) for rest in new.keys() - self.rests[is_deep])):
@@ -280,7 +289,7 @@ class Reader:
         if None in frames or not STACK.fullmatch(stack + "\n") or "PERF_RECORD_" in stack:
             return 0
         self.frames.append(frames)
-        return self.stacks.setdefault(stack, len(self.frames) - 1)
+        return self.stacks.setdefault(hash(stack), len(self.frames) - 1)
 
     def alike(self):
         """What was counted; and forget it"""
@@ -291,7 +300,7 @@ class Reader:
 
     def forget(self):
         # {what stands before a time: (name of the task,)}, and those of ended tasks; {what stands behind
-        # it: a sample}, without callers and with; {their lines: place in @frames}; how many are alike
+        # it: a sample}, without callers and with; {hash of their lines: place in @frames}; how many are alike
         self.comms, self.ended, self.rests, self.stacks, self.frames = {}, [], ({}, {}), {}, [()]
         self.kinds = collections.Counter()
 

@@ -560,11 +560,13 @@ case $3 in *dwarf) echo '{says}' >&2; esac; : >>fp
 
 
 def test_report_progress():
-    """On a terminal it says what it does, which of the runs this is, and how many are to come"""
+    """On a terminal it says what it does, which run this is, how many come, what is read"""
     ours, its = os.openpty()
-    subprocess.run([REPORT, "-M", "tlb", "--perf", PERF, "--", "x"], check=True,
-                   stdin=subprocess.DEVNULL, stderr=its,
-                   env={**os.environ, "FAKE_PERF": '{"log": "log"}'})
+    text = "yes 'w 1 1.5: 1 x: 40 f (f)' | head -n 9999"
+    for command in ([REPORT, "-M", "tlb", "--perf", PERF, "--", "x"],
+                    ["sh", "-c", f"({text}; sleep 1.2; {text}) | {TOP}/tools/knc-draw flame"]):
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stderr=its,
+                       env={**os.environ, "FAKE_PERF": '{"log": "log"}'})
     os.close(its)
     said = os.read(ours, 65536).decode()
     for line in ("knc-report: knc-metrics -r 1 -M tlb", "knc-metrics: run 1 of 3", "knc-metrics: run 3 of 3",
@@ -572,6 +574,7 @@ def test_report_progress():
                  "knc-report: 6 runs follow, 3 s if each takes 0.5 s as the last ones did",
                  "knc-report: perf record"):
         assert f"{line}\r\n" in said, said
+    assert re.search(r"\n(\rknc-draw: [\d,]+ samples read)+\r {28,}\r$", said), said
 
 
 def test_report_refused():
