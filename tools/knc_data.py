@@ -207,7 +207,7 @@ def proven(path, kallsyms, symfs):
         kallsyms = kernel_names(ids.get("[kernel.kallsyms]"))
     with tempfile.TemporaryDirectory(prefix="knc-symbols.") as folder:
         for name, ident in ids.items() if not symfs else ():
-            if os.path.isfile(name) and build_ids(name).get("") == ident:
+            if os.path.isfile(name) and os.path.abspath(name) == name and build_ids(name).get("") == ident:
                 link(name, folder)
         # These two go by build ids: debug files, and perf's cache, which is below --symfs then.
         if os.path.isdir("/usr/lib/debug/.build-id"):

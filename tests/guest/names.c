@@ -17,7 +17,6 @@ static u64 config_of(const char *name)
 	return attr.config;
 }
 
-/* The unit tests compare all of them with the manual. */
 TEST("names", 60)
 {
 	DIR *dir = opendir(text_of("/sys/bus/event_source/devices/%s/events", pmu()->name));

@@ -45,8 +45,4 @@ awk 'BEGIN { RS = "" } /spin20/ && /main/ { n++ } END { exit n < 900 }' "$tmp/sc
 # children, and what they execute
 record -c 100000 -e instructions:u -- sh -c './gt --spin20 f4240 & ./gt --spin20 f4240; wait'
 between "samples of two children" "$(hot)" 398 402
-
-# every CPU at once
-record -a -c 100000 -e instructions:u -- ./gt --spin20 f4240
-between "samples of -a" "$(hot)" 199 201
 ok

@@ -481,6 +481,11 @@ def test_report_proof(tmp_path, monkeypatch):
     check(False, "packed")
     assert knc_data.walk("ids").ids.items() >= knc_data.build_ids("ids").items() > set()
     check(True, "proven")
+    with monkeypatch.context() as patch:
+        patch.setattr(knc_data.tempfile, "tempdir", str(tmp_path))
+        patch.setattr(knc_data, "build_ids", lambda path: {"": "1", "/../bin/sh": "1"})
+        with knc_data.proven("known", "", ""):
+            assert not os.path.lexists("bin")
     # Nor is this machine's kernel that of the data.
     page("pipe").says("[kernel.kallsyms]")
     check(True, "--symfs", "/", "pipe")

@@ -44,8 +44,6 @@ static int record_overflow(struct perf_event *event, struct perf_sample_data *da
 #include "../../knc_register.c"
 
 #define COUNTER_MAX	((1ULL << 40) - 1)
-/* PerfEvtSel: USR | OS | INT | EN, as every unfiltered event has them */
-#define SEL_ALL		0x530000ULL
 #define CYCLES		0x2aULL
 #define INSTRUCTIONS	0x16ULL
 #define BRANCHES_	0x12ULL
