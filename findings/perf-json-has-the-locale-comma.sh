@@ -16,7 +16,7 @@ mkdir locales
 I18NPATH=$root/usr/share/i18n run usr/bin/localedef -i de_DE -f UTF-8 "$work/locales/de_DE" || exit 2
 export LOCPATH="$work/locales"
 for locale in C de_DE; do
-	for form in -j -x,; do
+	for form in -j '-x,'; do
 		LC_ALL=$locale run usr/bin/perf stat $form -o $locale$form -e task-clock true || exit 2
 		echo "$locale, $form: $(grep clock $locale$form)"
 	done
