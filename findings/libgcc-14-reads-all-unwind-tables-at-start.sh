@@ -8,8 +8,8 @@
 #	and what it calls, and more in a larger program. With --eh-frame-hdr, and the start file
 #	crtbegin.o that gcc takes for programs that are not static, it reads none.
 # Versions: gcc-14 14.2.0-19, binutils 2.44-3, libc6-dev 2.41 and valgrind 1:3.24.0-3 of trixie
-# Hurts: counts of short programs, and what is compared with them: a static one has four times as
-#	many instructions as on Debian 12.
+# Hurts: counts of short programs: a static one has four times as many instructions as on
+#	Debian 12.
 . "$(dirname "$(realpath "$0")")/lib.sh"
 
 packages trixie libgcc-14-dev=14.2.0-19 binutils=2.44-3 valgrind=1:3.24.0-3 libc6-dev
