@@ -5,8 +5,8 @@
 #	of bookworm: there the program below has 35,000 instructions in all.
 # Seen: libgcc 14 reads each entry before main(), to find which addresses they are for: 120,000
 #	instructions of the 150,000 of a program that does nothing, in classify_object_over_fdes()
-#	and what it calls, and more in a larger program. With --eh-frame-hdr, and the start file
-#	crtbegin.o that gcc takes for programs that are not static, it reads none.
+#	and what it calls. With --eh-frame-hdr, and the start file crtbegin.o that gcc takes for
+#	programs that are not static, it reads none.
 # Versions: gcc-14 14.2.0-19, binutils 2.44-3, libc6-dev 2.41 and valgrind 1:3.24.0-3 of trixie
 # Hurts: counts of short programs: a static one has four times as many instructions as on
 #	Debian 12.

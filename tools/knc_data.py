@@ -35,7 +35,7 @@ LOST, THROTTLE, SAMPLE, MMAP2, LOST_SAMPLES, BUILD_ID, HAS_ID = 2, 5, 9, 10, 13,
 PIPE_HEADER, DATA_AT = 16, 40
 # They have as much behind them as their first number says.
 TRACING_DATA, AUXTRACE = 66, 71
-# Samples
+# Samples in a row; bytes that are read at a time
 IN_A_ROW, WINDOW = b"(?:\\x09\\0{3}..(?:%b))*", 1 << 15
 # What no symbols come with
 NOTHING = os.devnull

@@ -114,7 +114,7 @@ struct fuzz {
 	atomic_ullong moves;
 	/* of the workers: events with a counter all the time, or not; the sum of counts */
 	atomic_ullong exact, shared, told, samples;
-	/* The most that two programs execute besides their loops: it depends on the C library */
+	/* The most that two programs execute besides their loops; the first run sets it */
 	u64 programs;
 };
 

@@ -235,6 +235,7 @@ int main(int argc, char **argv)
 			good &= run_test(t);
 		}
 	}
+	/* for tests in sh */
 	sample_limit(NO_SAMPLE_LIMIT);
 	return !good;
 }
