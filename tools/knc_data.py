@@ -227,7 +227,7 @@ def bring(path, symfs, command, perf=("perf",)):
     """
     tried = set()
     while True:
-        with script(perf, path, ["-F", knc_script.FIELDS, "--kallsyms", NOTHING, "--symfs",
+        with script(perf, path, ["-F", knc_script.PLACES, "--kallsyms", NOTHING, "--symfs",
                                      symfs]) as reader:
             names = {frame.object for sample in reader for frame in sample.frames} - tried
         names = {name for name in names if name[:1] == "/" and not NO_FILE.fullmatch(name) and
@@ -259,7 +259,7 @@ def borrowed(names, symfs):
 def report(path, kallsyms, symfs, *arguments):
     """perf report, with what is missing of the data above it. The status is 1 if data is cut."""
     with proven(path, kallsyms, symfs) as symbols:
-        with script(["perf"], path, ["-F", knc_script.FIELDS, *symbols.options]) as reader:
+        with script(["perf"], path, ["-F", knc_script.PLACES, *symbols.options]) as reader:
             frames = {(frame.object, frame.function) for sample in reader for frame in sample.frames}
         note_losses(reader, symbols.walked)
         unnamed = {name for name, function in frames if function == knc_script.UNKNOWN}

@@ -135,7 +135,7 @@ def read_samples(args, data, run, labels):
     samples, first = collections.Counter(), {}
     if args.brings:
         knc_data.bring(data, args.symfs, lambda name: there(args, [name], "cat"))
-    with perf_script(args, data, "-F", knc_script.FIELDS) as reader:
+    with perf_script(args, data, "-F", knc_script.PLACES) as reader:
         for sample in reader:
             key = labels.get(sample.event)
             if key and sample.frames:

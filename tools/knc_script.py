@@ -16,7 +16,8 @@ import time
 
 from knc_perf import printable
 
-FIELDS = "comm,tid,time,period,event,ip,sym,symoff,dso"
+PLACES = "time,period,event,ip,sym,symoff,dso"
+FIELDS = "comm,tid," + PLACES
 UNKNOWN = "[unknown]"
 
 # comm    None if it was not printed
