@@ -13,7 +13,7 @@ import types
 
 import knc_perf
 import knc_places
-from knc_runs import SEPARATOR, Counts, Failed, Plan, Result, Said, as_named, \
+from knc_runs import Counts, Failed, Plan, Result, Said, as_named, \
     countables, events_of, held, plan_runs, rewind, settle, spoken, target, until_end
 
 # Another machine's perf cannot have a descriptor of ours: there its report has the standard
@@ -41,7 +41,7 @@ class Stream:
         args = self.args
         rewind(args)
         ours, its = os.pipe() if not args.remote else (None, 3)
-        command = held(args, *WRAPPED * args.remote, args.perf[-1], "stat", "-x", SEPARATOR, "-I",
+        command = held(args, *WRAPPED * args.remote, args.perf[-1], "stat", *args.form, "-I",
                        str(args.interval), "--log-fd", str(its), "-e",
                        self.events if self.in_turn else f"{{{self.events}}}",
                        *["-A"] * self.by_cpu, *target(args))
@@ -64,7 +64,7 @@ class Stream:
 
     def intervals(self, lines):
         current, end = None, 0.0
-        for record in as_named(self.args, knc_perf.read(lines, SEPARATOR)):
+        for record in as_named(self.args, knc_perf.read(lines)):
             if record.event not in self.labels or record.time is None:
                 continue
             if current is None or record.time != current.end:

@@ -35,7 +35,7 @@ FIELDS = r"""^(?:\s*(?P<time>\d+[.,]\d+){0})?
 (?:{0}(?P<metric_value>-?(?:{1})?|-?nan|-?inf|none){0}(?P<metric>[^{0}]*))?$"""
 # Behind the name of a card, with which knc-host stat prints each line
 NOTHING = re.compile(r"(?:[\w.@-]+,)?\s*(?:#.*\s*)?")
-# perf's own, or the first of these that a line fits; the last is JSON's
+# The first of these that a line fits; the last is JSON's
 SEPARATORS = ",;\t|\0"
 # Of perf stat -j, in the order of -x
 KEYS = "interval cpu counter-value unit event cgroup event-runtime pcnt-running metric-value metric-unit".split()
@@ -116,10 +116,9 @@ def of_json(line):
     return "\0".join(of.get(key, "") for key in KEYS if key in of or key not in ("interval", "cpu", "cgroup"))
 
 
-def read(lines, separator="", others=None):
+def read(lines, others=None):
     """The records in these lines; what is not perf's is left out, and appended to @others."""
-    patterns = [re.compile(FIELDS.format(re.escape(s), NUMBER), re.X)
-                for s in separator or SEPARATORS]
+    patterns = [re.compile(FIELDS.format(re.escape(s), NUMBER), re.X) for s in SEPARATORS]
     share, time = 100.0, None
     for line in lines:
         text = line.strip("\ufeff\r\n")

@@ -35,8 +35,6 @@ PROGRESS = "KNC_METRICS_PROGRESS"
 REFUSED = "Access to performance monitoring"
 # CAP_SYS_ADMIN, CAP_PERFMON
 PRIVILEGES = 1 << 21 | 1 << 38
-# Of the fields of perf stat. A number may have a comma.
-SEPARATOR = ";"
 # So many events more or less make no difference of two programs: their start has such
 FEW = 100
 # Of clocks on all CPUs
@@ -403,12 +401,13 @@ def check_perf(args):
         out.seek(0)
         err.seek(0)
         said = err.read().strip().split("\n")[-1] or f"status {status}"
-        first, found, _ = out.read().partition("perf version")
+        first, found, version = out.read().partition("perf version")
     if status:
         raise Failed(f"{shlex.join(args.perf)}: {said}")
     if found and first:
         raise Failed(f"the card's shell prints \"{knc_perf.printable(first.strip())}\" before its "
                      "answers: it must print nothing in such sessions")
+    args.form = ["-j"] if re.match(r" ([1-9]\d|[7-9]|6\.[1-9])", version) else ["-x;"]
 
 
 def positive(kind):
@@ -528,10 +527,10 @@ def run_stat(args, events, more=()):
     """Run perf once for these events: its records, what else it has said, and its status"""
     report = f"{args.room}/stat"
     said, status = run_perf(args, held(
-        args, args.perf[-1], "stat", "-x", SEPARATOR, "-o", report, *(["-e", f"{{{events}}}"] if events else []),
+        args, args.perf[-1], "stat", *args.form, "-o", report, *(["-e", f"{{{events}}}"] if events else []),
         "-e", DURATION, *more, *target(args)))
     text = ask(args, "sh", "-c", f"cat {report}; rm -f {report}")
-    return [*as_named(args, knc_perf.read(text.split("\n"), SEPARATOR))], said, status
+    return [*as_named(args, knc_perf.read(text.split("\n")))], said, status
 
 
 def time_of(args):

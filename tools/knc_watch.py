@@ -111,9 +111,10 @@ class Card:
         """What the card's shell runs. It reads a line for each interval, and ends with its input:
         when this process ends in any way, or the connection."""
         args = self.args
-        perf = (f"LC_ALL=C {args.perf} stat -a --no-scale -x ';' --log-fd 3 "
+        perf = (f"LC_ALL=C {args.perf} stat $form -a --no-scale --log-fd 3 "
                 f"-e {shlex.quote(args.events)} -I ")
-        about = ("echo kernel $(uname -r); echo driver $(ls -d /sys/bus/event_source/devices/*"
+        about = (f"case $({args.perf} stat --list-opts 2>&1) in *json*) form=-j;; *) form='-x;';; esac; "
+                 "echo kernel $(uname -r); echo driver $(ls -d /sys/bus/event_source/devices/*"
                  "/events/data_read 2>/dev/null | wc -l); "
                  f"grep -s -m 1 '^model name' /proc/cpuinfo; {ONLINE}; ")
         if args.all:
@@ -233,7 +234,7 @@ class Card:
             self.answered(QUIET)
         if line.startswith("model name"):
             self.models = knc_card.Models(line, self.args.events)
-        for record in knc_perf.read([line], ";"):
+        for record in knc_perf.read([line]):
             if record.event and record.time is not None and self.online:
                 self.note(record if self.models.has(record.event) else
                           record._replace(value=None, why=knc_card.WHY))

@@ -82,7 +82,7 @@ def test_compare_in_turn():
     assert before["metrics"][0]["values"] == near([64 * (10 + 2 * n) for n in (0, 3, 4, 7)])
     context = {**before["context"], "date": re.sub(r"\d", "9", before["context"]["date"])[:19]}
     assert context.pop("driver") and context == {
-        "machine": os.uname().nodename, "kernel": os.uname().release, "perf": "perf version 6.1",
+        "machine": os.uname().nodename, "kernel": os.uname().release, "perf": "perf version 6.0",
         "emulated": False, "user": False, "turns": False, "pmu": "cpu", "date": "9999-99-99 99:99:99"}
     run = Run(*words, seconds=[1, 1.05] * 4, **fake)
     run.ends(0, "No metric differs by more than chance does.", "not different: ")

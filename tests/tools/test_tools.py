@@ -312,7 +312,7 @@ def test_metrics_halted():
 
 
 def test_metrics_numbers():
-    """Mean and spread of runs; none is 0 for being small; a decimal comma; the program's locale"""
+    """Mean and spread of runs; none is 0 for being small; the program's locale"""
     fake = {"grow": 10, "counts": {"DATA_READ_MISS_OR_WRITE_MISS": 100,
                                    "L1_DATA_HIT_INFLIGHT_PF1": 0}}
     run = as_json("-r 3 -M l1_misses", **fake)
@@ -321,7 +321,7 @@ def test_metrics_numbers():
     Run("-r 3 -M l1_misses", **fake).has_line(r".*l1_misses +120 +100 \.\. 140.*")
     assert [knc_format.number(n) for n in (0, 12.3456, 0.05, 0.1234567, -0.0012345, 3e-5)] == \
         ["0", "12.35", "0.0500", "0.1235", "-0.00123", "0.0000300"]
-    run = as_json("-M ipc", point=",", locale="C.UTF-8", env={"LC_ALL": "C.UTF-8"})
+    run = as_json("-M ipc", locale="C.UTF-8", env={"LC_ALL": "C.UTF-8"})
     assert run.metrics()["ipc"]["value"] == near(0.5)
 
 
@@ -803,13 +803,20 @@ def test_by_where(tmp_path, monkeypatch):
         assert re.search(r"script -i \S+/perf.data .* --kallsyms \S+ --symfs /", said), said
 
 
+def test_form():
+    """JSON of perf stat where it has that"""
+    for version, form in ("2.6.38", "-x;"), ("6.1.187", "-j"), ("7.3.4", "-j"), ("10.0", "-j"):
+        for words, more in ("-M ipc", "-o"), ("-M ipc -I 500", "-I"):
+            assert Run(words, version=version).calls()[0].startswith(f"stat {form} {more} ")
+
+
 def test_intervals():
     """Each interval's own values, and none of one without counts; nothing that several runs give"""
     fake = {"times": [0.5, 1.5], "counts": clocks(1000, 500)}
     words = "-I 500 -M ipc,clock_rate,cpi_core,latency_impact"
     for perf in PERFS:
         run = as_json(words, perf=perf, **fake)
-        assert len(run.calls()) == 3 and "stat -x ; -I 500 --log-fd" in run.calls()[0], run.calls()
+        assert len(run.calls()) == 3 and "stat -x; -I 500 --log-fd" in run.calls()[0], run.calls()
         rows = run.json()["rows"]
         assert [(r["run"], r["begin"], r["end"]) for r in rows] == \
             [(at, *times) for at in (1, 2, 3) for times in ((0, 0.5), (0.5, 1.5))]

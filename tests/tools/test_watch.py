@@ -24,6 +24,7 @@ exec sh -c "$(echo "$2" | sed "s|/proc/||g; s|/sys/devices/system/cpu/||g; s|/sy
 # The script of its turn may end it, or print counts; at last it waits for its program, if it
 # has one, as perf does. The first interval of an event is in no sum.
 PERF = r"""#!/bin/sh
+[ "$2" != --list-opts ] || exit 0
 interval()
 {
 	_time=$1
@@ -157,7 +158,7 @@ def test_watch_adds(watch):
     watch.has("root@mic-1.b_c", {"events": "0", "seconds": "2e-09"})
     assert 0 <= time.time() - float(watch.value("mic0", "last cycles")) < 20
     given = (watch.work / "mic0/given").read_text()
-    assert "stat -a --no-scale -x ; --log-fd 3 -e cycles:u,instructions:u -I 10000 sh -c" in given
+    assert "stat -x; -a --no-scale --log-fd 3 -e cycles:u,instructions:u -I 10000 sh -c" in given
     watch.ends()
     watch.leaves_nothing()
     # What was counted last is not lost, and the file says that nobody counts.
