@@ -93,15 +93,17 @@ def name_as_tree(tree, text):
                 r"^#if LINUX_VERSION_CODE < KERNEL_VERSION\((\d+), (\d+), 0\)\n(.*?)^#(?:else|endif)",
                 compat, re.M | re.S) if version < (int(major), int(minor))
              for name, meaning in re.findall(r"^#define (\w+(?:\(\))?)\t+(.+)$", block, re.M)}
-    started = " || this_cpu_read(cpu_hw_events.n_added)"
+    # Left in the text it does not compile: the expression below is as in knc_builtin.c.
+    is_never = older.pop("COMPAT_UNTHROTTLES_STARTED", "")
+    added = "this_cpu_read(cpu_hw_events.n_added))"
     header = read(tree, "include/linux/perf_event.h")
     names = {
         "perf_allow_cpu()": "perf_allow_cpu()" if "perf_allow_cpu(void)" in header else
             "perf_allow_cpu(&event->attr)",
         "compat_sample_period(hwc)": "(s64)hwc->sample_period",
         "compat_event_has_rdpmc(event)": "event->hw.flags & PERF_EVENT_FLAG_USER_READ_CNT",
-        f" &&\n\t       (!COMPAT_UNTHROTTLES_STARTED{started})":
-            "" if "COMPAT_UNTHROTTLES_STARTED" in older else started.replace("||", "&&"),
+        f" &&\n\t       (!COMPAT_UNTHROTTLES_STARTED || event->attr.freq ||\n\t\t{added}":
+            "" if is_never else f" &&\n\t       (event->attr.freq || {added}",
         **older}
     if "__uninitialized" in older:
         text = text.replace(" __uninitialized;", ";")
