@@ -146,10 +146,11 @@ class TestHost(ScriptTest):
     def test_host_stat_refused(self):
         """Said, and what was counted is kept"""
         self.path("bin/perf", b"#!/bin/sh\nfor cpu in 0 1; do echo \"CPU$cpu,<not supported>,,cycles,0,100.00,,\"\n"
-                              b"echo \"CPU$cpu,7,,instructions,1,100.00,,\"; done >&3\n")
+                              b"echo \"CPU$cpu,7,,instructions,1,100.00,,\"; echo {; done >&3\n")
         status, out, err = self.host("stat", "mic0", "--", "-a")
         assert (status, out.count("mic0,CPU1,7,,instructions")) == (1, 1)
-        assert err == "knc-host: mic0 has failed:\n    perf: cycles is not supported\n"
+        assert err == "knc-host: mic0 has failed:\n    perf: cycles is not supported\n" \
+            "    perf: has -x, takes no -j\n"
         # So it is if the program fails, but not of a line that is cut.
         self.path("bin/perf", PERF + "printf CPU1,9,,cyc >&3\nexit 3\n")
         status, out, err = self.host("stat", "mic0", "--", "false")
