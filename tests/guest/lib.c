@@ -426,6 +426,16 @@ u64 ev_count(int fd)
 	return value[0];
 }
 
+u64 ev_end(int fd)
+{
+	u64 count;
+
+	ev_off(fd);
+	count = ev_count(fd);
+	close(fd);
+	return count;
+}
+
 struct times ev_times(int fd)
 {
 	struct times t;
@@ -442,12 +452,9 @@ void ev_spin(int fd, u64 n)
 u64 spin_cost(void)
 {
 	int fd = ev_self(INSTRUCTIONS);
-	u64 cost;
 
 	ev_spin(fd, 0);
-	cost = ev_count(fd);
-	close(fd);
-	return cost;
+	return ev_end(fd);
 }
 
 void kernel_loop(struct knc_test_loop *run, u64 n)

@@ -152,6 +152,7 @@ void ev_ioctl(int fd, unsigned long req, unsigned long arg);
 #define ev_off(fd)	ev_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0)
 void ev_period(int fd, u64 period);
 u64 ev_count(int fd);
+u64 ev_end(int fd);
 
 struct times {
 	u64 value, enabled, running;

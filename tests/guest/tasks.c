@@ -58,13 +58,9 @@ static void tree(int depth, u64 n)
 static u64 count_tree(u64 n)
 {
 	int fd = ev_start(user_attr(INSTRUCTIONS, .inherit = 1), 0, -1);
-	u64 count;
 
 	tree(2, n);
-	ev_off(fd);
-	count = ev_count(fd);
-	close(fd);
-	return count;
+	return ev_end(fd);
 }
 
 TEST("inherit", 60)

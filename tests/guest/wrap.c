@@ -19,15 +19,11 @@ static void bursts(u64 events)
 static u64 __attribute__((noinline, noclone)) count_bursts(u64 each, int times)
 {
 	int fd = ev_self(INSTRUCTIONS);
-	u64 count;
 
 	ev_on(fd);
 	while (times--)
 		td_burst(each);
-	ev_off(fd);
-	count = ev_count(fd);
-	close(fd);
-	return count;
+	return ev_end(fd);
 }
 
 TEST("wrap-count", 60)
