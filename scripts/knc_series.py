@@ -93,7 +93,7 @@ def name_as_tree(tree, text):
                 r"^#if LINUX_VERSION_CODE < KERNEL_VERSION\((\d+), (\d+), 0\)\n(.*?)^#(?:else|endif)",
                 compat, re.M | re.S) if version < (int(major), int(minor))
              for name, meaning in re.findall(r"^#define (\w+(?:\(\))?)\t+(.+)$", block, re.M)}
-    # Left in the text it does not compile: the expression below is as in knc_builtin.c.
+    # Left in the text, it does not compile.
     is_never = older.pop("COMPAT_UNTHROTTLES_STARTED", "")
     added = "this_cpu_read(cpu_hw_events.n_added))"
     header = read(tree, "include/linux/perf_event.h")

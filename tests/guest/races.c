@@ -286,7 +286,8 @@ static void check_samples(struct shot *s)
 		most = s->at_most / s->period;
 	}
 	if (s->again) {
-		least += (count - s->at_most) / s->again;
+		/* A slow kernel may be late by several periods. */
+		least = !!least + (r->late ? 1 : (count - s->at_most) / s->again);
 		most += (count - s->at_least) / s->again;
 	}
 	s->late = true;

@@ -13,7 +13,7 @@ static void move(bool first, u64 period)
 {
 	struct perf_event_attr attr = attr_of(BRANCHES, .sample_period = period);
 	int cpu = sched_getcpu(), fd, other, task, round;
-	u64 before, count;
+	u64 before, count, slack = 20000 * scale();
 
 	for (round = 0; round < 10; round++) {
 		/* the order decides which event has counter 0 */
@@ -33,7 +33,7 @@ static void move(bool first, u64 period)
 		spin(20000);
 		count = ev_count(fd);
 		before = td_read(cpu, TD_BRANCH_USER) + td_read(cpu, TD_BRANCH_KERNEL) - before;
-		must(count <= before + 20000 && (period || count + 20000 > before),
+		must(count <= before + slack && (period || count + slack > before),
 		     "round %d: counted %lld branches of %llu", round, (long long)count, before);
 		close(task);
 		close(fd);
