@@ -392,7 +392,7 @@ def file_there(args, name):
 
 
 def check_perf(args):
-    """Fail at once where there is no perf, no such machine, or a shell that says more than its answers"""
+    """Fail at once without a perf or a machine, or if its shell says more than answers; choose JSON or -x"""
     # No pipe: somebody else may have that on.
     with tempfile.TemporaryFile("w+", errors="backslashreplace") as out, \
             tempfile.TemporaryFile("w+", errors="backslashreplace") as err:
