@@ -286,8 +286,9 @@ static void check_samples(struct shot *s)
 		most = s->at_most / s->period;
 	}
 	if (s->again) {
-		/* A slow kernel may be late by several periods. */
-		least = !!least + (r->late ? 1 : (count - s->at_most) / s->again);
+		/* Late, it may be by several periods. */
+		least = !!least + (r->late ? count - s->at_most >= s->again :
+				   (count - s->at_most) / s->again);
 		most += (count - s->at_least) / s->again;
 	}
 	s->late = true;
