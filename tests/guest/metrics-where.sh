@@ -68,7 +68,7 @@ for m in cpi_thread ipc; do
 done
 # The kernel clears 4 MiB for it.
 into said knc-metrics -a --per-core -f csv -o "$tmp/csv" -M memory_write_bytes taskset -c 1 ./where
-between "bytes that the core wrote" "$(place 0 '' memory_write_bytes)" $((3 << 20)) $((8 << 20))
+between "bytes that the core wrote" "$(place 0 '' memory_write_bytes)" $((3 << 20)) $((12 << 20))
 into said knc-metrics -a --per-thread -f csv -o "$tmp/csv" --perf 'env perf' \
 	-M l1_l2_bytes taskset -c 1 ./where
 between "bytes of the thread" "$(place 0 1 l1_l2_bytes)" $((misses * 64)) \
