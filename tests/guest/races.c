@@ -286,7 +286,7 @@ static void check_samples(struct shot *s)
 		most = s->at_most / s->period;
 	}
 	if (s->again) {
-		/* Late, it may be by several periods. */
+		/* A late one stands for several periods. */
 		least = !!least + (r->late ? count - s->at_most >= s->again :
 				   (count - s->at_most) / s->again);
 		most += (count - s->at_least) / s->again;

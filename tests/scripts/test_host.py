@@ -150,7 +150,7 @@ class TestHost(ScriptTest):
         status, out, err = self.host("stat", "mic0", "--", "-a")
         assert (status, out.count("mic0,CPU1,7,,instructions")) == (1, 1)
         assert err == "knc-host: mic0 has failed:\n    perf: cycles is not supported\n" \
-            "    perf: has -x, takes no -j\n"
+            "    perf: leave out -j\n"
         # So it is if the program fails, but not of a line that is cut.
         self.path("bin/perf", PERF + "printf CPU1,9,,cyc >&3\nexit 3\n")
         status, out, err = self.host("stat", "mic0", "--", "false")
